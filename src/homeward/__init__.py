@@ -1,0 +1,110 @@
+"""Homeward: exploration of unknown worlds that keeps a way home with a probability you set.
+
+Everything public can be imported from here. Names are loaded when they are first used, so that
+``import homeward`` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homeward.beliefs import (
+        Belief,
+        DirichletBelief,
+        FiniteBelief,
+        Rows,
+        Transition,
+        Visit,
+    )
+    from homeward.bonuses import Bonus, MbieEb, NearBayesian, RMax
+    from homeward.errors import (
+        HomewardError,
+        ImpossibleObservationError,
+        InfeasibleError,
+        InvalidBeliefError,
+        InvalidFileError,
+        InvalidInputError,
+        InvalidModelError,
+        InvalidProblemError,
+        MissingExtraError,
+    )
+    from homeward.explorer import End, Explorer, Step, World
+    from homeward.models import Model, Moves, SparseMDP
+    from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
+    from homeward.planner import Planner
+    from homeward.safety import Correction, Criterion, ReturnHome
+    from homeward.solvers import Status
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "beliefs": ("Belief", "DirichletBelief", "FiniteBelief", "Rows", "Transition", "Visit"),
+    "bonuses": ("Bonus", "MbieEb", "NearBayesian", "RMax"),
+    "errors": (
+        "HomewardError",
+        "ImpossibleObservationError",
+        "InfeasibleError",
+        "InvalidBeliefError",
+        "InvalidFileError",
+        "InvalidInputError",
+        "InvalidModelError",
+        "InvalidProblemError",
+        "MissingExtraError",
+    ),
+    "explorer": ("End", "Explorer", "Step", "World"),
+    "models": ("Model", "Moves", "SparseMDP"),
+    "plan": ("ActionEvidence", "CriterionEvidence", "Plan", "Verdict"),
+    "planner": ("Planner",),
+    "safety": ("Correction", "Criterion", "ReturnHome"),
+    "solvers": ("Status",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "ActionEvidence",
+    "Belief",
+    "Bonus",
+    "Correction",
+    "Criterion",
+    "CriterionEvidence",
+    "DirichletBelief",
+    "End",
+    "Explorer",
+    "FiniteBelief",
+    "HomewardError",
+    "ImpossibleObservationError",
+    "InfeasibleError",
+    "InvalidBeliefError",
+    "InvalidFileError",
+    "InvalidInputError",
+    "InvalidModelError",
+    "InvalidProblemError",
+    "MbieEb",
+    "MissingExtraError",
+    "Model",
+    "Moves",
+    "NearBayesian",
+    "Plan",
+    "Planner",
+    "RMax",
+    "ReturnHome",
+    "Rows",
+    "SparseMDP",
+    "Status",
+    "Step",
+    "Transition",
+    "Verdict",
+    "Visit",
+    "World",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'homeward' has no attribute {name!r}")
+    return getattr(import_module(f"homeward.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

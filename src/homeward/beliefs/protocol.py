@@ -1,0 +1,58 @@
+"""What a belief is: a distribution over MDPs that one can plan on, learn with and draw from.
+
+Nothing needs to be subclassed. An object with these four methods is a belief; one whose mean is a
+`Moves` also says its move corrections and is then planned on with the tighter bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import Model
+
+
+class Belief(Protocol):
+    """A distribution over MDPs. Immutable: learning gives a new one."""
+
+    def mean(self) -> Model:
+        """Give the mean model: p = E[P] and r = E[R]."""
+        ...
+
+    def correction(self) -> FloatArray:
+        """Give Theorem 2's σ[S, A] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])]."""
+        ...
+
+    def update(self, observation: Any) -> Self:
+        """Give the belief after an observation."""
+        ...
+
+    def sample(self, rng: np.random.Generator) -> Model:
+        """Draw one concrete model."""
+        ...
+
+
+@runtime_checkable
+class MoveBelief(Protocol):
+    """A belief over move-or-stay worlds, which all share their destinations."""
+
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        """Give our corrections (returning, exploring), each [S, A], under discount γ."""
+        ...
+
+
+class Counted(Protocol):
+    """A belief that remembers where it has been; what count-based bonuses read."""
+
+    @property
+    def visited(self) -> BoolArray:
+        """Which states [S] have been entered."""
+        ...
+
+    @property
+    def counts(self) -> IntArray:
+        """How many observations [S, A] speak of a state-action."""
+        ...

@@ -1,0 +1,35 @@
+"""The command tree. Heavy imports stay inside the commands, so that --help is quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from homeward import __version__
+from homeward.cli import check, paper
+
+app = typer.Typer(
+    name="homeward",
+    help="Explore unknown worlds and keep a way home, with a probability that you set.\n\n"
+    "Exit codes: 0 all went well, 1 a check did not hold, 2 the input was wrong.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(paper.app, name="paper")
+app.add_typer(check.app, name="check")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"homeward {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Explore unknown worlds and keep a way home, with a probability that you set."""

@@ -1,0 +1,164 @@
+"""A plan: one decision with its evidence. ``print(plan)`` reads like an explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.errors import InvalidProblemError
+from homeward.safety import Correction
+from homeward.solvers import Status
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray, IntArray
+
+
+class Verdict(StrEnum):
+    """Why an action was taken or not."""
+
+    CHOSEN = "chosen"
+    LESS_SAFE = "in the plan, but less safe than the chosen one"
+    UNSAFE = "would fall below the safety level"
+    WORTH_LESS = "safe enough, but worth less"
+    UNAVAILABLE = "can't be chosen here"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEvidence:
+    """One action in the current state, taken now with the plan followed afterwards."""
+
+    action: int
+    leaves: float  # probability that it does not leave us where we are
+    exploration: float  # discounted reward plus bonus, on the mean model
+    safety: tuple[float, ...]  # per criterion, the corrected bound
+    weight: float  # how much of the mixture starts with it
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CriterionEvidence:
+    """What a plan proves of one criterion."""
+
+    name: str
+    level: float  # δ
+    bound: float  # proven: the mixture keeps the criterion with at least this probability
+    kept_bound: float  # proven: so does the part of it that starts with the chosen action
+    multiplier: float  # λ: exploration value that a unit of this probability costs
+    home: IntArray  # [n]
+    way_home: FloatArray  # [S] v, a lower bound on the probability of returning
+    return_policy: IntArray  # [S] −1 where it gives up or has arrived
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """One decision, the policies behind it, and what they prove."""
+
+    state: int
+    action: int  # what to do now
+    status: Status
+    weights: FloatArray  # [J] draw one of the outbound policies with these, once
+    outbound: IntArray  # [J, S]
+    exploration_value: float  # of the mixture: discounted reward plus bonus, on the mean model
+    upper_bound: float  # no safe mixture is worth more; −inf if none is safe
+    gap: float  # upper_bound − exploration_value
+    criteria: tuple[CriterionEvidence, ...]
+    evidence: tuple[ActionEvidence, ...]  # per action, in the current state
+    correction: Correction
+    discount: float
+    rounds: int  # ordinary MDPs that were solved on the way (or LP iterations)
+    bonus_left: bool  # there is something left to see somewhere
+    worthless: bool  # the best safe plan is worth nothing
+    waits: bool  # the action stays here for sure and earns no bonus: nothing would ever change
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """The proven lower bound on each criterion."""
+        return tuple(c.bound for c in self.criteria)
+
+    @property
+    def multipliers(self) -> tuple[float, ...]:
+        """What a unit of each criterion costs."""
+        return tuple(c.multiplier for c in self.criteria)
+
+    @property
+    def way_home(self) -> FloatArray:
+        """The first criterion's v [S]: a lower bound on the probability of returning."""
+        return self._first().way_home
+
+    @property
+    def return_policy(self) -> IntArray:
+        """The first criterion's return policy [S]."""
+        return self._first().return_policy
+
+    def action_name(self, action: int) -> str:
+        """Name an action."""
+        return self.action_names[action] if self.action_names else f"action {action}"
+
+    def state_name(self, state: int) -> str:
+        """Name a state."""
+        return self.state_names[state] if self.state_names else f"state {state}"
+
+    def explain(self) -> str:
+        """Say what was decided, what is proven and why the other actions were not taken."""
+        lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
+        if self.status is Status.INFEASIBLE:
+            lines.append("No policy keeps the safety level; this one comes closest.")
+        else:
+            lines.append(
+                f"It is worth {self.exploration_value:.6g} to explore like this; "
+                f"no safe plan is worth more than {self.upper_bound:.6g} ({self.status})."
+            )
+        for c in self.criteria:
+            proof = (
+                "believed, not proven (naive)"
+                if self.correction is Correction.NAIVE
+                else f"proven ({self.correction} correction)"
+            )
+            price = (
+                f"; one more percent would cost {c.multiplier / 100:.3g}"
+                if 0 < c.multiplier < np.inf
+                else ""
+            )
+            lines.append(
+                f"If called off at any time: {c.name} with probability at least "
+                f"{c.bound:.6f}, {proof}; asked for {c.level:g}{price}."
+            )
+        return "\n".join([*lines, *self._table()])
+
+    def _table(self) -> list[str]:
+        """Lay the actions' evidence out as text."""
+        head = ["action", "leaves", "explores", *("safety" for _ in self.criteria), "verdict"]
+        rows = [
+            [
+                self.action_name(e.action),
+                *(
+                    ["-"] * (2 + len(e.safety))
+                    if e.verdict is Verdict.UNAVAILABLE
+                    else [
+                        f"{e.leaves:.3f}",
+                        f"{e.exploration:.4g}",
+                        *(f"{v:.4f}" for v in e.safety),
+                    ]
+                ),
+                str(e.verdict),
+            ]
+            for e in self.evidence
+        ]
+        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        return [
+            "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+            for row in [head, *rows]
+        ]
+
+    def _first(self) -> CriterionEvidence:
+        if not self.criteria:
+            raise InvalidProblemError("the plan has no criterion, so it keeps no way home")
+        return self.criteria[0]
+
+    def __str__(self) -> str:
+        return self.explain()

@@ -1,0 +1,236 @@
+r"""Constrained MDPs by linear programming over occupancy measures: the paper's own method.
+
+Variables x[s, a] ≥ 0, the discounted expected number of times that a is taken in s::
+
+    maximise   Σ objective·x   subject to   Σ_a x[t, a] − γ Σ p[s, a, t]·x[s, a] = 1{t = start}
+                                            Σ constraints[k]·x ≥ levels[k]
+
+HiGHS solves it, by simplex or by interior point with crossover. The solution is then taken apart
+into the deterministic policies on its support: the measures with that support form a face whose
+corners are exactly those policies, so a mixture of them has the same values. They are re-evaluated
+exactly, and the gap is recomputed from the LP's duals y and λ alone: with e the largest
+``objective + λ·constraints + γPy − y``, no feasible policy is worth more than
+y[start] + e/(1 − γ) − λ·levels. Nothing that is claimed rests on the solver's own tolerances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Literal
+
+import highspy
+import numpy as np
+from scipy.sparse import csc_array, csr_array, identity, kron, vstack
+
+from homeward.solvers.constrained import FEASIBLE, GAP, Column, ConstrainedSolution
+from homeward.solvers.engines import engine
+from homeward.solvers.master import Master
+from homeward.solvers.status import Status
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.solvers.constrained import ConstrainedProblem
+
+Method = Literal["simplex", "ipm"]
+CORNERS = 256
+"""How many deterministic policies a support may have before it is not a corner of the LP."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Occupancy:
+    """What the LP solver said, untouched except for scale."""
+
+    status: Status
+    objective: float
+    measure: FloatArray  # [S, A] discounted expected visits
+    value: FloatArray  # [S] duals of the flow: the value under objective + λ·constraints
+    multipliers: FloatArray  # [K] λ ≥ 0
+    shortfall: float  # total, if it was to be minimised
+    iterations: int
+
+
+def occupancy_lp(problem: ConstrainedProblem, method: Method = "simplex") -> Occupancy:
+    """Solve the LP; where that fails, find the measure with the least total shortfall.
+
+    Infeasible is what has a least shortfall above `FEASIBLE`, not what the LP solver fails to
+    decide at its tolerance.
+    """
+    answer = _run(problem, method, closest=False)
+    if answer.status is Status.OPTIMAL or len(problem.levels) == 0:
+        return answer
+    answer = _run(problem, method, closest=True)
+    if answer.status is not Status.OPTIMAL:
+        return answer
+    short = answer.shortfall > FEASIBLE
+    return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
+
+
+def _run(problem: ConstrainedProblem, method: Method, *, closest: bool) -> Occupancy:
+    """State the LP and solve it; with `closest`, minimise the total shortfall instead."""
+    states, actions = problem.model.states, problem.model.actions
+    count = len(problem.levels)
+    usable = np.isfinite(problem.objective).ravel()
+    rows = problem.model.sparse().transitions[usable]
+    ones = csr_array(kron(identity(states), np.ones((actions, 1))))[usable]
+    flow = (ones - problem.discount * rows).T
+    scale = max(float(np.abs(problem.objective.ravel()[usable]).max()), 1e-300)
+    gain = problem.constraints.reshape(count, -1)[:, usable]
+    matrix = csc_array(vstack([flow, csr_array(gain)]) if count else flow)
+    cost = -problem.objective.ravel()[usable] / scale
+    low = np.concatenate([np.arange(states) == problem.start, problem.levels])
+    high = np.concatenate([low[:states], np.full(count, np.inf)])
+    if closest:
+        slack = csc_array(
+            (np.ones(count), (states + np.arange(count), np.arange(count))),
+            shape=(states + count, count),
+        )
+        matrix = csc_array(_beside(matrix, slack))
+        cost = np.concatenate([np.zeros_like(cost), np.ones(count)])
+
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.col_cost_, lp.row_lower_, lp.row_upper_ = cost, low, high
+    lp.col_lower_, lp.col_upper_ = np.zeros(len(cost)), np.full(len(cost), np.inf)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = matrix.indptr
+    lp.a_matrix_.index_ = matrix.indices
+    lp.a_matrix_.value_ = matrix.data
+    solver = highspy.Highs()
+    solver.silent()
+    solver.setOptionValue("solver", method)
+    solver.setOptionValue("threads", 1)
+    for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        solver.setOptionValue(option, 1e-10)
+    solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops probabilities below 1e-9
+    solver.passModel(lp)
+    solver.run()
+
+    found = {
+        highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
+        highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+        highspy.HighsModelStatus.kIterationLimit: Status.NOT_CONVERGED,
+        highspy.HighsModelStatus.kTimeLimit: Status.NOT_CONVERGED,
+    }.get(solver.getModelStatus(), Status.NUMERICAL)
+    info = solver.getInfo()
+    solution = solver.getSolution()
+    measure = np.zeros(states * actions)
+    value, multipliers, shortfall = np.zeros(states), np.zeros(count), 0.0
+    if found is Status.OPTIMAL:
+        column, dual = np.array(solution.col_value), np.array(solution.row_dual)
+        measure[usable] = np.maximum(0.0, column[: usable.sum()])
+        shortfall = float(column[usable.sum() :].sum())
+        back = 1.0 if closest else scale
+        value = -dual[:states] * back
+        multipliers = np.maximum(0.0, dual[states:]) * back
+    return Occupancy(
+        status=found,
+        objective=float(measure[usable] @ problem.objective.ravel()[usable]),
+        measure=measure.reshape(states, actions),
+        value=value,
+        multipliers=multipliers,
+        shortfall=shortfall,
+        iterations=int(info.simplex_iteration_count + info.ipm_iteration_count),
+    )
+
+
+def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
+    """Solve by the occupancy LP; see the module's docstring."""
+    answer = occupancy_lp(problem, method)
+    infeasible = answer.status is Status.INFEASIBLE
+    columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
+    if columns is None:
+        return _nothing(problem, answer)
+    points = [c.values[:, problem.start] for c in columns]
+    master = Master(problem.levels, max(1e-300, *(abs(float(p[0])) for p in points)))
+    for point in points:
+        master.add(point)
+    mix = master.solve()
+    if not infeasible and len(problem.levels):
+        master.fix_shortfall()
+        mix = master.solve()
+    kept = np.flatnonzero(mix.weights > 0)
+    weights = mix.weights[kept] / mix.weights[kept].sum()
+    values = np.array([columns[j].values for j in kept])
+    mixed = np.tensordot(weights, values[:, :, problem.start], axes=1)
+    upper = -np.inf if infeasible else _bound(problem, answer)
+    gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
+    status = answer.status
+    if status is Status.OPTIMAL and (
+        gap > 100 * GAP * max(abs(upper), abs(float(mixed[0])))
+        or (mixed[1:] < problem.levels - 10 * FEASIBLE).any()
+    ):
+        status = Status.NUMERICAL
+    return ConstrainedSolution(
+        status=status,
+        weights=weights,
+        policies=np.array([columns[j].policy for j in kept]),
+        values=values,
+        objective=float(mixed[0]),
+        achieved=mixed[1:],
+        upper=upper,
+        gap=gap,
+        multipliers=answer.multipliers,
+        rounds=answer.iterations,
+    )
+
+
+def _beside(left: csc_array, right: csc_array) -> csc_array:
+    """Put two sparse matrices side by side."""
+    return vstack([left.T, right.T]).T
+
+
+def _corners(problem: ConstrainedProblem, answer: Occupancy, closest: bool) -> list[Column] | None:
+    """List the deterministic policies on the support of a measure; None if there are too many."""
+    usable = np.isfinite(problem.objective)
+    reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
+    reward = np.where(usable, reward if closest else reward + problem.objective, -np.inf)
+    rows = problem.model.sparse().transitions
+    q = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
+    policy = q.argmax(axis=1).astype(np.int32)
+    visits = answer.measure.sum(axis=1)
+    seen = visits > 1e-12
+    share = np.zeros_like(answer.measure)
+    share[seen] = answer.measure[seen] / visits[seen, None]
+    policy[seen] = answer.measure[seen].argmax(axis=1)
+    shared = [(int(s), np.flatnonzero(share[s] > 1e-9)) for s in np.flatnonzero(seen)]
+    shared = [(s, choices) for s, choices in shared if len(choices) > 1]
+    if np.prod([float(len(choices)) for _, choices in shared]) > CORNERS:
+        return None
+    solver = engine(problem.model, problem.discount)
+    totals = np.concatenate([problem.objective[None], problem.constraints])
+    columns = []
+    for pick in product(*(choices for _, choices in shared)):
+        corner = policy.copy()
+        for (s, _), a in zip(shared, pick, strict=True):
+            corner[s] = a
+        columns.append(Column(corner, solver.evaluate(corner, totals)))
+    return columns
+
+
+def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
+    """Bound every feasible policy's objective from the duals alone."""
+    reward = problem.objective + np.tensordot(answer.multipliers, problem.constraints, axes=1)
+    rows = problem.model.sparse().transitions
+    q = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
+    excess = max(0.0, float((q - answer.value[:, None]).max()))
+    upper = float(answer.value[problem.start]) + excess / (1.0 - problem.discount)
+    return upper - float(answer.multipliers @ problem.levels)
+
+
+def _nothing(problem: ConstrainedProblem, answer: Occupancy) -> ConstrainedSolution:
+    """Report an LP that gave no usable answer: no policies, infinite gap."""
+    count = len(problem.levels)
+    status = Status.NUMERICAL if answer.status is Status.OPTIMAL else answer.status
+    return ConstrainedSolution(
+        status=status,
+        weights=np.empty(0),
+        policies=np.empty((0, problem.model.states), np.int32),
+        values=np.empty((0, 1 + count, problem.model.states)),
+        objective=-np.inf,
+        achieved=np.full(count, -np.inf),
+        upper=np.inf,
+        gap=np.inf,
+        multipliers=answer.multipliers,
+        rounds=answer.iterations,
+    )

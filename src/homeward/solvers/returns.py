@@ -1,0 +1,118 @@
+"""The way home: how likely a return can be made, bounded from below.
+
+Problem: from every state, collect ``correction[s, a] ≤ 0`` and move by p, until home pays 1 and
+ends it. Giving up is always allowed and worth 0. Hence 0 ≤ value ≤ 1 and value[home] = 1.
+
+On `Moves` this is a shortest path: repeating a in s until it works pays correction/success once,
+so value = max(0, 1 − distance), by one Dijkstra search from home over reversed edges. Exact.
+
+On `SparseMDP` it is policy iteration from giving up everywhere. Switching only where it strictly
+helps keeps every policy proper (a closed loop would have to earn something, and all corrections
+are ≤ 0), so each iterate's exact value is a valid bound and stopping early is sound. What is
+returned is the last policy's value less an allowance for the rounding of its linear solve:
+`UNIT` times the expected number of moves until it ends. The gap is the most that one improvement
+step could still add in any state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import diags_array
+from scipy.sparse.linalg import splu
+
+from homeward.models import Moves
+from homeward.solvers import kernels
+from homeward.solvers.folding import fold
+from homeward.solvers.status import Status
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import Model, SparseMDP
+    from homeward.solvers.folding import Folded
+
+STRICT = 1e-13
+UNIT = 4 * float(np.finfo(np.float64).eps)
+ROUND_LIMIT = 1000
+
+GIVE_UP = -1
+"""The action of a return policy that stops trying (and of home, where nothing is left to do)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReturnSolution:
+    """The best provable way home."""
+
+    value: FloatArray  # [S] a lower bound on the probability of returning, in [0, 1]
+    policy: IntArray  # [S] the action to take, or GIVE_UP
+    gap: float
+    status: Status
+    rounds: int
+
+
+def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
+    """Maximise the corrected probability of reaching any state of `home` [n]."""
+    if isinstance(model, Moves):
+        return _shortest_path(model, correction, home)
+    return _policy_iteration(model, correction, home)
+
+
+def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> ReturnSolution:
+    usable = np.where(np.isfinite(model.reward), model.success, 0.0)
+    first, edges = kernels.reverse_edges(model.dest)
+    distance, policy = kernels.distances_home(usable, -correction, home, first, edges)
+    return ReturnSolution(np.maximum(0.0, 1.0 - distance), policy, 0.0, Status.OPTIMAL, 1)
+
+
+def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:
+    folded = fold(model, 1.0)
+    reward = np.where(np.isfinite(model.reward), correction, -np.inf)
+    at_home = np.zeros(model.states, dtype=bool)
+    at_home[home] = True
+    policy = np.full(model.states, GIVE_UP, dtype=np.int32)
+    value, moves = at_home.astype(np.float64), np.zeros(model.states)
+    status, gap, rounds = Status.NOT_CONVERGED, 1.0, 0
+    while rounds < ROUND_LIMIT:
+        rounds += 1
+        q = folded.q(reward, value)
+        choice = q.argmax(axis=1).astype(np.int32)
+        gain = np.where(at_home, 0.0, q[np.arange(model.states), choice] - value)
+        gap = max(0.0, float(gain.max()))
+        if gap <= STRICT:
+            status = Status.OPTIMAL
+            break
+        better = np.where(gain > STRICT, choice, policy)
+        solved = _evaluate(folded, reward, better, at_home)
+        if solved is None:
+            status = Status.NUMERICAL
+            break
+        policy, (value, moves) = better, solved
+    sure = np.where(at_home, 1.0, np.clip(value - UNIT * moves, 0.0, 1.0))
+    return ReturnSolution(sure, policy, gap, status, rounds)
+
+
+def _evaluate(
+    folded: Folded, reward: FloatArray, policy: IntArray, at_home: BoolArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Give the value [S] of a proper return policy and its expected number of moves [S].
+
+    None where rounding makes the linear system singular or its answer absurd.
+    """
+    value = at_home.astype(np.float64)
+    moves = np.zeros_like(value)
+    active = np.flatnonzero((policy != GIVE_UP) & ~at_home).astype(np.int32)
+    onward, leave = folded.rows(active, policy)
+    among = diags_array(leave) - onward[:, active]
+    gain = np.column_stack([reward[active, policy[active]] + onward @ value, leave])
+    try:
+        factors = splu(among.tocsc())
+    except RuntimeError:  # SciPy's word for an exactly singular matrix
+        return None
+    solved = factors.solve(gain)
+    solved += factors.solve(gain - among @ solved)
+    if not np.isfinite(solved).all() or solved[:, 1].min() < 0.5 or solved[:, 0].max() > 1.5:
+        return None
+    value[active], moves[active] = solved.T
+    return value, moves

@@ -1,0 +1,1 @@
+"""Studies: many runs or problems that answer one question."""

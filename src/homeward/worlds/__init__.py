@@ -1,0 +1,1 @@
+"""Worlds: simulated real things, the small MDPs of the paper among them."""
