@@ -125,8 +125,16 @@ class Plan:
                 else ""
             )
             lines.append(
-                f"If called off at any time: {c.name} with probability at least "
-                f"{c.bound:.6f}, {proof}; asked for {c.level:g}{price}."
+                f"Called off at any time: {c.name} with probability at least {c.bound:.6f}, "
+                f"asked for {c.level:g}; {proof}{price}."
+            )
+        mixed = [e for e in self.evidence if e.weight > 0]
+        if len(mixed) > 1:
+            shares = ", ".join(f"{self.action_name(e.action)} {e.weight:.3g}" for e in mixed)
+            kept = " and ".join(f"{c.kept_bound:.6f}" for c in self.criteria)
+            lines.append(
+                f"The plan draws its policy once, by first action: {shares}. Safety decides for "
+                f"{self.action_name(self.action)}, whose share keeps {kept}."
             )
         return "\n".join([*lines, *self._table()])
 

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.arrays import floats
-from homeward.beliefs import MoveBelief
+from homeward.beliefs import corrections_of
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
 from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
-from homeward.safety import Correction, Corrections, ReturnHome, Situation
+from homeward.safety import Correction, ReturnHome, Situation
 from homeward.solvers import (
     ConstrainedProblem,
     ConstrainedSolution,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
-    from homeward.models import Model
     from homeward.safety import Criterion
 
 Method = Literal["columns", "lp"]
@@ -65,7 +63,7 @@ class Planner:
     bonus: Bonus
     criteria: Sequence[Criterion] = (ReturnHome(0.95),)
     discount: float = 0.99
-    correction: Correction | str | None = None
+    correction: Correction | None = None
     method: Method = "columns"
 
     def __post_init__(self) -> None:
@@ -90,7 +88,7 @@ class Planner:
                 raise InvalidProblemError(
                     f"the {name} s={index} is not a state (0..{model.states - 1})"
                 )
-        corrections = self._corrections(belief, model)
+        corrections = corrections_of(belief, model, self.discount, self.correction)
         situation = Situation(
             model, corrections, self.discount, state, state if start is None else start
         )
@@ -150,23 +148,6 @@ class Planner:
             state_names=model.state_names,
             action_names=model.action_names,
         )
-
-    def _corrections(self, belief: Belief, model: Model) -> Corrections:
-        movable = isinstance(model, Moves) and isinstance(belief, MoveBelief)
-        kind = self.correction or (Correction.MOVES if movable else Correction.GENERAL)
-        if kind == Correction.NAIVE:
-            nothing = np.zeros((model.states, model.actions))
-            return Corrections(Correction.NAIVE, nothing, nothing)
-        if kind == Correction.GENERAL:
-            general = belief.correction()
-            return Corrections(Correction.GENERAL, general, general)
-        if not movable:
-            raise InvalidProblemError(
-                "the moves correction needs a belief over move-or-stay models; "
-                f"{type(belief).__name__} has a {type(model).__name__} as its mean"
-            )
-        assert isinstance(belief, MoveBelief)
-        return Corrections(Correction.MOVES, *belief.move_corrections(self.discount))
 
 
 def _derandomise(

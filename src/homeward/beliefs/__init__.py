@@ -3,7 +3,7 @@
 from homeward.beliefs.dirichlet import DirichletBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.observations import Rows, Transition, Visit
-from homeward.beliefs.protocol import Belief, Counted, MoveBelief
+from homeward.beliefs.protocol import Belief, Counted, MoveBelief, corrections_of
 
 __all__ = [
     "Belief",
@@ -14,4 +14,5 @@ __all__ = [
     "Rows",
     "Transition",
     "Visit",
+    "corrections_of",
 ]

@@ -56,7 +56,6 @@ class FiniteBelief:
             if (
                 isinstance(world, Moves)
                 and isinstance(first, Moves)
-                and world.dest is not first.dest
                 and (world.dest != first.dest).any()
             ):
                 raise InvalidBeliefError(f"the moves of world {i} lead elsewhere than world 0's")

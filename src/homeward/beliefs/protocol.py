@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
+from homeward.errors import InvalidBeliefError
+from homeward.models import Moves
+from homeward.safety.corrections import Correction, Corrections
+
+if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
 
@@ -56,3 +60,24 @@ class Counted(Protocol):
     def counts(self) -> IntArray:
         """How many observations [S, A] speak of a state-action."""
         ...
+
+
+def corrections_of(
+    belief: Belief, model: Model, discount: float, kind: Correction | None = None
+) -> Corrections:
+    """Give the corrections of a belief with that mean; by default the tightest it allows."""
+    movable = isinstance(model, Moves) and isinstance(belief, MoveBelief)
+    if kind is None:
+        kind = Correction.MOVES if movable else Correction.GENERAL
+    if kind is Correction.NAIVE:
+        nothing = np.zeros((model.states, model.actions))
+        return Corrections(kind, nothing, nothing)
+    if kind is Correction.GENERAL:
+        general = belief.correction()
+        return Corrections(kind, general, general)
+    if not (isinstance(model, Moves) and isinstance(belief, MoveBelief)):
+        raise InvalidBeliefError(
+            "the moves correction needs a belief over move-or-stay models; "
+            f"{type(belief).__name__} has a {type(model).__name__} as its mean"
+        )
+    return Corrections(kind, *belief.move_corrections(discount))

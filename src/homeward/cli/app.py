@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import check, paper
+from homeward.cli import check, paper, toytext
 
 app = typer.Typer(
     name="homeward",
@@ -16,6 +16,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command()(toytext.demo)
+app.command()(toytext.toytext)
 app.add_typer(paper.app, name="paper")
 app.add_typer(check.app, name="check")
 

@@ -2,8 +2,167 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Annotated, Any
+
 import typer
 
-app = typer.Typer(
-    help="Check on random problems what the planner rests on.", no_args_is_help=True
-)
+from homeward.cli.show import show, track
+
+app = typer.Typer(help="Check on random problems what the planner rests on.", no_args_is_help=True)
+
+Seed = Annotated[int, typer.Option(help="Where the random problems start from.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@app.command()
+def agreement(
+    problems: Annotated[int, typer.Option(help="Problems of each kind.", min=1)] = 300,
+    tolerance: Annotated[float, typer.Option(help="Allowed relative difference.")] = 1e-7,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Solve random constrained problems by column generation and by the paper's LP, and compare.
+
+    Each kind of model (move-or-stay, general) with 1, 2 and 3 constraints, some infeasible, some
+    at δ = 1. Both must say the same of each problem, and the objectives must agree.
+    """
+    import numpy as np
+
+    from homeward.studies.agreement import compare, random_problem
+
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for kind in ("moves", "general"):
+        for constraints in (1, 2, 3):
+            label = f"{kind}, {constraints} constraint{'s' * (constraints > 1)}"
+            found = [
+                compare(random_problem(kind, constraints, rng), kind)
+                for _ in track(range(problems), label, quiet=as_json)
+            ]
+            ends = Counter(str(a.status) for a in found)
+            rows.append(
+                {
+                    "kind": kind,
+                    "constraints": constraints,
+                    "problems": len(found),
+                    "optimal": ends["optimal"],
+                    "infeasible": ends["infeasible"],
+                    "at delta 1": sum(a.sure for a in found),
+                    "disagreements": sum(not a.agrees for a in found),
+                    "worst difference": max(a.difference for a in found),
+                }
+            )
+    worst = max(row["worst difference"] for row in rows)
+    apart = sum(row["disagreements"] for row in rows)
+    holds = worst <= tolerance and apart == 0
+    show(
+        {"rows": rows, "worst_difference": worst, "disagreements": apart, "holds": holds},
+        {"rows": "Column generation against the occupancy LP"},
+        f"worst relative difference {worst:.2e}, {apart} disagreements on status",
+        as_json,
+    )
+    raise typer.Exit(0 if holds else 1)
+
+
+@app.command()
+def soundness(
+    beliefs: Annotated[int, typer.Option(help="Beliefs of each kind.", min=1)] = 2000,
+    tolerance: Annotated[float, typer.Option(help="Allowed excess, for rounding.")] = 1e-9,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare every bound with the exact value, by enumeration, on random correlated beliefs.
+
+    Kinds: moves that work or do not, moves that work by chance, general models. A deliberately
+    wrong correction, −p(1−p) for exploring, runs along and must be caught.
+    """
+    import numpy as np
+
+    from homeward.safety import Correction
+    from homeward.studies.soundness import (
+        DISCOUNTS,
+        KINDS,
+        examine,
+        half_exploring,
+        random_belief,
+    )
+
+    rng = np.random.default_rng(seed)
+    worst: dict[tuple[str, str], list[float]] = {}
+    caught = 0
+    for kind in KINDS:
+        for _ in track(range(beliefs), kind, quiet=as_json):
+            belief, discount = random_belief(kind, rng), float(rng.choice(DISCOUNTS))
+            for correction in (Correction.GENERAL, Correction.MOVES):
+                if kind == "general" and correction is Correction.MOVES:
+                    continue
+                found = examine(belief, kind, correction, discount)
+                excess = worst.setdefault((kind, str(correction)), [-1.0, -1.0, -1.0])
+                for i, value in enumerate((found.returning, found.exploring, found.planned)):
+                    excess[i] = max(excess[i], value)
+            if kind == "moves":
+                wrong = examine(belief, kind, Correction.MOVES, discount, half_exploring)
+                caught += wrong.exploring > tolerance
+    rows = [
+        {
+            "worlds": kind,
+            "correction": correction,
+            "beliefs": beliefs,
+            "excess returning": excess[0],
+            "excess out and back": excess[1],
+            "excess planned": excess[2],
+        }
+        for (kind, correction), excess in worst.items()
+    ]
+    most = max(max(excess) for excess in worst.values())
+    holds = most <= tolerance and caught > 0
+    show(
+        {"rows": rows, "worst_excess": most, "wrong_caught": int(caught), "holds": holds},
+        {"rows": "Bounds against exact values"},
+        f"largest excess {most:.2e}; the wrong correction was caught on {caught} of "
+        f"{beliefs} beliefs",
+        as_json,
+    )
+    raise typer.Exit(0 if holds else 1)
+
+
+@app.command()
+def dirichlet(
+    samples: Annotated[int, typer.Option(help="Samples of each row.", min=100)] = 1_000_000,
+    allowed: Annotated[float, typer.Option(help="Allowed distance in standard errors.")] = 4.5,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare the closed-form Dirichlet correction with Monte Carlo.
+
+    Rows of 2 to 50 outcomes, concentrations from 0.01 to 1,000.
+    """
+    import numpy as np
+
+    from homeward.studies.deviation import examine_row, rows
+
+    rng = np.random.default_rng(seed)
+    found = [
+        examine_row(alpha, scale, samples, rng)
+        for alpha, scale in track(rows(rng), "rows", quiet=as_json)
+    ]
+    table = [
+        {
+            "outcomes": d.outcomes,
+            "concentrations": d.scale,
+            "closed form": d.closed_form,
+            "sampled": d.sampled,
+            "standard error": d.error,
+            "apart (sigmas)": d.sigmas,
+        }
+        for d in found
+    ]
+    worst = max(d.sigmas for d in found)
+    show(
+        {"rows": table, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
+        {"rows": "The Dirichlet correction"},
+        f"at most {worst:.2f} standard errors apart over {len(found)} rows",
+        as_json,
+    )
+    raise typer.Exit(0 if worst <= allowed else 1)

@@ -2,6 +2,223 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import indent, wrap
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
+from homeward.cli.show import save, say_json, track
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.studies.counterexamples import Row
+    from homeward.worlds.satisfiability import Formula
+
+FORMULAS = 200
+DRAWN_AT = 0.99
+WIDE = 120
+"""Columns that a terminal must have for the table to hold its sentences."""
+
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
+
+
+@app.command()
+def counterexamples(
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to draw the figure: .png, .pdf or .svg.")
+    ] = Path("counterexamples.png"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """Show why safety is defined as it is: three worlds that fool simpler definitions.
+
+    Each story of the paper's section 3.3 has a policy that a simpler definition
+    of safety accepts although it is not safe: judging state-actions one by one,
+    asking for some way home in every sampled MDP, or trusting the mean model.
+
+    The table gives, for each policy and γ: the naive definition's number; the
+    exact probability of getting home when called off, by enumeration; and the
+    lower bounds that the planner proves with the paper's "general" correction
+    and with our "moves" correction. A policy is accepted at safety level δ if
+    its bound is at least δ. Bounds are never above the exact value.
+
+    Example: homeward paper counterexamples --out stories.pdf
+    """
+    from homeward.plots.stories import draw_stories
+    from homeward.studies.counterexamples import DISCOUNTS, SERIES, compare, panels
+
+    rows = compare(DISCOUNTS)
+    caption = (
+        f"γ = {DRAWN_AT:g}. Blue: home. Grey: no way home in that world. A number beside an action "
+        "is its probability; without one it is sure."
+    )
+    save(draw_stories(panels(rows, DRAWN_AT), SERIES, caption), out)
+    if as_json:
+        say_json({"figure": str(out), "rows": [asdict(row) for row in rows]})
+    else:
+        _print_stories(rows)
+        typer.echo(f"The figure is in {out}.")
+
+
+@app.command()
+def sat(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE.cnf", help="A DIMACS CNF file to decide, 16 variables at most."
+        ),
+    ] = None,
+    formulas: Annotated[
+        int | None,
+        typer.Option(min=1, help="Without a file: how many random formulas.", show_default="200"),
+    ] = None,
+    variables: Annotated[
+        int | None,
+        typer.Option(
+            min=3, max=16, help="Without a file: variables of each.", show_default="6 to 11, drawn"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Without a file: which ones.", show_default="0")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Decide 3SAT by asking whether a safe policy exists (the paper's Theorem 1).
+
+    A formula becomes a belief with one world per truth assignment. From D the
+    explorer goes to S and waits; the way back leads through one literal of each
+    clause, and a move out of a literal works only where the literal is true. So
+    there is a chance to return iff some assignment makes every clause true. That
+    is why deciding safety exactly is NP-hard, and why the planner keeps a lower
+    bound instead.
+
+    With a file, decides it and gives the likeliest way back. Without one, draws
+    random formulas at 4.26 clauses per variable, where they are hardest, and
+    compares every verdict with a SAT solver's (it comes with the extra "sat").
+    Any disagreement is printed and gives exit code 1.
+
+    Examples: homeward paper sat formula.cnf
+
+    homeward paper sat --formulas 50 --variables 9 --seed 1
+    """
+    if file is None:
+        _sat_random(
+            FORMULAS if formulas is None else formulas,
+            variables,
+            0 if seed is None else seed,
+            as_json=as_json,
+        )
+        return
+    for name, given in (("formulas", formulas), ("variables", variables), ("seed", seed)):
+        if given is not None:
+            raise typer.BadParameter(f"--{name} is for random formulas and does not go with a file")
+    from homeward.worlds.satisfiability import read_dimacs
+
+    _sat_file(read_dimacs(file), as_json=as_json)
+
+
+def _sat_file(formula: Formula, *, as_json: bool) -> None:
+    """Decide one formula and say how."""
+    from homeward.errors import MissingExtraError
+    from homeward.studies.satisfiability import ask_solver, decide
+    from homeward.worlds.satisfiability import assignment, belief_from
+
+    belief = belief_from(formula)
+    decision = decide(belief)
+    try:
+        solver: bool | None = ask_solver(formula)
+    except MissingExtraError:
+        solver = None
+    names = belief.worlds[0].state_names or ()
+    path = [names[s] for s in decision.path]
+    found = None if decision.world is None else list(assignment(formula, decision.world))
+    if as_json:
+        say_json(
+            {
+                "file": formula.name,
+                "variables": formula.variables,
+                "clauses": len(formula.clauses),
+                "worlds": decision.worlds,
+                "open_worlds": decision.open_worlds,
+                "satisfiable": decision.safe,
+                "assignment": found,
+                "return_path": path,
+                "probability": decision.probability,
+                "solver": solver,
+            }
+        )
+    else:
+        typer.echo(f"{formula.name}: {'satisfiable' if decision.safe else 'unsatisfiable'}")
+        typer.echo(
+            f"{decision.open_worlds} of {decision.worlds} worlds "
+            f"({formula.variables} variables, {len(formula.clauses)} clauses) "
+            "have a way back from S to D."
+        )
+        if found is not None:
+            typer.echo(f"Assignment: {' '.join(str(k) for k in found)}")
+            typer.echo(f"Likeliest way back, works with {decision.probability:.6g}:")
+            typer.echo(f"  {' → '.join(path)}")
+        typer.echo(
+            "SAT solver: not installed (homeward[sat])"
+            if solver is None
+            else f"SAT solver: {'satisfiable' if solver else 'unsatisfiable'}"
+        )
+    if solver is not None and solver != decision.safe:
+        raise typer.Exit(1)
+
+
+def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: bool) -> None:
+    """Compare verdicts on random formulas."""
+    import numpy as np
+
+    from homeward.studies.satisfiability import tally, try_formulas
+
+    trials = try_formulas(formulas, np.random.default_rng(seed), variables)
+    result = tally(track(trials, "deciding", quiet=as_json, total=formulas))
+    if as_json:
+        disputed = [formula.dimacs() for formula in result.disputed]
+        say_json({**asdict(result), "seed": seed, "disputed": disputed})
+    else:
+        typer.echo(
+            f"{result.formulas} random formulas (seed {seed}): {result.satisfiable} satisfiable, "
+            f"{result.unsatisfiable} unsatisfiable; the belief and the SAT solver agree on "
+            f"{result.agreements}."
+        )
+        for formula in result.disputed:
+            typer.echo(f"They disagree on:\n{formula.dimacs()}")
+    if result.disputed:
+        raise typer.Exit(1)
+
+
+def _print_stories(rows: Sequence[Row]) -> None:
+    """Print the table, and a sentence or two per story."""
+    from rich.console import Console
+    from rich.table import Column, Table
+
+    from homeward.studies.counterexamples import as_text
+    from homeward.worlds.stories import all_stories
+
+    console = Console()
+    if console.is_terminal:
+        wide = console.width >= WIDE
+        table = Table("story", Column("policy", no_wrap=True), Column("γ", no_wrap=True))
+        for name in ("naive", "exact", "general", "moves"):
+            table.add_column(name, justify="right", no_wrap=True)
+        if wide:
+            table.add_column("shows")
+        for row in rows:
+            values = ("-" if v is None else f"{v:.4f}" for v in row.values)
+            note = (row.shows,) if wide else ()
+            table.add_row(row.story, row.policy, f"{row.discount:g}", *values, *note)
+        console.print(table)
+    else:
+        typer.echo(as_text(rows))
+    for story in all_stories():
+        typer.echo(f"\n{story.title}. The naive definition: {story.naive}.")
+        lines = wrap(story.lesson, min(100, console.width) - 2)
+        typer.echo(indent("\n".join(lines), "  "))
+    typer.echo("")

@@ -9,10 +9,11 @@ column, which is one ordinary MDP with reward ``objective + λ·constraints``. W
 master is the upper hull of points in the plane and λ a secant slope. A mixture is drawn once, at
 the start, and then followed.
 
-Feasibility: the constraints are first brought as close to their levels as any mixture can. If the
-least total shortfall exceeds `FEASIBLE` the problem is infeasible, which the priced bound proves,
-and the closest mixture is returned. A shortfall within it is rounding, and the level is lowered by
-exactly that much: δ = 1 needs no special case.
+Feasibility: a policy within `FEASIBLE` of a level counts as meeting it, so that δ = 1 needs no
+special case and a chance of 1e-15 no multiplier of 1e15; what is reported is what it really has.
+The constraints are first brought as close to their levels as any mixture can. If the least total
+shortfall exceeds `FEASIBLE` the problem is infeasible, which the priced bound proves, and the
+closest mixture is returned.
 
 Stopping: no policy prices above the mixture's own columns by more than rounding. The status is
 optimal if the gap between the mixture and the Lagrangian bound
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from homeward.solvers.engines import Engine
 
 FEASIBLE = 1e-9
-GAP = 1e-9
+GAP = 1e-8
 EXACT = 1e-13
 ROUND_LIMIT = 2000
 
@@ -138,39 +139,43 @@ class Pricer:
         return column, float(solution.value[self.problem.start]) + solution.gap
 
     def point(self, column: Column) -> FloatArray:
-        """Give a column's (f, g₁ … g_K) in the start state."""
-        point: FloatArray = column.values[:, self.problem.start]
+        """Give a column's (f, g₁ … g_K) in the start state; a g within `FEASIBLE` counts as met."""
+        point = column.values[:, self.problem.start].copy()
+        short = self.problem.levels - point[1:]
+        point[1:] += np.where(short <= FEASIBLE, np.maximum(short, 0.0), 0.0)
         return point
 
 
 def solve_constrained(problem: ConstrainedProblem) -> ConstrainedSolution:
     """Solve by column generation; see the module's docstring."""
     pricer = Pricer(problem, engine(problem.model, problem.discount))
-    nothing = np.zeros(len(problem.levels))
-    free, upper = pricer.price(1.0, nothing)
+    count = len(problem.levels)
+    # The safest policies come first: what is then worth most starts from them and leaves them only
+    # for something better, so that ties go to the safer.
+    safest = [pricer.price(0.0, unit) for unit in np.eye(count)]
+    if count == 1 and pricer.point(safest[0][0])[1] < problem.levels[0]:
+        return _short(pricer, *safest[0])
+    free, upper = pricer.price(1.0, np.zeros(count))
     f, *reached = pricer.point(free)
     pricer.scale = abs(float(f))
     if (reached >= problem.levels).all():
-        return _finish(pricer, [free], np.ones(1), upper, nothing, Status.OPTIMAL)
-    if len(problem.levels) == 1:
-        return _secant(pricer, free, upper)
+        return _finish(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
+    if count == 1:
+        return _secant(pricer, free, safest[0][0], upper)
     return _generate(pricer)
 
 
-def _secant(pricer: Pricer, below: Column, upper: float) -> ConstrainedSolution:
-    """Solve with one constraint, from a best policy `below` the level."""
+def _short(pricer: Pricer, safest: Column, most: float) -> ConstrainedSolution:
+    """Report that even the safest policy is below the one level, and that `most` proves it."""
+    level, reached = float(pricer.problem.levels[0]), float(pricer.point(safest)[1])
+    status = Status.INFEASIBLE if most < level - FEASIBLE else Status.NUMERICAL
+    unbounded = np.full(1, np.inf)
+    return _finish(pricer, [safest], np.ones(1), -np.inf, unbounded, status, most - reached)
+
+
+def _secant(pricer: Pricer, below: Column, above: Column, upper: float) -> ConstrainedSolution:
+    """Solve with one constraint, from a best policy `below` the level and a safe one `above`."""
     level = float(pricer.problem.levels[0])
-    above, most = pricer.price(0.0, np.ones(1))
-    reached = float(pricer.point(above)[1])
-    if reached < level - FEASIBLE:
-        proven = most < level - FEASIBLE
-        status = Status.INFEASIBLE if proven else Status.NUMERICAL
-        return _finish(
-            pricer, [above], np.ones(1), -np.inf, np.full(1, np.inf), status, most - reached
-        )
-    level = min(level, reached)
-    if pricer.point(below)[1] >= level:
-        return _finish(pricer, [below], np.ones(1), upper, np.zeros(1), Status.OPTIMAL)
     status = Status.NOT_CONVERGED
     while pricer.rounds < ROUND_LIMIT:
         (f_low, g_low), (f_high, g_high) = pricer.point(below), pricer.point(above)
@@ -185,7 +190,7 @@ def _secant(pricer: Pricer, below: Column, upper: float) -> ConstrainedSolution:
         else:
             below = column
     g_low, g_high = pricer.point(below)[1], pricer.point(above)[1]
-    low = float(np.clip((g_high - level) / (g_high - g_low), 0.0, 1.0))
+    low = float((g_high - level) / (g_high - g_low)) if slope[0] > 0.0 else 0.0
     return _finish(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
 
 
@@ -200,8 +205,6 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
     """Solve with any number of constraints through the master LP."""
     levels = pricer.problem.levels
     master = Master(levels, max(pricer.scale, 1e-300))
-    for k in range(len(levels)):
-        pricer.price(0.0, np.eye(len(levels))[k])
     for column in pricer.columns:
         master.add(pricer.point(column))
 
@@ -209,8 +212,9 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
     while (mix := master.solve()).shortfall > FEASIBLE:
         column, bound = pricer.price(0.0, mix.multipliers)
         least = max(least, float(mix.multipliers @ levels) - bound)
-        left = mix.shortfall - least
-        if left <= 1e-3 * FEASIBLE or pricer.rounds >= ROUND_LIMIT:
+        gain = float(mix.multipliers @ pricer.point(column)[1:]) - mix.price
+        if gain <= 1e-3 * FEASIBLE or pricer.rounds >= ROUND_LIMIT:
+            left = mix.shortfall - least
             status = Status.INFEASIBLE if least > FEASIBLE else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
             return _finish(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)

@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.sparse import diags_array
-from scipy.sparse.linalg import splu
 
 from homeward.models import Moves
 from homeward.solvers import kernels
-from homeward.solvers.folding import fold
+from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -113,7 +111,7 @@ class MovesEngine:
 
 
 class SparseEngine:
-    """Policy iteration on a general model, with sparse LU evaluation."""
+    """Policy iteration on a general model, with LU evaluation."""
 
     def __init__(self, model: SparseMDP, discount: float) -> None:
         self.discount = discount
@@ -123,11 +121,10 @@ class SparseEngine:
     def evaluate(self, policy: IntArray, rewards: FloatArray) -> FloatArray:
         """Give the exact values [K, S] of a policy [S] under several rewards [K, S, A]."""
         onward, leave = self.folded.rows(self._states, policy)
-        factors = splu((diags_array(leave) - onward).tocsc())
         gain = np.ascontiguousarray(rewards[:, self._states, policy].T)
-        value = factors.solve(gain)
-        residual = gain - (leave[:, None] * value - onward @ value)
-        return np.ascontiguousarray((value + factors.solve(residual)).T)
+        value = solve_folded(onward, leave, gain)
+        assert value is not None, "γ < 1 makes every row strictly dominant"
+        return np.ascontiguousarray(value.T)
 
     def optimise(self, reward: FloatArray, policy: IntArray | None = None) -> PolicySolution:
         """Find an optimal policy for one reward [S, A], starting from `policy` [S]."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import splu
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-14
 """Missing mass below this is taken for rounding: the row is meant to sum to one."""
+DENSE = 150
+"""Up to this many states a dense solve beats a sparse one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,3 +62,24 @@ def fold(model: SparseMDP, discount: float) -> Folded:
     leave = (1.0 - discount) + discount * (onward.sum(axis=1) + missing)
     onward.data *= discount
     return Folded(onward, leave.reshape(model.states, model.actions))
+
+
+def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
+    """Solve ``leave·x − onward·x = gain`` for columns [n, K], with one step of refinement.
+
+    `onward` is [n, n]. None where rounding makes the system singular.
+    """
+    if len(leave) <= DENSE:
+        among = np.diag(leave) - onward.toarray()
+        try:
+            value = np.linalg.solve(among, gain)
+            return np.asarray(value + np.linalg.solve(among, gain - among @ value), np.float64)
+        except np.linalg.LinAlgError:
+            return None
+    among = (diags_array(leave) - onward).tocsc()
+    try:
+        factors = splu(among)
+    except RuntimeError:  # SciPy's word for an exactly singular matrix
+        return None
+    value = factors.solve(gain)
+    return np.asarray(value + factors.solve(gain - among @ value), np.float64)

@@ -53,17 +53,22 @@ class Occupancy:
 def occupancy_lp(problem: ConstrainedProblem, method: Method = "simplex") -> Occupancy:
     """Solve the LP; where that fails, find the measure with the least total shortfall.
 
-    Infeasible is what has a least shortfall above `FEASIBLE`, not what the LP solver fails to
-    decide at its tolerance.
+    Where `method` gives no answer at its tolerance the other one is asked. Infeasible is what has
+    a least shortfall above `FEASIBLE`, not what the LP solver fails to decide.
     """
-    answer = _run(problem, method, closest=False)
-    if answer.status is Status.OPTIMAL or len(problem.levels) == 0:
-        return answer
-    answer = _run(problem, method, closest=True)
-    if answer.status is not Status.OPTIMAL:
-        return answer
-    short = answer.shortfall > FEASIBLE
-    return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
+    methods: tuple[Method, Method] = (
+        ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
+    )
+    for attempt in methods:
+        answer = _run(problem, attempt, closest=False)
+        if answer.status is Status.OPTIMAL:
+            return answer
+    for attempt in methods:
+        answer = _run(problem, attempt, closest=True)
+        if answer.status is Status.OPTIMAL:
+            short = answer.shortfall > FEASIBLE
+            return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
+    return answer
 
 
 def _run(problem: ConstrainedProblem, method: Method, *, closest: bool) -> Occupancy:

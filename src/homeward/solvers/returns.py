@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import diags_array
-from scipy.sparse.linalg import splu
 
 from homeward.models import Moves
 from homeward.solvers import kernels
-from homeward.solvers.folding import fold
+from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -104,15 +102,11 @@ def _evaluate(
     moves = np.zeros_like(value)
     active = np.flatnonzero((policy != GIVE_UP) & ~at_home).astype(np.int32)
     onward, leave = folded.rows(active, policy)
-    among = diags_array(leave) - onward[:, active]
     gain = np.column_stack([reward[active, policy[active]] + onward @ value, leave])
-    try:
-        factors = splu(among.tocsc())
-    except RuntimeError:  # SciPy's word for an exactly singular matrix
+    solved = solve_folded(onward[:, active], leave, gain)
+    if solved is None or not np.isfinite(solved).all():
         return None
-    solved = factors.solve(gain)
-    solved += factors.solve(gain - among @ solved)
-    if not np.isfinite(solved).all() or solved[:, 1].min() < 0.5 or solved[:, 0].max() > 1.5:
+    if solved[:, 1].min() < 0.5 or solved[:, 0].max() > 1.5:
         return None
     value[active], moves[active] = solved.T
     return value, moves

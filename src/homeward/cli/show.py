@@ -1,0 +1,82 @@
+"""How the command line shows results: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from homeward.errors import InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+T = TypeVar("T")
+
+
+def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = None) -> Iterable[T]:
+    """Go through items with a progress bar on standard error, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        return items
+    from rich.console import Console
+    from rich.progress import track as bar
+
+    return bar(items, label, total=total, console=Console(stderr=True), transient=True)
+
+
+def say(line: str) -> None:
+    """Print a line for people."""
+    sys.stdout.write(line + "\n")
+
+
+def say_json(result: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    say(json.dumps(result, ensure_ascii=False))
+
+
+def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool) -> None:
+    """Print a result; `titles` names those of its entries that are tables, lists of rows."""
+    if as_json:
+        say_json(result)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    for key, title in titles.items():
+        rows: list[dict[str, Any]] = result[key]
+        table = Table(title=title)
+        for name, value in rows[0].items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            table.add_column(name, justify="right" if number else "left")
+        for row in rows:
+            table.add_row(*(_cell(value) for value in row.values()))
+        console.print(table)
+    console.print(conclusion)
+
+
+def save(figure: Figure, out: Path) -> None:
+    """Write a figure, completely or not at all."""
+    kinds = (".png", ".pdf", ".svg")
+    if out.suffix.lower() not in kinds:
+        raise InvalidFileError(f"{out}: a figure can be written as {', '.join(kinds)}")
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        figure.savefig(part, format=out.suffix[1:].lower())
+        os.replace(part, out)
+    except OSError as cause:
+        raise InvalidFileError(f"{out}: can't be written: {cause.strerror}") from cause
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.1e}"
+    return str(value)

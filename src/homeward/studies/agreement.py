@@ -1,0 +1,109 @@
+"""Do two unrelated solvers agree? Column generation against the occupancy LP on random problems.
+
+The LP's raw answer from HiGHS is the referee: its status, and its objective as it reports it.
+Problems come in two kinds of model and two flavours: criteria as a planner would state them
+(return to one of several homes, δ = 1 included) and plain random totals. Some can be met, some not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from homeward.models import Moves, SparseMDP
+from homeward.safety import Correction, Corrections, ReturnHome, Situation
+from homeward.safety.corrections import moves_exploring, moves_returning
+from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
+
+if TYPE_CHECKING:
+    from homeward.models import Model
+
+Kind = Literal["moves", "general"]
+DISCOUNTS = (0.9, 0.99, 0.999)
+LEVELS = (1.0, 1.0, 0.95, 0.8, 0.5, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One problem, solved twice."""
+
+    kind: Kind
+    constraints: int
+    sure: bool  # some level is δ = 1
+    status: Status
+    referee: Status
+    difference: float  # of the objectives, relative to the referee's; 0 where it is infeasible
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both say the same of the problem."""
+        return self.status is self.referee
+
+
+def compare(problem: ConstrainedProblem, kind: Kind) -> Agreement:
+    """Solve a problem by columns and by the LP."""
+    ours, referee = solve_constrained(problem), occupancy_lp(problem)
+    solved = ours.status is Status.OPTIMAL and referee.status is Status.OPTIMAL
+    return Agreement(
+        kind=kind,
+        constraints=len(problem.levels),
+        sure=bool((problem.levels == 1.0).any()),
+        status=ours.status,
+        referee=referee.status,
+        difference=abs(ours.objective - referee.objective) / abs(referee.objective)
+        if solved
+        else 0.0,
+    )
+
+
+def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> ConstrainedProblem:
+    """Draw a problem with 2 to 30 states, 2 to 6 actions and that many constraints."""
+    states, actions = int(rng.integers(2, 31)), int(rng.integers(2, 7))
+    discount = float(rng.choice(DISCOUNTS))
+    model = random_model(kind, states, actions, rng)
+    objective = 0.01 + rng.random((states, actions)) ** 4
+    objective[:, 1:][rng.random((states, actions - 1)) < 0.1] = -np.inf
+    if rng.random() < 0.5:
+        rewards = rng.random((constraints, states, actions)) * (1.0 - discount)
+        levels = rng.uniform(0.2, 0.7, constraints)
+        return ConstrainedProblem(model, discount, 0, objective, rewards, levels)
+    situation = Situation(model, random_corrections(model, discount, rng), discount, 0, 0)
+    homes = np.where(rng.random(constraints) < 0.5, 0, rng.integers(0, states, constraints))
+    asked = [ReturnHome(float(rng.choice(LEVELS)), int(home)).require(situation) for home in homes]
+    return ConstrainedProblem(
+        model,
+        discount,
+        0,
+        objective,
+        np.array([r.reward for r in asked]),
+        np.array([r.level for r in asked]),
+    )
+
+
+def random_model(kind: Kind, states: int, actions: int, rng: np.random.Generator) -> Model:
+    """Draw a model; action 0 stays, as worlds usually allow."""
+    if kind == "moves":
+        dest = rng.integers(0, states, (states, actions))
+        dest[:, 0] = np.arange(states)
+        chance = rng.random((states, actions))
+        return Moves(dest, np.where(chance < 0.5, 1.0, np.where(chance < 0.6, 0.0, chance)))
+    rows = rng.dirichlet(np.full(states, 0.2), (states, actions))
+    rows[rng.random((states, actions)) < 0.1] *= 0.9  # some may end
+    rows[:, 0] = np.eye(states)
+    return SparseMDP.from_dense(rows)
+
+
+def random_corrections(model: Model, discount: float, rng: np.random.Generator) -> Corrections:
+    """Draw corrections as a belief with this mean could have them."""
+    if isinstance(model, Moves):
+        return Corrections(
+            Correction.MOVES,
+            moves_returning(model.dest, model.success),
+            moves_exploring(model.dest, model.success, discount),
+        )
+    sigma = -rng.random((model.states, model.actions)) * 0.1
+    sigma[rng.random(sigma.shape) < 0.7] = 0.0
+    sigma[:, 0] = 0.0
+    return Corrections(Correction.GENERAL, sigma, sigma)

@@ -1,0 +1,161 @@
+"""Gymnasium's own FrozenLake and CliffWalking, as worlds whose map is known and dynamics are not.
+
+The explorer sees the whole map: where the holes, the cliff and the goal are. What it does not know
+is what an action does: a push in a direction may carry it ahead, to the left, to the right or back.
+That is one unknown distribution, the same wherever the four ways lead to four different places.
+Where two of them are blocked, as in a corner, they both mean staying and can't be told apart; such
+places have an unknown of their own for each pattern (see `DirichletBelief`).
+
+Waiting is always possible and sure. Holes, the cliff and the goal are where an episode ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import gymnasium
+import numpy as np
+
+from homeward.beliefs import DirichletBelief, Transition, Visit
+from homeward.beliefs.dirichlet import END
+from homeward.errors import InvalidProblemError
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, IntArray
+
+Name = Literal["lake", "slippery lake", "cliff"]
+NAMES: tuple[Name, ...] = ("lake", "slippery lake", "cliff")
+
+DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
+WAIT = len(DIRECTIONS)
+OUTCOMES = ("ahead", "left", "right", "back")
+Prior: TypeAlias = tuple[float, float, float, float]
+"""Concentrations of the four outcomes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileMap:
+    """A rectangle of tiles and what is known of it."""
+
+    tiles: tuple[str, ...]  # rows of letters: S start, F or . floor, H hole, C cliff, G goal
+
+    def __post_init__(self) -> None:
+        if not self.tiles or len({len(row) for row in self.tiles}) != 1:
+            raise InvalidProblemError("the rows of a tile map must have one length")
+        if "".join(self.tiles).count("S") != 1:
+            raise InvalidProblemError("a tile map needs exactly one start S")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.tiles), len(self.tiles[0])
+
+    @property
+    def start(self) -> int:
+        """The state of the start tile."""
+        return "".join(self.tiles).index("S")
+
+    def tile(self, state: int) -> str:
+        """Give the letter of a state's tile."""
+        return "".join(self.tiles)[state]
+
+    @property
+    def deadly(self) -> BoolArray:
+        """Which states [S] are holes or cliff."""
+        return np.array([t in "HC" for t in "".join(self.tiles)])
+
+    @property
+    def final(self) -> BoolArray:
+        """Which states [S] end an episode: the deadly ones and the goal."""
+        return np.array([t in "HCG" for t in "".join(self.tiles)])
+
+    def outcomes(self) -> IntArray:
+        """Give where each action's outcomes lead, [S, 5, 4]; off the map means staying.
+
+        From a final tile everything ends.
+        """
+        rows, columns = self.shape
+        ways = np.array(list(DIRECTIONS.values()))
+        relative = np.array([0, 1, -1, 2])  # ahead, left, right, back, counting counter-clockwise
+        state = np.arange(rows * columns)
+        found = np.repeat(state[:, None], (WAIT + 1) * len(OUTCOMES), axis=1)
+        found = found.reshape(-1, WAIT + 1, len(OUTCOMES))
+        for a in range(WAIT):
+            for o, turn in enumerate(relative):
+                step = ways[(a + turn) % len(ways)]
+                row, column = state // columns + step[0], state % columns + step[1]
+                inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+                found[:, a, o] = np.where(inside, row * columns + column, state)
+        found[self.final] = END
+        return found
+
+
+def tile_belief(tiles: TileMap, prior: Prior) -> DirichletBelief:
+    """Build the tied Dirichlet belief: the map is known, what an action does is not."""
+    outcomes = tiles.outcomes()
+    same = outcomes[:, :, :, None] == outcomes[:, :, None, :]
+    pattern = same.argmax(axis=3)  # which outcomes coincide with an earlier one
+    patterns, kinds = np.unique(pattern.reshape(-1, len(OUTCOMES)), axis=0, return_inverse=True)
+    return DirichletBelief(
+        outcomes=outcomes,
+        alpha=np.repeat(np.array(prior)[None], len(patterns), axis=0),
+        kinds=kinds.reshape(outcomes.shape[:2]),
+        state_names=tuple(
+            f"{tiles.tile(s)}({s // tiles.shape[1]},{s % tiles.shape[1]})"
+            for s in range(len(outcomes))
+        ),
+        action_names=(*DIRECTIONS, "wait"),
+    )
+
+
+class ToyTextWorld:
+    """A toy-text environment of Gymnasium behind the explorer's protocol."""
+
+    def __init__(self, name: Name, seed: int) -> None:
+        self.name = name
+        self.env: Any
+        if name == "cliff":
+            self.env = gymnasium.make("CliffWalking-v1")
+            self._order = {"up": 0, "right": 1, "down": 2, "left": 3}
+        else:
+            self.env = gymnasium.make("FrozenLake-v1", is_slippery=name == "slippery lake")
+            self._order = {"left": 0, "down": 1, "right": 2, "up": 3}
+        self.tiles = tile_map(name)
+        self.state, self.ended = int(self.env.reset(seed=seed)[0]), False
+
+    @property
+    def died(self) -> bool:
+        """Whether it ended in a hole or off the cliff."""
+        return bool(self.ended and self.tiles.deadly[self.state])
+
+    def look(self) -> Visit:
+        """Say where we are."""
+        return Visit(self.state)
+
+    def act(self, action: int) -> Transition:
+        """Push in a direction, or wait."""
+        before = self.state
+        if action != WAIT and not self.ended:
+            direction = list(DIRECTIONS)[action]
+            after, reward, done, _, _ = self.env.step(self._order[direction])
+            self.state, self.ended = int(after), bool(done)
+            if self.name == "cliff" and reward <= -100:
+                # The environment puts a fallen walker back at the start; for us it is lost.
+                step = DIRECTIONS[direction]
+                self.state = before + step[0] * self.tiles.shape[1] + step[1]
+                self.ended = True
+        return Transition(before, action, self.state)
+
+
+def tile_map(name: Name) -> TileMap:
+    """Read the map off Gymnasium's environment."""
+    if name == "cliff":
+        env: Any = gymnasium.make("CliffWalking-v1").unwrapped
+        rows, columns = env.shape
+        tiles = np.full((rows, columns), ".")
+        tiles[env._cliff] = "C"
+        tiles[-1, 0], tiles[-1, -1] = "S", "G"
+        return TileMap(tuple("".join(row) for row in tiles))
+    env = gymnasium.make("FrozenLake-v1").unwrapped
+    return TileMap(tuple("".join(t.decode() for t in row) for row in env.desc))

@@ -1,0 +1,33 @@
+"""Column generation and the occupancy LP, two unrelated methods, agree on random problems."""
+
+import numpy as np
+import pytest
+
+from homeward.solvers import Status, solve_constrained, solve_occupancy
+from homeward.studies.agreement import Kind, compare, random_problem
+
+
+@pytest.mark.parametrize("kind", ["moves", "general"])
+@pytest.mark.parametrize("constraints", [1, 2, 3])
+def test_both_methods_say_the_same_of_random_problems(kind: Kind, constraints: int) -> None:
+    rng = np.random.default_rng(constraints)
+    found = [compare(random_problem(kind, constraints, rng), kind) for _ in range(60)]
+    assert all(a.agrees for a in found)
+    assert max(a.difference for a in found) < 1e-7
+    assert {a.status for a in found} == {Status.OPTIMAL, Status.INFEASIBLE}
+    assert any(a.sure for a in found)
+
+
+@pytest.mark.parametrize("kind", ["moves", "general"])
+def test_the_lp_taken_apart_into_policies_agrees_as_well(kind: Kind) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        problem = random_problem(kind, int(rng.integers(1, 4)), rng)
+        ours, theirs = solve_constrained(problem), solve_occupancy(problem)
+        assert ours.status is theirs.status
+        if ours.status is Status.OPTIMAL:
+            assert theirs.objective == pytest.approx(ours.objective, rel=1e-7)
+            assert (theirs.achieved >= problem.levels - 1e-8).all()
+        else:
+            short = [np.maximum(0.0, problem.levels - s.achieved).sum() for s in (ours, theirs)]
+            assert short[0] == pytest.approx(short[1], abs=1e-7)
