@@ -1,5 +1,7 @@
 """Paths on tile maps, drawn."""
 
+import numpy as np
+
 from homeward.plots.tiles import LOST, SAFE, Panel, draw_paths
 from homeward.worlds.toytext import tile_map
 
@@ -16,7 +18,7 @@ def test_each_panel_shows_its_path_its_end_and_its_words() -> None:
     assert {line.get_color() for line in safe.lines} == {SAFE}
     assert {line.get_color() for line in lost.lines} == {LOST}
     assert lost.lines[-1].get_marker() == "X"
-    assert [tuple(lost.lines[-1].get_xydata()[0])] == [(1.0, 1.0)]
+    assert np.array_equal(lost.lines[-1].get_xydata(), [[1.0, 1.0]])
     assert "3 tiles" in [text.get_text() for text in safe.texts]
 
 
