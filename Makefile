@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test format clean
 
-demo: $(READY)  ## a safe and an unsafe explorer on one world, and the picture
+demo: $(READY)  ## safe and unsafe explorers side by side, and the picture
 	$(BIN)/homeward demo --out demo.png
 
 test: $(READY)  ## style, types and every test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -30,10 +31,18 @@ def place(index: tuple[int, ...], axes: str) -> str:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only view of an array; the caller's own handle stays writeable."""
+    """Give a read-only array: the same if it is one, a view of a fresh one otherwise."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def own(array: NDArray[Any], given: object) -> NDArray[Any]:
+    """Give a read-only array that nobody else can write to through what was `given`."""
+    shared = isinstance(given, np.ndarray) and given.flags.writeable
+    return frozen(array.copy() if shared and np.may_share_memory(array, given) else array)
 
 
 def floats(
@@ -41,15 +50,18 @@ def floats(
 ) -> FloatArray:
     """Check that `values` are numbers of that shape without NaN; give read-only float64."""
     try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"{given.dtype} is not a real number")
+        array = np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError) as cause:
         raise error(f"{name} is not an array of numbers: {cause}") from cause
     if shape is not None and array.shape != shape:
         raise error(f"{name} has shape {array.shape}, expected {shape}")
-    bad = np.isnan(array)
-    if bad.any():
-        raise error(f"{name} is NaN at {tuple(int(i) for i in np.argwhere(bad)[0])}")
-    return frozen(array)
+    if array.size and np.isnan(array.min()):
+        bad = np.argwhere(np.isnan(array))[0]
+        raise error(f"{name} is NaN at {tuple(int(i) for i in bad)}")
+    return own(array, values)
 
 
 def probabilities(
@@ -57,9 +69,8 @@ def probabilities(
 ) -> FloatArray:
     """Check that every entry of `values` is a probability; give it as read-only float64."""
     array = floats(values, name, shape, error)
-    bad = (array < 0) | (array > 1)
-    if bad.any():
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        index = tuple(int(i) for i in np.argwhere((array < 0) | (array > 1))[0])
         raise error(f"{name} {place(index, axes)} is {array[index]:g}, not a probability")
     return array
 
@@ -73,31 +84,91 @@ def indices(
     error: type[InvalidInputError],
 ) -> IntArray:
     """Check that every entry of `values` is a whole number in ``low <= i < high``; give int32."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as cause:
+        raise error(f"{name} is not an array of whole numbers: {cause}") from cause
     if not np.issubdtype(array.dtype, np.integer):
         raise error(f"{name} must hold whole numbers, not {array.dtype}")
     if shape is not None and array.shape != shape:
         raise error(f"{name} has shape {array.shape}, expected {shape}")
     low, high = bounds
-    bad = (array < low) | (array >= high)
-    if bad.any():
-        index = tuple(int(i) for i in np.argwhere(bad)[0])
+    if array.size and not (array.min() >= low and array.max() < high):
+        index = tuple(int(i) for i in np.argwhere((array < low) | (array >= high))[0])
         raise error(f"{name} {place(index, axes)} is {array[index]}, outside {low}..{high - 1}")
-    result: IntArray = frozen(np.ascontiguousarray(array, dtype=np.int32))
-    return result
+    return own(np.ascontiguousarray(array, dtype=np.int32), values)
+
+
+def index(value: object, count: int, name: str, error: type[InvalidInputError]) -> int:
+    """Check that `value` is a whole number in ``0 <= i < count``; give it as int."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise error(f"{name} is {value!r}, expected a whole number from 0 to {count - 1}")
+    if not 0 <= int(value) < count:
+        raise error(f"{name} is {int(value)}, outside 0..{count - 1}")
+    return int(value)
+
+
+def number(value: object, name: str, error: type[InvalidInputError]) -> float:
+    """Check that `value` is a real number and not NaN; give it as float."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or value != value:
+        raise error(f"{name} is {value!r}, expected a number")
+    return float(value)
+
+
+def names(
+    given: object, count: int, what: str, error: type[InvalidInputError]
+) -> tuple[str, ...] | None:
+    """Check that there is one name for each state or action."""
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or not all(isinstance(name, str) for name in given):
+        raise error(f"the {what} names are not a sequence of names")
+    if len(given) != count:
+        raise error(f"{len(given)} {what} names for {count} {what}s")
+    return tuple(given)
+
+
+def marks(given: object, count: int, error: type[InvalidInputError]) -> BoolArray:
+    """Check a mark for each of `count` states, none unless given; give read-only booleans."""
+    if given is None:
+        return frozen(np.zeros(count, dtype=bool))
+    array = np.asarray(given)
+    if array.shape != (count,) or array.dtype != np.bool_:
+        raise error(f"expected {count} marks, got {array.dtype} of shape {array.shape}")
+    return own(array, given)
+
+
+def tally(given: object, shape: tuple[int, ...], error: type[InvalidInputError]) -> IntArray:
+    """Check counts of that shape, zero unless given; give read-only int32."""
+    if given is None:
+        return frozen(np.zeros(shape, np.int32))
+    limit = int(np.iinfo(np.int32).max)
+    axes = "ijk"[: len(shape)]
+    return indices(given, "a count", shape, (0, limit), axes, error)  # type: ignore[arg-type]
+
+
+def is_nothing(values: object) -> bool:
+    """Tell whether rewards are the zero that takes no memory, as `rewards` gives it."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.size > 0
+        and not any(values.strides)
+        and values.flat[0] == 0
+    )
 
 
 def rewards(
     values: ArrayLike | None, shape: tuple[int, int], error: type[InvalidInputError]
 ) -> FloatArray:
     """Check rewards [S, A]: −inf marks an action that can't be chosen; each state needs another."""
-    if values is None:
-        return frozen(np.zeros(shape))
+    if values is None or (is_nothing(values) and np.shape(values) == shape):
+        nothing: FloatArray = np.broadcast_to(np.float64(0.0), shape)  # takes no memory
+        return nothing
     array = floats(values, "the reward", shape, error)
-    if (array == np.inf).any():
-        index = tuple(int(i) for i in np.argwhere(array == np.inf)[0])
-        raise error(f"the reward {place(index, 'sa')} is +inf")
-    idle = ~np.isfinite(array).any(axis=1)
+    if array.max() == np.inf:
+        at = tuple(int(i) for i in np.argwhere(array == np.inf)[0])
+        raise error(f"the reward {place(at, 'sa')} is +inf")
+    idle = array.max(axis=1) == -np.inf
     if idle.any():
         raise error(f"state s={int(np.argmax(idle))} has no action that can be chosen")
     return array

@@ -44,6 +44,7 @@ class End(StrEnum):
 
     ALL_SEEN = "nothing is left to explore"
     ALL_SAFE_SEEN = "all that is safe is seen"
+    ONLY_BY_CHANCE = "the rest would take a gamble"
     LOST = "the world ended it"
     INFEASIBLE = "no policy keeps the safety level"
     STEPS = "the step limit was reached"
@@ -63,7 +64,7 @@ class Explorer:
     """Follows a planner through a world, learning as it goes.
 
     Where no policy keeps the level it follows the safest one and the plan's status says so; with
-    `strict` it raises `InfeasibleError` instead.
+    `strict` it raises `InfeasibleError` instead, whenever the action would not keep every level.
     """
 
     def __init__(
@@ -74,11 +75,17 @@ class Explorer:
         self.start = world.state
         self.belief: Belief = belief.update(world.look())
         self.strict = strict
+        self.plan: Plan | None = None  # the last one
         self.end: End | None = None
         self.steps = 0
 
     def explore(self, limit: int) -> Iterator[Step]:
-        """Yield the steps as they are taken, until there is a reason to end or `limit` is met."""
+        """Yield the steps as they are taken, until there is a reason to end or `limit` is met.
+
+        A limit can be raised: call again with a higher one to go on.
+        """
+        if self.end is End.STEPS:
+            self.end = None
         while self.end is None:
             if self.world.ended:
                 self.end = End.LOST
@@ -92,8 +99,9 @@ class Explorer:
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
         state = self.world.state
-        plan = self.planner.plan(self.belief, state, self.start)
-        if plan.status is Status.INFEASIBLE and self.strict:
+        plan = self.planner.plan(self.belief, state, self.start, self.plan)
+        self.plan = plan
+        if self.strict and not plan.keeps_all:
             self.end = End.INFEASIBLE
             raise InfeasibleError(
                 f"no policy from {plan.state_name(state)} keeps "
@@ -103,8 +111,10 @@ class Explorer:
             self.end = End.ALL_SEEN
         elif plan.status is Status.INFEASIBLE:
             self.end = End.INFEASIBLE if plan.waits else None
-        elif plan.worthless or plan.waits:
+        elif plan.worthless:
             self.end = End.ALL_SAFE_SEEN
+        elif plan.waits:
+            self.end = End.ONLY_BY_CHANCE
         if self.end is not None:
             return None
         observation = self.world.act(plan.action)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import frozen
 from homeward.errors import InvalidProblemError
 from homeward.safety import Correction
 from homeward.solvers import Status
@@ -21,8 +22,10 @@ class Verdict(StrEnum):
 
     CHOSEN = "chosen"
     LESS_SAFE = "in the plan, but less safe than the chosen one"
+    WAITS = "in the plan, but waits for nothing"
     UNSAFE = "would fall below the safety level"
-    WORTH_LESS = "safe enough, but worth less"
+    WORTH_LESS = "safe enough, worth no more than the plan"
+    NO_SAFER = "no safer"
     UNAVAILABLE = "can't be chosen here"
 
 
@@ -45,7 +48,7 @@ class CriterionEvidence:
     name: str
     level: float  # δ
     bound: float  # proven: the mixture keeps the criterion with at least this probability
-    kept_bound: float  # proven: so does the part of it that starts with the chosen action
+    kept_bound: float  # proven: the part that starts with the chosen action, with this
     multiplier: float  # λ: exploration value that a unit of this probability costs
     home: IntArray  # [n]
     way_home: FloatArray  # [S] v, a lower bound on the probability of returning
@@ -64,16 +67,29 @@ class Plan:
     exploration_value: float  # of the mixture: discounted reward plus bonus, on the mean model
     upper_bound: float  # no safe mixture is worth more; −inf if none is safe
     gap: float  # upper_bound − exploration_value
+    kept_weights: FloatArray  # [J'] the part of the plan that starts with the action
+    kept_outbound: IntArray  # [J', S]
+    kept_value: float  # what that part is worth
     criteria: tuple[CriterionEvidence, ...]
     evidence: tuple[ActionEvidence, ...]  # per action, in the current state
     correction: Correction
     discount: float
+    method: str  # which solver it is from: "columns" or "lp"
     rounds: int  # ordinary MDPs that were solved on the way (or LP iterations)
     bonus_left: bool  # there is something left to see somewhere
     worthless: bool  # the best safe plan is worth nothing
     waits: bool  # the action stays here for sure and earns no bonus: nothing would ever change
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "outbound", "kept_weights", "kept_outbound"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether what the action commits to keeps every level (within 1e-8)."""
+        return all(c.kept_bound >= c.level - 1e-8 for c in self.criteria)
 
     @property
     def bounds(self) -> tuple[float, ...]:
@@ -106,6 +122,8 @@ class Plan:
     def explain(self) -> str:
         """Say what was decided, what is proven and why the other actions were not taken."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
+        if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+            lines.append(f"The solver met {self.status}: what is said holds, better may exist.")
         if self.status is Status.INFEASIBLE:
             lines.append("No policy keeps the safety level; this one comes closest.")
         else:
@@ -113,6 +131,8 @@ class Plan:
                 f"It is worth {self.exploration_value:.6g} to explore like this; "
                 f"no safe plan is worth more than {self.upper_bound:.6g} ({self.status})."
             )
+        if not self.criteria:
+            lines.append("Nothing is kept safe: there is no criterion.")
         for c in self.criteria:
             proof = (
                 "believed, not proven (naive)"
@@ -131,11 +151,15 @@ class Plan:
         mixed = [e for e in self.evidence if e.weight > 0]
         if len(mixed) > 1:
             shares = ", ".join(f"{self.action_name(e.action)} {e.weight:.3g}" for e in mixed)
+            lines.append(f"The plan draws its policy once, by first action: {shares}.")
+        if len(mixed) > 1 or mixed[0].action != self.action:
             kept = " and ".join(f"{c.kept_bound:.6f}" for c in self.criteria)
             lines.append(
-                f"The plan draws its policy once, by first action: {shares}. Safety decides for "
-                f"{self.action_name(self.action)}, whose share keeps {kept}."
+                f"Safety decides for {self.action_name(self.action)}; what starts with it is "
+                f"worth {self.kept_value:.6g} and keeps {kept or 'nothing'}."
             )
+        if not self.keeps_all and self.status is not Status.INFEASIBLE:
+            lines.append("No single action keeps every level; only the draw does.")
         return "\n".join([*lines, *self._table()])
 
     def _table(self) -> list[str]:
@@ -149,7 +173,7 @@ class Plan:
                     if e.verdict is Verdict.UNAVAILABLE
                     else [
                         f"{e.leaves:.3f}",
-                        f"{e.exploration:.4g}",
+                        f"{0.0 if abs(e.exploration) < 1e-12 else e.exploration:.4g}",
                         *(f"{v:.4f}" for v in e.safety),
                     ]
                 ),

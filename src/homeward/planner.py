@@ -3,43 +3,38 @@
 A step of the paper's Algorithm 1. The mean model, its corrections and the bonus make one
 constrained MDP: maximise reward plus bonus under discount γ, subject to each criterion's bound
 staying at its level δ. Its solution is a mixture of deterministic policies, drawn once and then
-followed. The first action is de-randomised in favour of safety: among the actions to which the
-mixture gives weight here, take the one whose share of the mixture keeps the best bound. With one
-criterion that share keeps at least the bound of the whole, since the whole is an average of the
-shares.
+followed; `decision` says how one action comes of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import floats
+from homeward.arrays import floats, index, number, place
 from homeward.beliefs import corrections_of
+from homeward.decision import decide, evidence_of
 from homeward.errors import InvalidProblemError
-from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
+from homeward.plan import CriterionEvidence, Plan
 from homeward.safety import Correction, ReturnHome, Situation
-from homeward.solvers import (
-    ConstrainedProblem,
-    ConstrainedSolution,
-    Status,
-    solve_constrained,
-    solve_occupancy,
-)
+from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
     from homeward.safety import Criterion
+    from homeward.solvers import ConstrainedSolution
 
 Method = Literal["columns", "lp"]
+LP_LIMIT = 200_000
+"""State-actions beyond which the other method is not worth waiting for."""
+
 WORTHLESS = 1e-12
-"""A plan worth less than this fraction of the largest bonus is worth nothing."""
+"""A plan worth less than this fraction of the largest reward's total is worth nothing."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +53,7 @@ class Planner:
         Which theorem to plan with; by default the tightest that the belief allows.
     method
         ``"columns"`` generates policies, exact and fast; ``"lp"`` is the paper's occupancy LP.
+        Where one does not get to the end the other is tried; the plan says which it is from.
     """
 
     bonus: Bonus
@@ -67,70 +63,96 @@ class Planner:
     method: Method = "columns"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.discount < 1.0:
-            raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
+        error = InvalidProblemError
+        if not callable(self.bonus):
+            raise error(f"the bonus is {self.bonus!r}, expected a callable from a belief to [S, A]")
+        if not 0.0 < number(self.discount, "γ", error) < 1.0:
+            raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
         if self.method not in ("columns", "lp"):
-            raise InvalidProblemError(f"method is {self.method!r}, expected 'columns' or 'lp'")
+            raise error(f"method is {self.method!r}, expected 'columns' or 'lp'")
         if self.correction is not None:
             known = [c.value for c in Correction]
             if self.correction not in known:
-                raise InvalidProblemError(
+                raise error(
                     f"correction is {self.correction!r}, expected one of {', '.join(known)}"
                 )
             object.__setattr__(self, "correction", Correction(self.correction))
+        if not isinstance(self.criteria, tuple | list):
+            raise error(f"criteria is {self.criteria!r}, expected a list of criteria")
+        for criterion in self.criteria:
+            if not hasattr(criterion, "require"):
+                raise error(f"{criterion!r} is not a criterion")
         object.__setattr__(self, "criteria", tuple(self.criteria))
 
-    def plan(self, belief: Belief, state: int, start: int | None = None) -> Plan:
-        """Decide what to do in `state`; `start` is the run's first state, if that is another."""
+    def plan(
+        self,
+        belief: Belief,
+        state: int,
+        start: int | None = None,
+        previous: Plan | None = None,
+    ) -> Plan:
+        """Decide what to do in `state`; `start` is the run's first state, if that is another.
+
+        The `previous` plan, of a belief that has hardly changed, makes this one quicker.
+        """
         model = belief.mean()
-        for name, index in (("state", state), ("start", state if start is None else start)):
-            if not 0 <= index < model.states:
-                raise InvalidProblemError(
-                    f"the {name} s={index} is not a state (0..{model.states - 1})"
-                )
+        state = index(state, model.states, "the state", InvalidProblemError)
+        first = (
+            state if start is None else index(start, model.states, "the start", InvalidProblemError)
+        )
         corrections = corrections_of(belief, model, self.discount, self.correction)
-        situation = Situation(
-            model, corrections, self.discount, state, state if start is None else start
-        )
-        requirements = [criterion.require(situation) for criterion in self.criteria]
+        situation = Situation(model, corrections, self.discount, state, first)
         shape = (model.states, model.actions)
+        totals = np.empty((1 + len(self.criteria), *shape))
+        requirements = []
+        for total, criterion in zip(totals[1:], self.criteria, strict=True):
+            requirement = criterion.require(situation)
+            total[:] = requirement.reward
+            requirements.append(replace(requirement, reward=total))
+        kind = corrections.kind
+        del corrections, situation  # two arrays [S, A], whose room the solver may take
         bonus = floats(self.bonus(belief), "the bonus", shape, InvalidProblemError)
-        if not np.isfinite(bonus).all():
-            raise InvalidProblemError("the bonus must be finite")
-        problem = ConstrainedProblem(
-            model,
-            self.discount,
-            state,
-            model.reward + bonus,
-            np.array([r.reward for r in requirements]).reshape(-1, *shape),
-            np.array([r.level for r in requirements], np.float64),
-        )
-        solved = (
-            solve_constrained(problem) if self.method == "columns" else solve_occupancy(problem)
-        )
-        if len(solved.weights) == 0:  # the LP gave no policy at all
-            solved = solve_constrained(problem)
-        action, share = _derandomise(problem, solved)
+        if not np.isfinite([bonus.min(), bonus.max()]).all():
+            at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
+            raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
+        np.add(model.reward, bonus, out=totals[0])
+        levels = np.array([r.level for r in requirements], np.float64)
+        problem = ConstrainedProblem(model, self.discount, state, totals, levels)
+        solved, method = self._solve(problem, previous)
+
+        lowest = np.min(totals[0], where=totals[0] > -np.inf, initial=0.0)
+        worth = max(float(totals[0].max()), -float(lowest)) / (1.0 - self.discount)
+        worthless = abs(solved.objective) <= WORTHLESS * worth
+        stays = (model.leaving(state) <= 1e-12) & (bonus[state] == 0.0)
+        choice = decide(problem, solved, None if worthless else stays)
+        rounding = 8.0 * float(np.finfo(np.float64).eps) / (1.0 - self.discount)
+
+        def proven(bound: float) -> float:
+            """Allow for the rounding of the evaluation that a bound comes from."""
+            return float(np.clip(bound - rounding, 0.0, 1.0))
+
         status = solved.status
         for requirement in requirements:
             if requirement.returns.status is not Status.OPTIMAL and status is Status.OPTIMAL:
                 status = requirement.returns.status
-        worth = float(np.abs(np.where(np.isfinite(model.reward), model.reward + bonus, 0.0)).max())
         return Plan(
             state=state,
-            action=action,
+            action=choice.action,
             status=status,
             weights=solved.weights,
             outbound=solved.policies,
             exploration_value=solved.objective,
             upper_bound=solved.upper,
             gap=solved.gap,
+            kept_weights=choice.weights,
+            kept_outbound=choice.policies,
+            kept_value=float(choice.values[0]),
             criteria=tuple(
                 CriterionEvidence(
                     name=r.name,
                     level=r.level,
-                    bound=float(np.clip(solved.achieved[k], 0.0, 1.0)),
-                    kept_bound=float(np.clip(share[1 + k], 0.0, 1.0)),
+                    bound=proven(solved.achieved[k]),
+                    kept_bound=proven(choice.values[1 + k]),
                     multiplier=float(solved.multipliers[k]),
                     home=r.home,
                     way_home=r.returns.value,
@@ -138,70 +160,40 @@ class Planner:
                 )
                 for k, r in enumerate(requirements)
             ),
-            evidence=_evidence(problem, solved, action, share),
-            correction=corrections.kind,
+            evidence=evidence_of(problem, solved, choice, stays),
+            correction=kind,
             discount=self.discount,
+            method=method,
             rounds=solved.rounds,
-            bonus_left=bool((bonus > 0).any()),
-            worthless=abs(solved.objective) <= WORTHLESS * worth / (1.0 - self.discount),
-            waits=bool(model.leaving(state)[action] == 0.0 and bonus[state, action] == 0.0),
+            bonus_left=bool(bonus.max() > 0),
+            worthless=worthless,
+            waits=bool(stays[choice.action]),
             state_names=model.state_names,
             action_names=model.action_names,
         )
 
-
-def _derandomise(
-    problem: ConstrainedProblem, solved: ConstrainedSolution
-) -> tuple[int, FloatArray]:
-    """Pick the safest action with weight; give it and the values [1 + K] of its share."""
-    here = solved.policies[:, problem.start]
-    points = solved.values[:, :, problem.start]
-    best: tuple[float, float] = (-np.inf, -np.inf)
-    choice, share = int(here[0]), points[0]
-    for action in np.unique(here):
-        mine = here == action
-        values = np.average(points[mine], axis=0, weights=solved.weights[mine])
-        margin = float((values[1:] - problem.levels).min()) if len(problem.levels) else 0.0
-        key = (margin, float(values[0]))
-        if key > best:
-            best, choice, share = key, int(action), values
-    return choice, share
-
-
-def _evidence(
-    problem: ConstrainedProblem, solved: ConstrainedSolution, chosen: int, share: FloatArray
-) -> tuple[ActionEvidence, ...]:
-    """Say what each action here is worth with the plan followed after it, and why not it."""
-    s, model = problem.start, problem.model
-    follow = solved.mixed_values  # [1 + K, S]
-    leaving = model.leaving(s)
-    found = []
-    for a in range(model.actions):
-        weight = float(solved.weights[solved.policies[:, s] == a].sum())
-        usable = bool(np.isfinite(problem.objective[s, a]))
-        now = np.concatenate([problem.objective[None, s, a], problem.constraints[:, s, a]])
-        values = now + problem.discount * (follow @ model.row(s, a))
-        if a == chosen:
-            values = share
-        short = values[1:] < problem.levels - 1e-9
-        if a == chosen:
-            verdict = Verdict.CHOSEN
-        elif not usable:
-            verdict = Verdict.UNAVAILABLE
-        elif weight > 0.0:
-            verdict = Verdict.LESS_SAFE
-        elif short.any() and solved.status is not Status.INFEASIBLE:
-            verdict = Verdict.UNSAFE
-        else:
-            verdict = Verdict.WORTH_LESS
-        found.append(
-            ActionEvidence(
-                action=a,
-                leaves=float(leaving[a]),
-                exploration=float(values[0]),
-                safety=tuple(float(v) for v in np.clip(values[1:], 0.0, 1.0)),
-                weight=weight,
-                verdict=verdict,
-            )
+    def _solve(
+        self, problem: ConstrainedProblem, previous: Plan | None
+    ) -> tuple[ConstrainedSolution, Method]:
+        """Solve by the chosen method, or by the other where that does not get to the end."""
+        seeds = () if previous is None else tuple(previous.outbound)
+        hint = None
+        if previous is not None and len(previous.criteria) == len(self.criteria):
+            hint = np.array(previous.multipliers)
+        best: tuple[ConstrainedSolution, Method] | None = None
+        order: tuple[Method, Method] = (
+            ("columns", "lp") if self.method == "columns" else ("lp", "columns")
         )
-    return tuple(found)
+        for method in order:
+            if best is not None and method == "lp" and problem.objective.size > LP_LIMIT:
+                break
+            by_columns = method == "columns"
+            solved = (
+                solve_constrained(problem, seeds, hint) if by_columns else solve_occupancy(problem)
+            )
+            if solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
+                return solved, method
+            if best is None or len(best[0].weights) == 0:
+                best = solved, method
+        assert best is not None
+        return best

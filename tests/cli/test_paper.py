@@ -102,7 +102,7 @@ def test_a_figure_that_fails_half_way_leaves_the_old_one(
 
 @pytest.mark.parametrize(
     ("target", "complaint"),
-    [("no/such/x.png", "No such file or directory"), ("x.gif", ".png, .pdf, .svg")],
+    [("no/such/x.png", "there is no folder no/such"), ("x.gif", ".png, .pdf, .svg")],
 )
 def test_a_place_where_no_figure_can_go_is_one_line(run: Any, target: str, complaint: str) -> None:
     code, _, err = run("counterexamples", "--out", target)

@@ -28,7 +28,7 @@ def test_no_bound_is_above_the_exact_value(kind: Kind, correction: Correction) -
 def test_the_tempting_wrong_correction_is_caught() -> None:
     rng = np.random.default_rng(0)
     excess = [
-        examine(random_belief("moves", rng), "moves", Correction.MOVES, 0.3, half_exploring)
+        examine(random_belief("moves", rng), "moves", Correction.MOVES, 0.3, tamper=half_exploring)
         for _ in range(150)
     ]
     assert max(e.exploring for e in excess) > 1e-3

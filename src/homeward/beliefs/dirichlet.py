@@ -26,8 +26,11 @@ from homeward.arrays import (
     floats,
     frozen,
     indices,
+    marks,
+    names,
     place,
     rewards,
+    tally,
     unless_given,
 )
 from homeward.beliefs.observations import Transition, Visit
@@ -37,6 +40,9 @@ from homeward.safety.corrections import beta_shortfall
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+LARGEST = 1e150
+"""Concentrations beyond this are refused; what is so sure can be said with one outcome."""
 
 END = -1
 """The outcome that ends the process."""
@@ -70,9 +76,13 @@ class DirichletBelief:
         if bad.any():
             at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise InvalidBeliefError(f"alpha {place(at, 'ko')} is {alpha[at]:g}, expected >= 0")
-        empty = alpha.sum(axis=1) <= 0
-        if empty.any():
-            raise InvalidBeliefError(f"kind {int(np.argmax(empty))} has no possible outcome")
+        sums = alpha.sum(axis=1)
+        if not (sums > 0).all():
+            raise InvalidBeliefError(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
+        if not (sums < LARGEST).all():
+            raise InvalidBeliefError(
+                f"the concentrations of kind {int(np.argmax(sums))} pass {LARGEST:g}"
+            )
         if self.kinds is None:
             if len(alpha) != states * actions:
                 raise InvalidBeliefError(
@@ -84,14 +94,17 @@ class DirichletBelief:
         kinds = indices(given, "kind", (states, actions), (0, len(alpha)), "sa", InvalidBeliefError)
         object.__setattr__(self, "outcomes", outcomes)
         object.__setattr__(self, "kinds", kinds)
-        object.__setattr__(self, "alpha", frozen(_merge(outcomes, alpha, kinds)))
+        if self.tallies is None:  # what an update gives is merged already
+            alpha = frozen(_merge(outcomes, alpha, kinds))
+        object.__setattr__(self, "alpha", alpha)
         object.__setattr__(
             self, "reward", rewards(self.reward, (states, actions), InvalidBeliefError)
         )
-        if self.visited is None:
-            object.__setattr__(self, "visited", frozen(np.zeros(states, dtype=bool)))
-        if self.tallies is None:
-            object.__setattr__(self, "tallies", frozen(np.zeros(len(alpha), np.int32)))
+        error = InvalidBeliefError
+        object.__setattr__(self, "visited", marks(self.visited, states, error))
+        object.__setattr__(self, "tallies", tally(self.tallies, (len(alpha),), error))
+        object.__setattr__(self, "state_names", names(self.state_names, states, "state", error))
+        object.__setattr__(self, "action_names", names(self.action_names, actions, "action", error))
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
@@ -99,6 +112,8 @@ class DirichletBelief:
         dense = floats(alpha, "alpha", None, InvalidBeliefError)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
             raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected [S, A, S]")
+        if 0 in dense.shape:
+            raise InvalidBeliefError(f"alpha has shape {dense.shape}: no state or no action")
         width = max(1, int((dense != 0).sum(axis=2).max()))
         outcomes = np.argsort(dense == 0, axis=2, kind="stable")[:, :, :width]
         rows = np.take_along_axis(dense, outcomes, axis=2).reshape(-1, width)
@@ -116,10 +131,13 @@ class DirichletBelief:
 
     def correction(self) -> FloatArray:
         """Give Theorem 2's σ [S, A] in closed form: each entry of a row is marginally Beta."""
-        total = self.alpha.sum(axis=1, keepdims=True)
-        shortfall = beta_shortfall(self.alpha, np.maximum(total - self.alpha, 0.0))
-        # An outcome that is alone in its kind is sure, whatever rounding says of the difference.
-        shortfall[(self.alpha > 0).sum(axis=1) == 1] = 0.0
+        # The others' concentrations are added up, not subtracted from the sum: beside an outcome
+        # of 1e16 one of 0.5 keeps its digits.
+        before = np.zeros_like(self.alpha)
+        before[:, 1:] = np.cumsum(self.alpha[:, :-1], axis=1)
+        after = np.zeros_like(self.alpha)
+        after[:, :-1] = np.cumsum(self.alpha[:, :0:-1], axis=1)[:, ::-1]
+        shortfall = beta_shortfall(self.alpha, before + after)
         per_row: FloatArray = np.where(self.outcomes == END, 0.0, shortfall[self.kinds]).sum(axis=2)
         return per_row
 
@@ -128,9 +146,11 @@ class DirichletBelief:
         visited = self.visited.copy()
         match observation:
             case Visit(state):
+                observation.check(len(visited))
                 visited[state] = True
                 return replace(self, visited=frozen(visited))
             case Transition(state, action, next_state):
+                observation.check(*self.kinds.shape)
                 target = END if next_state is None else next_state
                 kind = self.kinds[state, action]
                 seen = (self.outcomes[state, action] == target) & (self.alpha[kind] > 0)
@@ -149,7 +169,8 @@ class DirichletBelief:
         drawn = np.zeros_like(self.alpha)
         for kind, alpha in enumerate(self.alpha):
             possible = alpha > 0
-            drawn[kind, possible] = rng.dirichlet(alpha[possible])
+            # One possible outcome is sure; a draw could round it off.
+            drawn[kind, possible] = rng.dirichlet(alpha[possible]) if possible.sum() > 1 else 1.0
         return self._model(drawn)
 
     def _model(self, shares: FloatArray) -> SparseMDP:
@@ -183,8 +204,9 @@ def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray
             f"state-actions {here} and {there} are tied as kind {flat[row]}, but different "
             "outcomes of theirs lead to one state; tie them apart"
         )
-    merged = np.zeros_like(alpha)
     used = np.unique(flat)
+    merged = alpha.copy()
+    merged[used] = 0.0
     for o in range(count):
         np.add.at(merged, (used, label[model[used], o]), alpha[used, o])
     return merged

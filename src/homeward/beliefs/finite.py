@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, floats, frozen, unless_given
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    floats,
+    frozen,
+    marks,
+    tally,
+    unless_given,
+)
 from homeward.beliefs.observations import Rows, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves, SparseMDP
@@ -39,11 +49,15 @@ class FiniteBelief:
     counts: IntArray = unless_given()  # [S, A]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.worlds, Iterable):
+            raise InvalidBeliefError("the worlds of a finite belief are not a sequence of models")
         worlds = tuple(self.worlds)
         if not worlds:
             raise InvalidBeliefError("a finite belief needs at least one world")
         first = worlds[0]
         for i, world in enumerate(worlds):
+            if not isinstance(world, Moves | SparseMDP):
+                raise InvalidBeliefError(f"world {i} is a {type(world).__name__}, not a model")
             if type(world) is not type(first):
                 raise InvalidBeliefError(
                     f"world {i} is a {type(world).__name__}, world 0 a {type(first).__name__}"
@@ -67,15 +81,15 @@ class FiniteBelief:
         if (weights < 0).any() or not np.isfinite(weights).all():
             worst = int(np.argmax((weights < 0) | ~np.isfinite(weights)))
             raise InvalidBeliefError(f"weight {worst} is {weights[worst]:g}, expected >= 0")
-        if weights.sum() <= 0:
-            raise InvalidBeliefError("the weights sum to zero")
+        with np.errstate(over="ignore"):
+            total = float(weights.sum())
+        if not 0 < total < np.inf:
+            raise InvalidBeliefError(f"the weights sum to {total:g}")
         object.__setattr__(self, "worlds", worlds)
-        object.__setattr__(self, "weights", frozen(weights / weights.sum()))
-        if self.visited is None:
-            object.__setattr__(self, "visited", frozen(np.zeros(first.states, dtype=bool)))
-        if self.counts is None:
-            blank = np.zeros((first.states, first.actions), np.int32)
-            object.__setattr__(self, "counts", frozen(blank))
+        object.__setattr__(self, "weights", frozen(weights / total))
+        shape = (first.states, first.actions)
+        object.__setattr__(self, "visited", marks(self.visited, shape[0], InvalidBeliefError))
+        object.__setattr__(self, "counts", tally(self.counts, shape, InvalidBeliefError))
 
     def mean(self) -> Model:
         """Give the mean model, of the same kind as the worlds."""
@@ -123,9 +137,11 @@ class FiniteBelief:
         visited, counts = self.visited.copy(), self.counts
         match observation:
             case Visit(state):
+                observation.check(len(visited))
                 visited[state] = True
                 return replace(self, visited=frozen(visited))
             case Transition(state, action, next_state):
+                observation.check(*counts.shape)
                 likelihood = np.array(
                     [_chance(world, state, action, next_state) for world in self.worlds]
                 )
@@ -135,6 +151,7 @@ class FiniteBelief:
                 counts = counts.copy()
                 counts[state, action] += 1
             case Rows(pairs, probabilities):
+                observation.check(*counts.shape)
                 likelihood = np.array(
                     [
                         float(

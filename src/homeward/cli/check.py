@@ -94,15 +94,16 @@ def soundness(
     for kind in KINDS:
         for _ in track(range(beliefs), kind, quiet=as_json):
             belief, discount = random_belief(kind, rng), float(rng.choice(DISCOUNTS))
+            home = int(rng.integers(belief.worlds[0].states))
             for correction in (Correction.GENERAL, Correction.MOVES):
                 if kind == "general" and correction is Correction.MOVES:
                     continue
-                found = examine(belief, kind, correction, discount)
+                found = examine(belief, kind, correction, discount, home)
                 excess = worst.setdefault((kind, str(correction)), [-1.0, -1.0, -1.0])
                 for i, value in enumerate((found.returning, found.exploring, found.planned)):
                     excess[i] = max(excess[i], value)
             if kind == "moves":
-                wrong = examine(belief, kind, Correction.MOVES, discount, half_exploring)
+                wrong = examine(belief, kind, Correction.MOVES, discount, home, half_exploring)
                 caught += wrong.exploring > tolerance
     rows = [
         {

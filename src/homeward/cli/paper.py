@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.show import save, say_json, track
+from homeward.cli.show import check_writable, save, say_json, track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +51,7 @@ def counterexamples(
     from homeward.plots.stories import draw_stories
     from homeward.studies.counterexamples import DISCOUNTS, SERIES, compare, panels
 
+    check_writable(out)
     rows = compare(DISCOUNTS)
     caption = (
         f"γ = {DRAWN_AT:g}. Blue: home. Grey: no way home in that world. A number beside an action "

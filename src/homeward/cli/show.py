@@ -59,11 +59,20 @@ def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_jso
     console.print(conclusion)
 
 
-def save(figure: Figure, out: Path) -> None:
-    """Write a figure, completely or not at all."""
+def check_writable(out: Path) -> None:
+    """Refuse, before the work is done, a place that a figure can't be written to."""
     kinds = (".png", ".pdf", ".svg")
     if out.suffix.lower() not in kinds:
         raise InvalidFileError(f"{out}: a figure can be written as {', '.join(kinds)}")
+    if not out.parent.is_dir():
+        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        raise InvalidFileError(f"{out}: can't be written")
+
+
+def save(figure: Figure, out: Path) -> None:
+    """Write a figure, completely or not at all."""
+    check_writable(out)
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         figure.savefig(part, format=out.suffix[1:].lower())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from homeward.cli.show import save, say, show, track
+from homeward.cli.show import check_writable, save, say, show, track
 
 Delta = Annotated[float, typer.Option(help="The safety level: how surely there is a way home.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -26,6 +26,7 @@ def demo(
     from homeward.plots.tiles import Panel, draw_paths
     from homeward.studies.toytext import SETTINGS, explore
 
+    check_writable(out)
     panels = []
     shown = [s for s in SETTINGS if s.title != "slippery lake, believed firm"]
     for setting in track(shown, "exploring", quiet=False):
@@ -45,6 +46,7 @@ def toytext(
     seeds: Annotated[int, typer.Option(help="Runs of each explorer in each world.", min=1)] = 200,
     worlds: Annotated[int, typer.Option(help="Worlds drawn for the calibration.", min=1)] = 2000,
     delta: Delta = 0.95,
+    seed: Annotated[int, typer.Option(help="Where the seeds start from.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Processes to use.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:
@@ -64,7 +66,9 @@ def toytext(
         for setting in SETTINGS:
             for level in (delta, None):
                 name = "unsafe" if level is None else f"safe at {level:g}"
-                work = pool.map(partial(explore, setting, level), range(seeds), chunksize=4)
+                work = pool.map(
+                    partial(explore, setting, level), range(seed, seed + seeds), chunksize=4
+                )
                 label = f"{setting.title}, {name}"
                 outings = list(track(work, label, quiet=as_json, total=seeds))
                 rows.append(
@@ -79,7 +83,11 @@ def toytext(
                     }
                 )
         count = len(SETTINGS)
-        kept = list(pool.map(calibrate, SETTINGS, [delta] * count, [worlds] * count, range(count)))
+        kept = list(
+            pool.map(
+                calibrate, SETTINGS, [delta] * count, [worlds] * count, range(seed, seed + count)
+            )
+        )
     calibration = [
         {
             "world": c.setting,

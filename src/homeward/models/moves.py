@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from homeward.arrays import FloatArray, IntArray, indices, probabilities, rewards, unless_given
+from homeward.arrays import (
+    FloatArray,
+    IntArray,
+    indices,
+    names,
+    probabilities,
+    rewards,
+    unless_given,
+)
 from homeward.errors import InvalidModelError
-from homeward.models.sparse import SparseMDP, check_names
+from homeward.models.sparse import SparseMDP
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,21 +34,27 @@ class Moves:
     reward: FloatArray = unless_given()  # [S, A], zero unless given
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
+    memo: dict[str, Any] = unless_given()  # what is known of the graph; kept by `with_success`
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.dest)
-        if len(shape) != 2 or 0 in shape:
-            raise InvalidModelError(f"the destinations have shape {shape}, expected [S, A]")
-        states, actions = shape
-        dest = indices(self.dest, "destination", shape, (0, states), "sa", InvalidModelError)
-        success = probabilities(self.success, "the success of move", shape, "sa", InvalidModelError)
-        object.__setattr__(self, "dest", dest)
+        error = InvalidModelError
+        memo = {} if self.memo is None else self.memo
+        if self.dest is None or memo.get("dest") is not self.dest:
+            try:
+                shape = np.shape(self.dest)
+            except ValueError as cause:
+                raise error(f"the destinations are not an array [S, A]: {cause}") from cause
+            if len(shape) != 2 or 0 in shape:
+                raise error(f"the destinations have shape {shape}, expected [S, A]")
+            memo = {"dest": indices(self.dest, "destination", shape, (0, shape[0]), "sa", error)}
+        states, actions = shape = memo["dest"].shape
+        success = probabilities(self.success, "the success of move", shape, "sa", error)
+        object.__setattr__(self, "memo", memo)
+        object.__setattr__(self, "dest", memo["dest"])
         object.__setattr__(self, "success", success)
-        object.__setattr__(
-            self, "reward", rewards(self.reward, (states, actions), InvalidModelError)
-        )
-        check_names(self.state_names, states, "state")
-        check_names(self.action_names, actions, "action")
+        object.__setattr__(self, "reward", rewards(self.reward, shape, error))
+        object.__setattr__(self, "state_names", names(self.state_names, states, "state", error))
+        object.__setattr__(self, "action_names", names(self.action_names, actions, "action", error))
 
     @property
     def states(self) -> int:
@@ -50,6 +65,10 @@ class Moves:
     def actions(self) -> int:
         """The number of actions, A."""
         return int(self.dest.shape[1])
+
+    def with_success(self, success: FloatArray) -> Moves:
+        """Give the same graph with other success probabilities; what is known of it is kept."""
+        return replace(self, success=success)
 
     def sparse(self) -> SparseMDP:
         """See the same MDP as sparse rows: success to the destination, the rest to staying."""
@@ -72,6 +91,12 @@ class Moves:
         dense[self.dest[state, action]] += self.success[state, action]
         dense[state] += 1.0 - self.success[state, action]
         return dense
+
+    def ahead(self, state: int, values: FloatArray) -> FloatArray:
+        """Give the mean [K, A] of values [K, S] one step after each action in `state`."""
+        go = self.success[state]
+        mean: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
+        return mean
 
     def leaving(self, state: int) -> FloatArray:
         """Give, for each action, the probability [A] that it does not leave us in `state`."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from homeward.arrays import SUM_TOLERANCE, FloatArray, frozen, place, rewards, unless_given
+from homeward.arrays import (
+    SUM_TOLERANCE,
+    FloatArray,
+    names,
+    number,
+    place,
+    rewards,
+    unless_given,
+)
 from homeward.errors import InvalidModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import ArrayLike
 
 
@@ -31,35 +39,37 @@ class SparseMDP:
     action_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        matrix = csr_array(self.transitions, dtype=np.float64)
-        if matrix is self.transitions or matrix.has_canonical_format is False:
-            matrix = matrix.copy()
-        matrix.sum_duplicates()
-        rows, states = matrix.shape
-        if states == 0 or rows == 0 or rows % states:
-            raise InvalidModelError(
+        error = InvalidModelError
+        try:
+            matrix = csr_array(self.transitions, dtype=np.float64, copy=True)
+        except (TypeError, ValueError) as cause:
+            raise error(f"the transitions are not a matrix [S·A, S]: {cause}") from cause
+        if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[0] % matrix.shape[1]:
+            raise error(
                 f"the transitions have shape {matrix.shape}; expected [S·A, S] with S, A >= 1"
             )
+        rows, states = matrix.shape
         actions = rows // states
         bad = ~((matrix.data >= 0) & (matrix.data <= 1 + SUM_TOLERANCE))  # NaN is bad too
         if bad.any():
             entry = int(np.argmax(bad))
             row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
             at = place((row // actions, row % actions, int(matrix.indices[entry])), "sat")
-            raise InvalidModelError(
+            raise error(
                 f"transition {at} is {matrix.data[entry]:g}, not a probability (t: next state)"
             )
         sums = matrix.sum(axis=1)
         if (sums > 1 + SUM_TOLERANCE).any():
             row = int(np.argmax(sums))
             at = place((row // actions, row % actions), "sa")
-            raise InvalidModelError(f"row {at} of the transitions sums to {sums[row]:.10g}")
+            raise error(f"row {at} of the transitions sums to {sums[row]:.10g}")
+        matrix.sum_duplicates()
+        for part in (matrix.data, matrix.indices, matrix.indptr):
+            part.flags.writeable = False
         object.__setattr__(self, "transitions", matrix)
-        object.__setattr__(
-            self, "reward", rewards(self.reward, (states, actions), InvalidModelError)
-        )
-        check_names(self.state_names, states, "state")
-        check_names(self.action_names, actions, "action")
+        object.__setattr__(self, "reward", rewards(self.reward, (states, actions), error))
+        object.__setattr__(self, "state_names", names(self.state_names, states, "state", error))
+        object.__setattr__(self, "action_names", names(self.action_names, actions, "action", error))
 
     @property
     def states(self) -> int:
@@ -83,14 +93,23 @@ class SparseMDP:
         dense[self.transitions.indices[part]] = self.transitions.data[part]
         return dense
 
+    def ahead(self, state: int, values: FloatArray) -> FloatArray:
+        """Give the mean [K, A] of values [K, S] one step after each action in `state`."""
+        rows = self.transitions[state * self.actions : (state + 1) * self.actions]
+        return np.asarray((rows @ values.T).T, np.float64)
+
     def leaving(self, state: int) -> FloatArray:
         """Give, for each action, the probability [A] that it does not leave us in `state`."""
-        return np.array([1.0 - self.row(state, a)[state] for a in range(self.actions)])
+        rows = (self.row(state, a) for a in range(self.actions))
+        return np.array([max(0.0, math.fsum([1.0, -row[state]])) for row in rows])
 
     @classmethod
     def from_dense(cls, transitions: ArrayLike, reward: ArrayLike | None = None) -> SparseMDP:
         """Build from a dense array [S, A, S] of probabilities."""
-        dense = np.asarray(transitions, dtype=np.float64)
+        try:
+            dense = np.asarray(transitions, dtype=np.float64)
+        except (TypeError, ValueError) as cause:
+            raise InvalidModelError(f"the transitions are not numbers: {cause}") from cause
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
             raise InvalidModelError(f"the transitions have shape {dense.shape}, expected [S, A, S]")
         rows = dense.reshape(-1, dense.shape[2])
@@ -107,6 +126,8 @@ class SparseMDP:
         A bare name is a sure transition. An action that a state does not list can't be chosen
         there; a state that lists none is a sink, where the first action stays for good.
         """
+        if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
+            raise InvalidModelError("expected a mapping of states to mappings of actions")
         states = {name: s for s, name in enumerate(rows)}
         actions: dict[str, int] = {}
         for choices in rows.values():
@@ -132,26 +153,16 @@ class SparseMDP:
                             f"action {action!r} in state {state!r} leads to {target!r}, "
                             "which is not a state"
                         )
-                    dense[s, a, states[target]] += probability
-        for (state, action), value in (reward or {}).items():
-            if state not in states or action not in actions:
-                raise InvalidModelError(
-                    f"a reward is given for ({state!r}, {action!r}), which is not there"
-                )
-            gain[states[state], actions[action]] = value
+                    dense[s, a, states[target]] += number(
+                        probability,
+                        f"the probability of {state!r} to {target!r}",
+                        InvalidModelError,
+                    )
+        for pair, value in (reward or {}).items():
+            listed = isinstance(pair, tuple) and len(pair) == 2 and pair[1] in rows.get(pair[0], {})
+            if not listed:
+                raise InvalidModelError(f"a reward is given for {pair!r}, which is not there")
+            gain[states[pair[0]], actions[pair[1]]] = number(
+                value, f"the reward of {pair!r}", InvalidModelError
+            )
         return cls(csr_array(dense.reshape(-1, len(states))), gain, tuple(states), tuple(actions))
-
-
-def check_names(names: tuple[str, ...] | None, count: int, what: str) -> None:
-    """Check that there is one name for each state or action."""
-    if names is not None and len(names) != count:
-        raise InvalidModelError(f"{len(names)} {what} names for {count} {what}s")
-
-
-def rows_of(model: SparseMDP, policy: np.ndarray) -> csr_array:
-    """Give the rows [S, S] that a deterministic policy [S] picks."""
-    picked = np.arange(model.states) * model.actions + policy
-    return model.transitions[picked]
-
-
-__all__ = ["SparseMDP", "check_names", "frozen", "rows_of"]

@@ -53,7 +53,9 @@ def draw_paths(panels: Sequence[Panel], columns: int, title: str) -> Figure:
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
     figure.suptitle(title, color=INK, fontsize=14, fontweight="bold")
-    figure.tight_layout(rect=(0, 0, 1, 0.98))
+    key = "Dot: where it began. Square: where it stopped, alive. Cross: where it was lost."
+    figure.text(0.5, 0.008, key, ha="center", color=INK, fontsize=9.5)
+    figure.tight_layout(rect=(0, 0.015, 1, 0.98))
     return figure
 
 

@@ -1,6 +1,21 @@
-"""Safety: corrections that make a bound sound, criteria that use them, exact values to check."""
+"""Safety: corrections that make a bound sound, criteria that use them, exact values to check.
+
+The criteria, which need solvers, are loaded when first used: beliefs need the corrections alone.
+"""
+
+from typing import TYPE_CHECKING
 
 from homeward.safety.corrections import Correction, Corrections
-from homeward.safety.criteria import Criterion, Requirement, ReturnHome, Situation
+
+if TYPE_CHECKING:
+    from homeward.safety.criteria import Criterion, Requirement, ReturnHome, Situation
 
 __all__ = ["Correction", "Corrections", "Criterion", "Requirement", "ReturnHome", "Situation"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'homeward.safety' has no attribute {name!r}")
+    from homeward.safety import criteria
+
+    return getattr(criteria, name)

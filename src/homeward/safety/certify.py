@@ -7,6 +7,7 @@ Averaged over a belief this is the exact value that every bound must stay below.
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +48,8 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
     alive = can_return(transitions, policy, home)
     walk = np.zeros((len(policy), len(policy) + 1))  # the last column: not coming home any more
     walk[:, :-1] = transitions[states, np.maximum(policy, 0)]
-    missing = 1.0 - walk.sum(axis=1)
-    walk[:, -1] = np.where(missing < 1e-14, 0.0, missing) + walk[:, :-1][:, ~alive].sum(axis=1)
+    missing = np.array([max(0.0, fsum([1.0, *-row])) for row in walk[:, :-1]])
+    walk[:, -1] = missing + walk[:, :-1][:, ~alive].sum(axis=1)
     walk[:, :-1][:, ~alive] = 0.0
     value = np.zeros(len(policy))
     value[home] = 1.0
@@ -59,7 +60,7 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
         others = inner[inner != k]
         walk[others] += walk[others, k, None] * walk[k]
         walk[others, k] = 0.0
-    value[inner] = walk[inner][:, home].sum(axis=1)
+    value[inner] = walk[inner][:, np.unique(home)].sum(axis=1)
     return value
 
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betaln, xlogy
+from scipy.special import gammaln
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -43,13 +43,27 @@ class Corrections:
 def beta_shortfall(a: FloatArray, b: FloatArray) -> FloatArray:
     """Give E[min(0, X − E X)] for X ~ Beta(a, b): minus half its mean absolute deviation.
 
-    That is −aᵃ bᵇ / (B(a, b) (a+b)^(a+b+1)), in logarithms; zero where a or b is zero.
+    That is −aᵃ bᵇ / (B(a, b) (a+b)^(a+b+1)); zero where a or b is zero. With Stirling's formula and
+    its remainder s its logarithm is ½ ln a + ½ ln b − ³⁄₂ ln(a+b) − ½ ln 2π + s(a+b) − s(a) − s(b),
+    in which nothing large is left to cancel.
     """
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     random = (a > 0) & (b > 0)
     a, b = np.where(random, a, 1.0), np.where(random, b, 1.0)
-    log = xlogy(a, a) + xlogy(b, b) - betaln(a, b) - (a + b + 1.0) * np.log(a + b)
+    both = a + b
+    log = 0.5 * (np.log(a) + np.log(b) - 3.0 * np.log(both) - np.log(2.0 * np.pi))
+    log += _stirling_remainder(both) - _stirling_remainder(a) - _stirling_remainder(b)
     return np.where(random, -np.exp(log), 0.0)
+
+
+def _stirling_remainder(x: FloatArray) -> FloatArray:
+    """Give ln Γ(x) − ((x − ½) ln x − x + ½ ln 2π), which is about 1/(12x)."""
+    large = np.maximum(x, 20.0)
+    square = large**-2.0
+    series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
+    small = np.minimum(x, 20.0)
+    exact = gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2.0 * np.pi))
+    return np.where(x > 20.0, series, exact)
 
 
 def general_on_moves(dest: IntArray, success: FloatArray) -> FloatArray:
@@ -59,7 +73,10 @@ def general_on_moves(dest: IntArray, success: FloatArray) -> FloatArray:
 
 def moves_returning(dest: IntArray, success: FloatArray) -> FloatArray:
     """Give our return correction −p(1−p) [S, A] for moves that, given the world, work or do not."""
-    return np.where(_changes(dest), -success * (1.0 - success), 0.0)
+    correction: FloatArray = success - 1.0
+    correction *= success
+    correction[~_changes(dest)] = 0.0
+    return correction
 
 
 def moves_exploring(dest: IntArray, success: FloatArray, discount: float) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from homeward.arrays import indices, number
 from homeward.errors import InvalidProblemError
 from homeward.solvers import solve_return
 
@@ -69,10 +70,10 @@ class ReturnHome:
     """
 
     delta: float
-    home: Literal["current", "start"] | int | Sequence[int] = "current"
+    home: Literal["current", "start"] | int | Sequence[int] | IntArray = "current"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.delta <= 1.0:
+        if not 0.0 < number(self.delta, "δ", InvalidProblemError) <= 1.0:
             raise InvalidProblemError(f"δ is {self.delta:g}, expected 0 < δ <= 1")
         if isinstance(self.home, str) and self.home not in ("current", "start"):
             raise InvalidProblemError(
@@ -84,27 +85,30 @@ class ReturnHome:
         home = self._states(situation)
         discount, corrections = situation.discount, situation.corrections
         returns = solve_return(situation.model, corrections.returning, home)
-        reward = (1.0 - discount) * returns.value[:, None] + discount * corrections.exploring
+        reward = discount * corrections.exploring
+        reward += (1.0 - discount) * returns.value[:, None]
         names = situation.model.state_names
         places = ", ".join(names[h] if names else f"state {h}" for h in home)
         return Requirement(f"return to {places}", self.delta, reward, home, returns)
 
     def _states(self, situation: Situation) -> IntArray:
-        if self.home == "current":
-            return np.array([situation.state], np.int32)
-        if self.home == "start":
-            return np.array([situation.start], np.int32)
-        home = np.atleast_1d(np.asarray(self.home))
-        if home.size == 0:
+        if isinstance(self.home, str):
+            state = situation.state if self.home == "current" else situation.start
+            return np.array([state], np.int32)
+        given = np.atleast_1d(np.asarray(self.home))
+        if given.size == 0:
             raise InvalidProblemError("home is an empty set of states")
-        if not np.issubdtype(home.dtype, np.integer):
-            raise InvalidProblemError(f"home {self.home!r} is not a state number")
-        for state in home:
-            if not 0 <= state < situation.model.states:
-                raise InvalidProblemError(
-                    f"home s={int(state)} is not a state (0..{situation.model.states - 1})"
-                )
-        return home.astype(np.int32)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise InvalidProblemError(f"home {self.home!r} is not a state number, nor several")
+        home = indices(
+            given,
+            "home",
+            None,
+            (0, situation.model.states),
+            "n",
+            InvalidProblemError,
+        )
+        return np.unique(home)
 
 
 __all__ = ["Criterion", "Requirement", "ReturnHome", "Situation"]

@@ -17,7 +17,7 @@ closest mixture is returned.
 
 Stopping: no policy prices above the mixture's own columns by more than rounding. The status is
 optimal if the gap between the mixture and the Lagrangian bound
-U(λ) = max_π f(π) + λ·(g(π) − level) is then below `GAP` of the unconstrained optimum.
+U(λ) = max_π f(π) + λ·(g(π) − level) is then below `GAP` of the largest value anywhere.
 
 Proof: every mixture is a valid policy whose values are recomputed exactly; every U(λ), λ ≥ 0, with
 the pricing problem's own gap added, is above every feasible mixture's objective.
@@ -30,54 +30,83 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import indices
 from homeward.errors import InvalidProblemError
-from homeward.solvers.engines import engine
+from homeward.solvers import engines
+from homeward.solvers.engines import LARGEST, PolicySolution, engine
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model
-    from homeward.solvers.engines import Engine
 
 FEASIBLE = 1e-9
 GAP = 1e-8
+TINY = 1e-290
 EXACT = 1e-13
 ROUND_LIMIT = 2000
+PATIENCE = 2
+AROUND = (1.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedProblem:
-    """Maximise one discounted total subject to floors on others."""
+    """Maximise the discounted total of one reward subject to floors on those of others."""
 
     model: Model
     discount: float
     start: int
-    objective: FloatArray  # [S, A]; −inf marks an action that can't be chosen
-    constraints: FloatArray  # [K, S, A], finite
+    totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
     levels: FloatArray  # [K]
 
     def __post_init__(self) -> None:
-        shape = (self.model.states, self.model.actions)
+        shape = (1 + len(self.levels), self.model.states, self.model.actions)
         if not 0.0 < self.discount < 1.0:
             raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
         if not 0 <= self.start < self.model.states:
             raise InvalidProblemError(
                 f"the start s={self.start} is not a state (0..{self.model.states - 1})"
             )
-        if self.objective.shape != shape:
+        if self.totals.shape != shape:
             raise InvalidProblemError(
-                f"the objective has shape {self.objective.shape}, expected {shape}"
+                f"the totals have shape {self.totals.shape}, expected {shape}"
             )
-        if self.constraints.shape != (len(self.levels), *shape):
+        largest = LARGEST * (1.0 - self.discount)  # NaN is not below it either
+        closed = self.objective.min() == -np.inf
+        lowest = (
+            self.objective.min(where=self.objective > -np.inf, initial=0.0)
+            if closed
+            else self.objective.min()
+        )
+        if not (self.objective.max() < largest and lowest > -largest):
             raise InvalidProblemError(
-                f"the constraints have shape {self.constraints.shape}, "
-                f"expected {(len(self.levels), *shape)}"
+                f"the objective holds NaN or a reward whose total would pass {LARGEST:g}"
             )
-        if np.isnan(self.objective).any() or (self.objective == np.inf).any():
-            raise InvalidProblemError("the objective holds NaN or +inf")
-        if not np.isfinite(self.constraints).all() or not np.isfinite(self.levels).all():
-            raise InvalidProblemError("the constraints and their levels must be finite")
+        idle = self.objective.max(axis=1) == -np.inf if closed else np.zeros(1, bool)
+        if idle.any():
+            raise InvalidProblemError(
+                f"state s={int(np.argmax(idle))} has no action that can be chosen"
+            )
+        for k, constraint in enumerate(self.constraints):
+            if not -largest < constraint.min() <= constraint.max() < largest:
+                raise InvalidProblemError(f"constraint {k} is not finite, or its total is not")
+        if not np.isfinite(self.levels).all():
+            raise InvalidProblemError("the levels are not finite")
+
+    @property
+    def objective(self) -> FloatArray:
+        """What is maximised, [S, A]."""
+        objective: FloatArray = self.totals[0]
+        return objective
+
+    @property
+    def constraints(self) -> FloatArray:
+        """What is kept above its level, [K, S, A]."""
+        constraints: FloatArray = self.totals[1:]
+        return constraints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,43 +131,35 @@ class ConstrainedSolution:
         return mixed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
-    """A deterministic policy and its values."""
-
-    policy: IntArray  # [S]
-    values: FloatArray  # [1 + K, S]
-
-
 class Pricer:
     """Turns multipliers into columns, and remembers how many MDPs that took."""
 
-    def __init__(self, problem: ConstrainedProblem, solver: Engine) -> None:
+    def __init__(self, problem: ConstrainedProblem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
-        self.solver = solver
-        self.totals = np.concatenate([problem.objective[None], problem.constraints])
-        self.columns: list[Column] = []
-        self.usable = np.isfinite(problem.objective)
-        self.converged = True
-        self.scale = 0.0  # the unconstrained optimum
+        self.engine = engine(problem.model, problem.discount, problem.totals)
+        states, actions = problem.objective.shape
+        self.columns = []
+        for given in seeds:
+            seed = indices(given, "a seed", (states,), (0, actions), "s", InvalidProblemError)
+            values = self.engine.evaluate(seed)
+            if values[0].min() > -np.inf:  # it takes no action that can't be chosen now
+                self.columns.append(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
+        self.scale = 0.0  # the largest value of the objective, anywhere
         self.rounds = 0
 
-    def price(self, weight: float, multipliers: FloatArray) -> tuple[Column, float]:
+    def price(
+        self, weight: float, multipliers: FloatArray, limit: int = engines.ROUND_LIMIT
+    ) -> tuple[PolicySolution, float]:
         """Maximise ``weight·f + multipliers·g``; give the column and a bound above the maximum."""
-        reward = np.tensordot(multipliers, self.problem.constraints, axes=1)
-        if weight > 0.0:
-            reward += weight * self.problem.objective
-        else:
-            reward = np.where(self.usable, reward, -np.inf)
-        warm = self.columns[-1].policy if self.columns else None
-        solution = self.solver.optimise(reward, warm)
-        self.converged &= solution.status is Status.OPTIMAL
+        weights = np.append(weight, multipliers)
+        column = self.engine.optimise(weights, self.columns, limit)
         self.rounds += 1
-        column = Column(solution.policy, self.solver.evaluate(solution.policy, self.totals))
         self.columns.append(column)
-        return column, float(solution.value[self.problem.start]) + solution.gap
+        here = column.values[:, self.problem.start]
+        self.scale = max(self.scale, float(np.abs(column.values[0]).max()))
+        return column, float(weights @ here) + column.gap
 
-    def point(self, column: Column) -> FloatArray:
+    def point(self, column: PolicySolution) -> FloatArray:
         """Give a column's (f, g₁ … g_K) in the start state; a g within `FEASIBLE` counts as met."""
         point = column.values[:, self.problem.start].copy()
         short = self.problem.levels - point[1:]
@@ -146,43 +167,80 @@ class Pricer:
         return point
 
 
-def solve_constrained(problem: ConstrainedProblem) -> ConstrainedSolution:
-    """Solve by column generation; see the module's docstring."""
-    pricer = Pricer(problem, engine(problem.model, problem.discount))
+def solve_constrained(
+    problem: ConstrainedProblem,
+    seeds: Sequence[IntArray] = (),
+    hint: FloatArray | None = None,
+) -> ConstrainedSolution:
+    """Solve by column generation, from known policies [S] and multipliers [K] if there are any.
+
+    Those of the last plan, in a world that has hardly changed, make it quicker and not different:
+    what the policies are worth is evaluated anew, and the multipliers are where to look first.
+    """
+    pricer = Pricer(problem, seeds)
     count = len(problem.levels)
+    if count == 1:
+        return _secant(pricer, 0.0 if hint is None else float(hint[0]))
+    if count > 1 and pricer.columns:
+        return _generate(pricer)
     # The safest policies come first: what is then worth most starts from them and leaves them only
     # for something better, so that ties go to the safer.
-    safest = [pricer.price(0.0, unit) for unit in np.eye(count)]
-    if count == 1 and pricer.point(safest[0][0])[1] < problem.levels[0]:
-        return _short(pricer, *safest[0])
+    for unit in np.eye(count):
+        pricer.price(0.0, unit)
     free, upper = pricer.price(1.0, np.zeros(count))
-    f, *reached = pricer.point(free)
-    pricer.scale = abs(float(f))
-    if (reached >= problem.levels).all():
+    if (pricer.point(free)[1:] >= problem.levels).all():
         return _finish(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
-    if count == 1:
-        return _secant(pricer, free, safest[0][0], upper)
     return _generate(pricer)
 
 
-def _short(pricer: Pricer, safest: Column, most: float) -> ConstrainedSolution:
-    """Report that even the safest policy is below the one level, and that `most` proves it."""
-    level, reached = float(pricer.problem.levels[0]), float(pricer.point(safest)[1])
-    status = Status.INFEASIBLE if most < level - FEASIBLE else Status.NUMERICAL
-    unbounded = np.full(1, np.inf)
-    return _finish(pricer, [safest], np.ones(1), -np.inf, unbounded, status, most - reached)
+def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
+    """Solve with one constraint: narrow a bracket of a policy below the level and one above.
 
-
-def _secant(pricer: Pricer, below: Column, above: Column, upper: float) -> ConstrainedSolution:
-    """Solve with one constraint, from a best policy `below` the level and a safe one `above`."""
+    A missing side is first looked for near the `hint`, if there is one.
+    """
     level = float(pricer.problem.levels[0])
+    known = sorted(pricer.columns, key=lambda column: float(pricer.point(column)[0]))
+    safe = [column for column in known if pricer.point(column)[1] >= level]
+    unsafe = [column for column in known if pricer.point(column)[1] < level]
+    near = 0.0 < hint < np.inf
+    for factor in AROUND if near and not safe else ():
+        column, _ = pricer.price(1.0, np.full(1, hint * factor), PATIENCE)
+        if pricer.point(column)[1] >= level:
+            safe = [column]
+            break
+    if safe:
+        above = safe[-1]
+    else:
+        above, most = pricer.price(0.0, np.ones(1))
+        reached = float(pricer.point(above)[1])
+        if reached < level:
+            status = Status.INFEASIBLE if most < level - FEASIBLE else Status.NUMERICAL
+            free = np.full(1, np.inf)
+            return _finish(pricer, [above], np.ones(1), -np.inf, free, status, most - reached)
+    unsafe = [column for column in unsafe if pricer.point(column)[0] > pricer.point(above)[0]]
+    for factor in AROUND if near and not unsafe else ():
+        column, _ = pricer.price(1.0, np.full(1, hint / factor), PATIENCE)
+        f, g = pricer.point(column)
+        if g < level:
+            unsafe = [column]
+            break
+        if f > pricer.point(above)[0]:
+            above = column
+    if unsafe:
+        below, upper = unsafe[-1], np.inf
+    else:
+        below, upper = pricer.price(1.0, np.zeros(1))
+        if pricer.point(below)[1] >= level:
+            return _finish(pricer, [below], np.ones(1), upper, np.zeros(1), Status.OPTIMAL)
     status = Status.NOT_CONVERGED
     while pricer.rounds < ROUND_LIMIT:
         (f_low, g_low), (f_high, g_high) = pricer.point(below), pricer.point(above)
         slope = np.full(1, max(0.0, (f_low - f_high) / (g_high - g_low)))
-        column, bound = pricer.price(1.0, slope)
+        column, bound = pricer.price(1.0, slope, PATIENCE)
         upper = min(upper, bound - slope[0] * level)
         if not _improves(pricer.point(column), pricer.point(above), slope):
+            if column.status is not Status.OPTIMAL:
+                continue
             status = Status.OPTIMAL
             break
         if pricer.point(column)[1] >= level:
@@ -204,7 +262,8 @@ def _improves(point: FloatArray, present: FloatArray, multipliers: FloatArray) -
 def _generate(pricer: Pricer) -> ConstrainedSolution:
     """Solve with any number of constraints through the master LP."""
     levels = pricer.problem.levels
-    master = Master(levels, max(pricer.scale, 1e-300))
+    worth = max(abs(float(pricer.point(column)[0])) for column in pricer.columns)
+    master = Master(levels, worth if worth > 0.0 else 1.0)
     for column in pricer.columns:
         master.add(pricer.point(column))
 
@@ -213,7 +272,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         column, bound = pricer.price(0.0, mix.multipliers)
         least = max(least, float(mix.multipliers @ levels) - bound)
         gain = float(mix.multipliers @ pricer.point(column)[1:]) - mix.price
-        if gain <= 1e-3 * FEASIBLE or pricer.rounds >= ROUND_LIMIT:
+        if gain <= 1e-3 * FEASIBLE or not mix.sound or pricer.rounds >= ROUND_LIMIT:
             left = mix.shortfall - least
             status = Status.INFEASIBLE if least > FEASIBLE else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
@@ -225,6 +284,9 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
     status = Status.NOT_CONVERGED
     while pricer.rounds < ROUND_LIMIT:
         mix = master.solve()
+        if not mix.sound:
+            status = Status.NUMERICAL
+            break
         column, bound = pricer.price(1.0, mix.multipliers)
         upper = min(upper, bound - float(mix.multipliers @ mix.levels))
         best = pricer.columns[int(np.argmax(mix.weights))]
@@ -238,7 +300,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
 
 def _finish(
     pricer: Pricer,
-    columns: list[Column],
+    columns: list[PolicySolution],
     weights: FloatArray,
     upper: float,
     multipliers: FloatArray,
@@ -254,10 +316,11 @@ def _finish(
     objective = float(mixed[0])
     if gap is None:
         gap = upper - objective
-    if status is Status.OPTIMAL and not pricer.converged:
-        status = Status.NOT_CONVERGED
-    if status is Status.OPTIMAL and gap > GAP * pricer.scale:
-        status = Status.NUMERICAL
+    if status is Status.OPTIMAL:
+        close = gap <= GAP * pricer.scale or gap <= TINY  # NaN is neither
+        met = bool((mixed[1:] >= pricer.problem.levels - 2.0 * FEASIBLE).all())
+        if not (close and met and np.isfinite(objective)):
+            status = Status.NUMERICAL
     return ConstrainedSolution(
         status=status,
         weights=used,
@@ -265,7 +328,7 @@ def _finish(
         values=values,
         objective=objective,
         achieved=mixed[1:],
-        upper=upper,
+        upper=max(upper, objective) if np.isfinite(upper) else upper,
         gap=max(0.0, gap),
         multipliers=multipliers,
         rounds=pricer.rounds,

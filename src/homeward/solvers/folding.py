@@ -15,16 +15,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import gmres, splu
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import SparseMDP
 
-ROUNDING = 1e-14
-"""Missing mass below this is taken for rounding: the row is meant to sum to one."""
+NEVER = 1e-250
+"""An action that leaves its state with less than this never does, as far as we count on it."""
 DENSE = 150
 """Up to this many states a dense solve beats a sparse one."""
+
+ITERATE = 1500
+"""Beyond this many states an iterative solve is tried before LU."""
+
+RESIDUAL = 4e-15
+"""What an iterative solve must come down to, relative to the largest value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,11 +63,30 @@ def fold(model: SparseMDP, discount: float) -> Folded:
     onward = csr_array(
         (rows.data[~loop], (rows.row[~loop], rows.col[~loop])), shape=model.transitions.shape
     )
-    missing = 1.0 - model.transitions.sum(axis=1)
-    missing[missing < ROUNDING] = 0.0
-    leave = (1.0 - discount) + discount * (onward.sum(axis=1) + missing)
+    leave = (1.0 - discount) + discount * (onward.sum(axis=1) + missing_mass(model.transitions))
+    leave[leave < NEVER] = 0.0
     onward.data *= discount
     return Folded(onward, leave.reshape(model.states, model.actions))
+
+
+def missing_mass(rows: csr_array) -> FloatArray:
+    """Give what each row lacks to one, to all digits: a row may end the process once in 1e15.
+
+    One less the largest entry is exact where that is above one half, and the others are taken from
+    it in extended precision.
+    """
+    lacks = np.ones(rows.shape[0], np.longdouble)
+    filled = np.flatnonzero(np.diff(rows.indptr))
+    if filled.size:
+        first = rows.indptr[filled]
+        largest = np.maximum.reduceat(rows.data, first)
+        row = np.repeat(np.arange(filled.size), np.diff(rows.indptr)[filled])
+        at = np.flatnonzero(rows.data == largest[row])
+        at = at[np.unique(row[at], return_index=True)[1]]  # one of them in each row
+        others = rows.data.astype(np.longdouble)
+        others[at] = 0.0
+        lacks[filled] = (1.0 - largest.astype(np.longdouble)) - np.add.reduceat(others, first)
+    return np.maximum(0.0, lacks.astype(np.float64))
 
 
 def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
@@ -76,10 +101,34 @@ def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> Floa
             return np.asarray(value + np.linalg.solve(among, gain - among @ value), np.float64)
         except np.linalg.LinAlgError:
             return None
-    among = (diags_array(leave) - onward).tocsc()
+    among = (diags_array(leave) - onward).tocsr()
+    if len(leave) > ITERATE and (found := _iterate(among, leave, gain)) is not None:
+        return found
     try:
-        factors = splu(among)
+        factors = splu(among.tocsc())
     except RuntimeError:  # SciPy's word for an exactly singular matrix
         return None
     value = factors.solve(gain)
     return np.asarray(value + factors.solve(gain - among @ value), np.float64)
+
+
+def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
+    """Solve by GMRES to rounding, or give None where that takes long.
+
+    A well-mixed model takes a few dozen products with the matrix, where LU would fill it up; one
+    with long paths, as a grid, is LU's.
+    """
+    scaled = diags_array(1.0 / leave) @ among
+    value = np.empty_like(gain)
+    for k, side in enumerate((gain / leave[:, None]).T):
+        found = np.zeros(len(leave))
+        for _ in range(3):  # each pass is a step of refinement
+            rest = side - scaled @ found
+            if np.abs(rest).max() <= RESIDUAL * np.abs(found).max():
+                break
+            step, _ = gmres(scaled, rest, rtol=1e-9, atol=0.0, restart=60, maxiter=1)
+            found += step
+        else:
+            return None
+        value[:, k] = found
+    return value

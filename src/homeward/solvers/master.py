@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from highspy import Highs, HighsBasisStatus
+from highspy import Highs, HighsBasisStatus, HighsModelStatus
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -26,7 +26,7 @@ class Mixture:
     multipliers: FloatArray  # [K] λ ≥ 0
     shortfall: float  # Σ t
     levels: FloatArray  # [K] what the constraints are held to: level − t
-    objective: float  # Σ w·f
+    sound: bool  # the LP solver called it optimal
     price: float  # f + λ·g of every column with weight; a column above it helps
 
 
@@ -72,6 +72,9 @@ class Master:
     def solve(self) -> Mixture:
         """Solve the LP, and sharpen its answer."""
         self.lp.run()
+        if self.lp.getModelStatus() != HighsModelStatus.kOptimal:
+            self.lp.clearSolver()  # once more, without what it remembers
+            self.lp.run()
         count = len(self.levels)
         points = np.array(self.points)
         matrix = np.zeros((count + 1, count + len(points)))
@@ -88,12 +91,15 @@ class Master:
         value, dual = self._sharpen(matrix, cost)
         shortfall, weights = value[:count], np.maximum(0.0, value[count:])
         unit = 1.0 if seeking else self.scale
+        total = weights.sum()
+        if not total > 0.0:
+            weights, total = np.ones_like(weights), float(len(weights))
         return Mixture(
-            weights=weights / weights.sum(),
+            weights=weights / total,
             multipliers=np.maximum(0.0, dual[:count]) * unit,
             shortfall=float(np.maximum(0.0, shortfall).sum()),
             levels=self.levels - np.maximum(0.0, shortfall),
-            objective=float(weights @ points[:, 0] / weights.sum()),
+            sound=self.lp.getModelStatus() == HighsModelStatus.kOptimal,
             price=-float(dual[count]) * unit,
         )
 

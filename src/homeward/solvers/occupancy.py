@@ -15,6 +15,7 @@ y[start] + e/(1 − γ) − λ·levels. Nothing that is claimed rests on the sol
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Literal
@@ -23,8 +24,8 @@ import highspy
 import numpy as np
 from scipy.sparse import csc_array, csr_array, identity, kron, vstack
 
-from homeward.solvers.constrained import FEASIBLE, GAP, Column, ConstrainedSolution
-from homeward.solvers.engines import engine
+from homeward.solvers.constrained import FEASIBLE, GAP, ConstrainedSolution
+from homeward.solvers.engines import PolicySolution, engine
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
 
@@ -47,10 +48,14 @@ class Occupancy:
     value: FloatArray  # [S] duals of the flow: the value under objective + λ·constraints
     multipliers: FloatArray  # [K] λ ≥ 0
     shortfall: float  # total, if it was to be minimised
-    iterations: int
+    gap: float  # of the objective, from the duals alone; infinite if it has none
+    rounds: int  # iterations of the LP solver
+    seconds: float  # its own time
 
 
-def occupancy_lp(problem: ConstrainedProblem, method: Method = "simplex") -> Occupancy:
+def occupancy_lp(
+    problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
+) -> Occupancy:
     """Solve the LP; where that fails, find the measure with the least total shortfall.
 
     Where `method` gives no answer at its tolerance the other one is asked. Infeasible is what has
@@ -60,30 +65,47 @@ def occupancy_lp(problem: ConstrainedProblem, method: Method = "simplex") -> Occ
         ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
     )
     for attempt in methods:
-        answer = _run(problem, attempt, closest=False)
+        answer = _run(problem, attempt, tolerance, closest=False)
         if answer.status is Status.OPTIMAL:
-            return answer
+            return replace(answer, gap=max(0.0, _bound(problem, answer) - answer.objective))
     for attempt in methods:
-        answer = _run(problem, attempt, closest=True)
+        answer = _run(problem, attempt, tolerance, closest=True)
         if answer.status is Status.OPTIMAL:
             short = answer.shortfall > FEASIBLE
             return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
     return answer
 
 
-def _run(problem: ConstrainedProblem, method: Method, *, closest: bool) -> Occupancy:
-    """State the LP and solve it; with `closest`, minimise the total shortfall instead."""
+def statement_of(
+    problem: ConstrainedProblem,
+) -> tuple[csc_array, FloatArray, FloatArray, float]:
+    """Write the LP down: rows [S + K, n], their lower sides [S + K], costs [n] and their unit.
+
+    The first S rows are equations, the others floors; the n variables are the state-actions that
+    can be chosen. It is a minimisation, of the objective's negative in that unit.
+    """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
     usable = np.isfinite(problem.objective).ravel()
     rows = problem.model.sparse().transitions[usable]
     ones = csr_array(kron(identity(states), np.ones((actions, 1))))[usable]
     flow = (ones - problem.discount * rows).T
-    scale = max(float(np.abs(problem.objective.ravel()[usable]).max()), 1e-300)
-    gain = problem.constraints.reshape(count, -1)[:, usable]
+    gain = problem.constraints.reshape(count, states * actions)[:, usable]
     matrix = csc_array(vstack([flow, csr_array(gain)]) if count else flow)
-    cost = -problem.objective.ravel()[usable] / scale
+    worth = problem.objective.ravel()[usable]
+    scale = float(np.abs(worth).max()) or 1.0
     low = np.concatenate([np.arange(states) == problem.start, problem.levels])
+    return matrix, low, -worth / scale, scale
+
+
+def _run(
+    problem: ConstrainedProblem, method: Method, tolerance: float, *, closest: bool
+) -> Occupancy:
+    """State the LP and solve it; with `closest`, minimise the total shortfall instead."""
+    states, actions = problem.model.states, problem.model.actions
+    count = len(problem.levels)
+    usable = np.isfinite(problem.objective).ravel()
+    matrix, low, cost, scale = statement_of(problem)
     high = np.concatenate([low[:states], np.full(count, np.inf)])
     if closest:
         slack = csc_array(
@@ -106,10 +128,12 @@ def _run(problem: ConstrainedProblem, method: Method, *, closest: bool) -> Occup
     solver.setOptionValue("solver", method)
     solver.setOptionValue("threads", 1)
     for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-        solver.setOptionValue(option, 1e-10)
+        solver.setOptionValue(option, tolerance)
     solver.setOptionValue("small_matrix_value", 1e-12)  # the default drops probabilities below 1e-9
     solver.passModel(lp)
+    before = time.perf_counter()
     solver.run()
+    seconds = time.perf_counter() - before
 
     found = {
         highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
@@ -135,7 +159,9 @@ def _run(problem: ConstrainedProblem, method: Method, *, closest: bool) -> Occup
         value=value,
         multipliers=multipliers,
         shortfall=shortfall,
-        iterations=int(info.simplex_iteration_count + info.ipm_iteration_count),
+        gap=np.inf,
+        rounds=int(info.simplex_iteration_count + info.ipm_iteration_count),
+        seconds=seconds,
     )
 
 
@@ -147,7 +173,8 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     if columns is None:
         return _nothing(problem, answer)
     points = [c.values[:, problem.start] for c in columns]
-    master = Master(problem.levels, max(1e-300, *(abs(float(p[0])) for p in points)))
+    worth = max(abs(float(p[0])) for p in points)
+    master = Master(problem.levels, worth if worth > 0.0 else 1.0)
     for point in points:
         master.add(point)
     mix = master.solve()
@@ -161,9 +188,11 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     upper = -np.inf if infeasible else _bound(problem, answer)
     gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
     status = answer.status
-    if status is Status.OPTIMAL and (
-        gap > 100 * GAP * max(abs(upper), abs(float(mixed[0])))
-        or (mixed[1:] < problem.levels - 10 * FEASIBLE).any()
+    if infeasible and mix.shortfall <= FEASIBLE:  # its own policies say otherwise
+        status = Status.NUMERICAL
+    if status is Status.OPTIMAL and not (
+        gap <= 100 * GAP * max(abs(upper), abs(float(mixed[0])))
+        and (mixed[1:] >= problem.levels - 10 * FEASIBLE).all()
     ):
         status = Status.NUMERICAL
     return ConstrainedSolution(
@@ -176,7 +205,7 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
         upper=upper,
         gap=gap,
         multipliers=answer.multipliers,
-        rounds=answer.iterations,
+        rounds=answer.rounds,
     )
 
 
@@ -185,7 +214,9 @@ def _beside(left: csc_array, right: csc_array) -> csc_array:
     return vstack([left.T, right.T]).T
 
 
-def _corners(problem: ConstrainedProblem, answer: Occupancy, closest: bool) -> list[Column] | None:
+def _corners(
+    problem: ConstrainedProblem, answer: Occupancy, closest: bool
+) -> list[PolicySolution] | None:
     """List the deterministic policies on the support of a measure; None if there are too many."""
     usable = np.isfinite(problem.objective)
     reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
@@ -202,14 +233,14 @@ def _corners(problem: ConstrainedProblem, answer: Occupancy, closest: bool) -> l
     shared = [(s, choices) for s, choices in shared if len(choices) > 1]
     if np.prod([float(len(choices)) for _, choices in shared]) > CORNERS:
         return None
-    solver = engine(problem.model, problem.discount)
-    totals = np.concatenate([problem.objective[None], problem.constraints])
+    solver = engine(problem.model, problem.discount, problem.totals)
     columns = []
     for pick in product(*(choices for _, choices in shared)):
         corner = policy.copy()
         for (s, _), a in zip(shared, pick, strict=True):
             corner[s] = a
-        columns.append(Column(corner, solver.evaluate(corner, totals)))
+        values = solver.evaluate(corner)
+        columns.append(PolicySolution(corner, values, np.inf, Status.NOT_CONVERGED, 0))
     return columns
 
 
@@ -237,5 +268,5 @@ def _nothing(problem: ConstrainedProblem, answer: Occupancy) -> ConstrainedSolut
         upper=np.inf,
         gap=np.inf,
         multipliers=answer.multipliers,
-        rounds=answer.iterations,
+        rounds=answer.rounds,
     )

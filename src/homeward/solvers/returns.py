@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.arrays import floats, indices, is_nothing, place
+from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
@@ -51,17 +53,34 @@ class ReturnSolution:
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    """Maximise the corrected probability of reaching any state of `home` [n]."""
+    """Maximise the corrected probability of reaching any state of `home` [n].
+
+    `correction` [S, A] is at most 0.
+    """
+    error = InvalidProblemError
+    shape = (model.states, model.actions)
+    home = indices(home, "home", None, (0, model.states), "n", error)
+    if home.ndim != 1 or home.size == 0:
+        raise error(f"home has shape {home.shape}, expected at least one state [n]")
+    correction = floats(correction, "the correction", shape, error)
+    if not (-np.inf < correction.min() and correction.max() <= 0.0):
+        at = np.argwhere((correction > 0.0) | np.isinf(correction))[0]
+        where = place(tuple(int(i) for i in at), "sa")
+        raise error(f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0")
     if isinstance(model, Moves):
         return _shortest_path(model, correction, home)
     return _policy_iteration(model, correction, home)
 
 
 def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    usable = np.where(np.isfinite(model.reward), model.success, 0.0)
-    first, edges = kernels.reverse_edges(model.dest)
-    distance, policy = kernels.distances_home(usable, -correction, home, first, edges)
-    return ReturnSolution(np.maximum(0.0, 1.0 - distance), policy, 0.0, Status.OPTIMAL, 1)
+    if "reverse" not in model.memo:
+        model.memo["reverse"] = kernels.reverse_edges(model.dest)
+    success = model.success
+    if not is_nothing(model.reward):  # some actions may not be chosen
+        success = np.where(np.isfinite(model.reward), success, 0.0)
+    distance, policy = kernels.distances_home(success, correction, home, *model.memo["reverse"])
+    np.subtract(1.0, distance, out=distance)
+    return ReturnSolution(np.maximum(0.0, distance, out=distance), policy, 0.0, Status.OPTIMAL, 1)
 
 
 def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:

@@ -34,7 +34,7 @@ class Agreement:
     sure: bool  # some level is δ = 1
     status: Status
     referee: Status
-    difference: float  # of the objectives, relative to the referee's; 0 where it is infeasible
+    difference: float  # of the objectives, relative to them or to the largest single reward
 
     @property
     def agrees(self) -> bool:
@@ -45,6 +45,8 @@ class Agreement:
 def compare(problem: ConstrainedProblem, kind: Kind) -> Agreement:
     """Solve a problem by columns and by the LP."""
     ours, referee = solve_constrained(problem), occupancy_lp(problem)
+    largest = np.abs(problem.objective[np.isfinite(problem.objective)]).max()
+    size = max(abs(referee.objective), float(largest))
     solved = ours.status is Status.OPTIMAL and referee.status is Status.OPTIMAL
     return Agreement(
         kind=kind,
@@ -52,9 +54,7 @@ def compare(problem: ConstrainedProblem, kind: Kind) -> Agreement:
         sure=bool((problem.levels == 1.0).any()),
         status=ours.status,
         referee=referee.status,
-        difference=abs(ours.objective - referee.objective) / abs(referee.objective)
-        if solved
-        else 0.0,
+        difference=abs(ours.objective - referee.objective) / size if solved else 0.0,
     )
 
 
@@ -63,12 +63,16 @@ def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> Co
     states, actions = int(rng.integers(2, 31)), int(rng.integers(2, 7))
     discount = float(rng.choice(DISCOUNTS))
     model = random_model(kind, states, actions, rng)
-    objective = 0.01 + rng.random((states, actions)) ** 4
+    objective = rng.random((states, actions)) ** 4
+    if (taste := rng.random()) < 0.3:  # costs as well
+        objective = 2.0 * objective - 1.0
+    elif taste < 0.4:  # the best is to earn nothing
+        objective = np.minimum(0.0, objective - 0.5)
     objective[:, 1:][rng.random((states, actions - 1)) < 0.1] = -np.inf
     if rng.random() < 0.5:
         rewards = rng.random((constraints, states, actions)) * (1.0 - discount)
         levels = rng.uniform(0.2, 0.7, constraints)
-        return ConstrainedProblem(model, discount, 0, objective, rewards, levels)
+        return ConstrainedProblem(model, discount, 0, np.stack([objective, *rewards]), levels)
     situation = Situation(model, random_corrections(model, discount, rng), discount, 0, 0)
     homes = np.where(rng.random(constraints) < 0.5, 0, rng.integers(0, states, constraints))
     asked = [ReturnHome(float(rng.choice(LEVELS)), int(home)).require(situation) for home in homes]
@@ -76,8 +80,7 @@ def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> Co
         model,
         discount,
         0,
-        objective,
-        np.array([r.reward for r in asked]),
+        np.stack([objective, *(r.reward for r in asked)]),
         np.array([r.level for r in asked]),
     )
 

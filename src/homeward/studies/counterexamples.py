@@ -108,7 +108,7 @@ def bound_value(story: Story, outbound: IntArray, discount: float, kind: Correct
     corrections = corrections_of(story.belief, model, discount, kind)
     situation = Situation(model, corrections, discount, story.home, story.home)
     requirement = ReturnHome(1.0).require(situation)
-    value = engine(model, discount).evaluate(outbound, requirement.reward[None])
+    value = engine(model, discount, requirement.reward[None]).evaluate(outbound)
     return max(0.0, float(value[0, story.home]))
 
 

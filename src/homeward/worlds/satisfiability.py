@@ -34,6 +34,7 @@ START, HOME = 0, 1
 ACTIONS = ("first", "second", "third", "stay")
 STAY = 3
 MOST_VARIABLES = 16
+MOST_MOVES = 100_000_000
 WIDTH = 3
 
 Clause = tuple[int, int, int]
@@ -91,13 +92,21 @@ def belief_from(formula: Formula) -> FiniteBelief:
             f"{formula.name}: {formula.variables} variables make 2^{formula.variables} worlds; "
             f"at most {MOST_VARIABLES} variables can be enumerated"
         )
+    size = 2**formula.variables * (2 + WIDTH * len(formula.clauses)) * len(ACTIONS)
+    if size > MOST_MOVES:
+        raise InvalidBeliefError(
+            f"{formula.name}: its worlds have {size:,} moves in all; at most {MOST_MOVES:,} are "
+            "enumerated"
+        )
     dest, reward = _roads(len(formula.clauses))
     true = _truths(formula)  # [M, S]
     success = np.where(dest == np.arange(len(dest))[:, None], 1.0, true[:, :, None])  # [M, S, A]
     names = ["S", "D"]
     for c, clause in enumerate(formula.clauses):
         names += [f"{c + 1}{place}:{_spell(k)}" for place, k in zip("xyz", clause, strict=True)]
-    return FiniteBelief([Moves(dest, world, reward, tuple(names), ACTIONS) for world in success])
+    success.flags.writeable = False
+    first = Moves(dest, success[0], reward, tuple(names), ACTIONS)
+    return FiniteBelief([first.with_success(world) for world in success])
 
 
 def _roads(clauses: int) -> tuple[IntArray, FloatArray]:

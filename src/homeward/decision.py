@@ -1,0 +1,124 @@
+"""From a mixture of policies to one action, in favour of safety, with the reasons.
+
+The optimal mixture is to be drawn once and followed. The paper takes, instead of drawing, the
+safest of the actions to which it gives weight. Group the mixture by its first action: the whole is
+an average of these shares, so with one criterion the share with the best bound keeps at least the
+bound of the whole. That is what is taken, with two exceptions in which a deterministic policy
+serves better, one of the mixture's with another action here:
+
+- With several criteria no share need keep all the levels. Then the best such policy that does is
+  taken; only if there is none, the share whose worst margin is largest, and the plan says so.
+- Where the safest share only waits, though the plan is worth something, the explorer would wait for
+  good. Then the best such policy that keeps the levels and is worth something is taken.
+
+These policies are evaluated like any other, so what they keep is as proven as the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.plan import ActionEvidence, Verdict
+from homeward.solvers import Status, engine
+from homeward.solvers.constrained import FEASIBLE
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.solvers import ConstrainedProblem, ConstrainedSolution
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """The action taken, and the part of the plan that starts with it."""
+
+    action: int
+    weights: FloatArray  # [J] of the policies below, to be drawn once
+    policies: IntArray  # [J, S]
+    values: FloatArray  # [1 + K] in the current state: exploration, then each criterion
+    margin: float  # the least excess over a level
+
+
+def decide(
+    problem: ConstrainedProblem, solved: ConstrainedSolution, stays: BoolArray | None
+) -> Choice:
+    """Choose an action; `stays` [A] marks those that wait for nothing, None if nothing is lost."""
+    shares = [_share(problem, solved, int(a)) for a in np.unique(solved.policies[:, problem.start])]
+    safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
+    kept = safest.margin >= -2.0 * FEASIBLE
+    stuck = stays is not None and bool(stays[safest.action])
+    if solved.status is Status.INFEASIBLE or (kept and not stuck):
+        return safest
+    others = [other for other in _deterministic(problem, solved) if other.margin >= -2.0 * FEASIBLE]
+    if kept and stays is not None:
+        others = [o for o in others if not stays[o.action] and o.values[0] > safest.values[0]]
+    if not others:
+        return safest
+    return max(others, key=lambda other: (other.values[0], other.margin, -other.action))
+
+
+def evidence_of(
+    problem: ConstrainedProblem, solved: ConstrainedSolution, choice: Choice, stays: BoolArray
+) -> tuple[ActionEvidence, ...]:
+    """Say what each action here is worth with the plan followed after it, and why not it."""
+    s, model = problem.start, problem.model
+    follow = solved.mixed_values  # [1 + K, S]
+    leaving = model.leaving(s)
+    following = problem.totals[:, s] + problem.discount * model.ahead(s, follow)  # [1 + K, A]
+    found = []
+    for a in range(model.actions):
+        weight = float(solved.weights[solved.policies[:, s] == a].sum())
+        values = following[:, a]
+        if a == choice.action:
+            values = choice.values
+            verdict = Verdict.CHOSEN
+        elif problem.objective[s, a] == -np.inf:
+            verdict = Verdict.UNAVAILABLE
+        elif weight > 0.0:
+            verdict = Verdict.WAITS if stays[a] else Verdict.LESS_SAFE
+        elif solved.status is Status.INFEASIBLE:
+            verdict = Verdict.NO_SAFER
+        elif (values[1:] < problem.levels - FEASIBLE).any():
+            verdict = Verdict.UNSAFE
+        else:
+            verdict = Verdict.WORTH_LESS
+        found.append(
+            ActionEvidence(
+                action=a,
+                leaves=float(leaving[a]),
+                exploration=float(values[0]),
+                safety=tuple(float(v) for v in np.clip(values[1:], 0.0, 1.0)),
+                weight=weight,
+                verdict=verdict,
+            )
+        )
+    return tuple(found)
+
+
+def _share(problem: ConstrainedProblem, solved: ConstrainedSolution, action: int) -> Choice:
+    """Give the part of the mixture that starts with an action."""
+    mine = solved.policies[:, problem.start] == action
+    weights = solved.weights[mine] / solved.weights[mine].sum()
+    values = weights @ solved.values[mine][:, :, problem.start]
+    return Choice(action, weights, solved.policies[mine], values, _margin(problem, values))
+
+
+def _deterministic(problem: ConstrainedProblem, solved: ConstrainedSolution) -> list[Choice]:
+    """List the mixture's policies with each other action here, evaluated."""
+    solver = engine(problem.model, problem.discount, problem.totals)
+    found = []
+    for action in np.flatnonzero(np.isfinite(problem.objective[problem.start])):
+        for policy in solved.policies:
+            changed = policy.copy()
+            changed[problem.start] = action
+            values = solver.evaluate(changed)[:, problem.start]
+            margin = _margin(problem, values)
+            found.append(Choice(int(action), np.ones(1), changed[None], values, margin))
+    return found
+
+
+def _margin(problem: ConstrainedProblem, values: FloatArray) -> float:
+    """Give the least excess of values [1 + K] over their levels."""
+    return float((values[1:] - problem.levels).min()) if len(problem.levels) else 0.0

@@ -1,0 +1,426 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from tests.conftest import tables
+
+from homeward.arrays import FloatArray, frozen
+from homeward.beliefs.protocol import MoveBelief, corrections_of
+from homeward.beliefs.terrain import NAMES, STEPS, Heights, TerrainBelief, grid_graph
+from homeward.errors import InvalidBeliefError
+from homeward.planner import Planner
+from homeward.safety import Correction, ReturnHome
+from homeward.safety.certify import dense_transitions, exact_recall, exact_return
+from homeward.solvers import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAIT, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Keep the compiled loop to one thread: on six cells, waiting for another takes longest."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+def terrain(
+    height: Any = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), variance: Any = 1.0, **options: Any
+) -> TerrainBelief:
+    """Believe in two rows of three cells, 0 1 2 and 3 4 5."""
+    return TerrainBelief(
+        (2, 3), np.asarray(height, float), np.broadcast_to(np.float64(variance), 6), **options
+    )
+
+
+def chance(belief: TerrainBelief, state: int, action: int) -> float:
+    """Give the chance that a move works: that its slope is normal within the limits."""
+    rows, columns = belief.shape
+    down, right = STEPS[action]
+    row, column = state // columns + down, state % columns + right
+    inside = 0 <= row < rows and 0 <= column < columns
+    there = row * columns + column if inside else state
+    if there == state:
+        return 1.0
+    length = belief.cell * np.sqrt(down**2 + right**2)
+    rise = norm(
+        belief.height[there] - belief.height[state],
+        np.sqrt(belief.variance[there] + belief.variance[state]),
+    )
+    high = length * np.tan(np.radians(belief.climb))
+    low = -length * np.tan(np.radians(belief.descend))
+    # The difference of the smaller tails, which keeps its digits.
+    if rise.mean() < low:
+        return float(rise.sf(low) - rise.sf(high))
+    return float(rise.cdf(high) - rise.cdf(low))
+
+
+def test_the_grid_waits_and_goes_to_eight_neighbours_by_name() -> None:
+    graph = grid_graph(2, 3)
+    assert graph.action_names == NAMES
+    assert graph.dest[4].tolist() == [4, 1, 2, 5, 4, 4, 4, 3, 0]
+    assert graph.dest[0].tolist() == [0, 0, 0, 1, 4, 3, 0, 0, 0]
+
+
+def test_moving_off_the_map_stays_for_sure() -> None:
+    mean = terrain().mean()
+    for state, action in (
+        (0, NORTH),
+        (0, WEST),
+        (2, EAST),
+        (3, SOUTH),
+        (5, SOUTH_EAST),
+        (4, SOUTH),
+    ):
+        assert mean.dest[state, action] == state
+        assert mean.success[state, action] == 1.0
+        assert mean.leaving(state)[action] == 0.0
+
+
+def test_waiting_always_works() -> None:
+    mean = terrain().mean()
+    assert mean.dest[:, WAIT].tolist() == [0, 1, 2, 3, 4, 5]
+    assert mean.success[:, WAIT].tolist() == [1.0] * 6
+
+
+def test_a_grid_of_one_cell_goes_nowhere() -> None:
+    mean = TerrainBelief((1, 1), np.zeros(1), np.ones(1)).mean()
+    assert mean.dest.tolist() == [[0] * 9]
+    assert mean.success.tolist() == [[1.0] * 9]
+
+
+@given(
+    st.sampled_from([(2, 3), (1, 6), (6, 1)]),
+    tables(st.floats(-30.0, 30.0), 6),
+    tables(st.floats(0.01, 100.0), 6),
+    st.sampled_from([1.0, 20.0]),
+    st.sampled_from([0.0, 5.0, 30.0]),
+    st.sampled_from([1.0, 45.0, 80.0]),
+)
+def test_a_success_is_the_chance_of_a_slope_within_the_limits(
+    shape: tuple[int, int],
+    height: FloatArray,
+    variance: FloatArray,
+    cell: float,
+    climb: float,
+    descend: float,
+) -> None:
+    belief = TerrainBelief(shape, height, variance, cell, climb, descend)
+    success = belief.mean().success
+    for s in range(6):
+        for a in range(9):
+            assert success[s, a] == pytest.approx(chance(belief, s, a), rel=1e-9, abs=1e-300)
+
+
+def beside(rise: float, variance: float = 0.5, **options: Any) -> TerrainBelief:
+    """Believe in two cells side by side, the second higher by a `rise` that is N(rise, 1)."""
+    return TerrainBelief(
+        (1, 2), np.array([0.0, rise]), np.full(2, variance), **{"cell": 10.0, **options}
+    )
+
+
+CLIMB, DESCENT = 10.0 * np.tan(np.radians(5.0)), 10.0 * np.tan(np.radians(45.0))
+
+
+@pytest.mark.parametrize("tail", [0.5, 0.01, 1e-12, 1e-100, 1e-300])
+def test_a_climb_that_is_hardly_possible_keeps_its_digits(tail: float) -> None:
+    steep = CLIMB - norm.ppf(tail)  # so that the tail below the limit is just that
+    assert beside(steep).mean().success[0, EAST] == pytest.approx(tail, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("tail", [0.01, 1e-12, 1e-100])
+def test_a_descent_that_is_hardly_possible_keeps_its_digits(tail: float) -> None:
+    steep = -DESCENT + norm.ppf(tail)
+    assert beside(steep).mean().success[0, EAST] == pytest.approx(tail, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("tail", [0.01, 1e-12])
+def test_what_hardly_ever_fails_fails_that_often(tail: float) -> None:
+    shallow = CLIMB + norm.ppf(tail)
+    success = beside(shallow, descend=80.0).mean().success[0, EAST]
+    assert 1.0 - success == pytest.approx(tail, rel=1e-3, abs=0)
+
+
+def test_up_and_down_are_not_alike() -> None:
+    # Two metres up on ten are too steep, two metres down are not.
+    success = beside(2.0, 1e-6).mean().success
+    assert success[0, EAST] == 0.0
+    assert success[1, WEST] == 1.0
+
+
+def test_a_diagonal_is_longer_and_so_less_steep() -> None:
+    # Both cells rise by 1 m, over 10 m and over 14 m; 5° allows 0.87 m and 1.24 m.
+    belief = TerrainBelief((2, 2), np.array([0.0, 1.0, 1.0, 1.0]), np.full(4, 1e-6), 10.0)
+    success = belief.mean().success[0]
+    assert success[EAST] == success[SOUTH] == 0.0
+    assert success[SOUTH_EAST] == 1.0
+
+
+def test_the_less_is_known_of_a_way_that_is_flat_the_less_sure_it_is() -> None:
+    chances = [beside(0.0, v).mean().success[0, EAST] for v in (0.01, 0.1, 1.0, 10.0)]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > 0.99
+    assert chances[-1] < 0.7
+
+
+def test_its_mean_is_the_average_of_its_samples() -> None:
+    belief, rng = terrain((0.0, 1.0, 0.0, 2.0, 1.0, 4.0), 1.5), np.random.default_rng(0)
+    draws = np.array([belief.sample(rng).success for _ in range(2000)])
+    p = belief.mean().success
+    spread = np.sqrt(p * (1.0 - p) / len(draws))
+    assert (np.abs(draws.mean(axis=0) - p) <= 4.5 * spread + 1e-12).all()
+
+
+def test_in_a_sample_every_move_works_or_does_not() -> None:
+    world = terrain(variance=4.0).sample(np.random.default_rng(1))
+    assert set(np.unique(world.success)) == {0.0, 1.0}
+    assert world.dest.tolist() == terrain().mean().dest.tolist()
+
+
+def test_the_same_seed_draws_the_same_world() -> None:
+    one, two = (terrain().sample(np.random.default_rng(7)).success for _ in range(2))
+    assert one.tobytes() == two.tobytes()
+
+
+@settings(max_examples=30)
+@given(tables(st.floats(-9.0, 9.0), 6))
+def test_known_heights_decide_every_move(heights: FloatArray) -> None:
+    belief = terrain()
+    world = belief.model_of(heights)
+    up, down = np.tan(np.radians(belief.climb)), np.tan(np.radians(belief.descend))
+    for s in range(6):
+        for a, step in enumerate(STEPS):
+            t, length = world.dest[s, a], belief.cell * np.hypot(*step)
+            slope = (heights[t] - heights[s]) / length if t != s else 0.0
+            if min(abs(slope - up), abs(slope + down)) > 1e-9:
+                assert world.success[s, a] == float(-down < slope < up)
+
+
+@pytest.mark.parametrize("discount", [0.5, 0.99])
+def test_the_corrections_are_the_closed_forms(discount: float) -> None:
+    belief = terrain(variance=4.0)
+    mean = belief.mean()
+    p = mean.success
+    moves = mean.dest != np.arange(6)[:, None]
+    spread = np.where(moves, p * (1.0 - p), 0.0)
+    returning, exploring = belief.move_corrections(discount)
+    assert belief.correction() == pytest.approx(-2.0 * spread, abs=1e-15)
+    assert returning == pytest.approx(-spread, abs=1e-15)
+    assert exploring == pytest.approx(-(2.0 - discount) * spread, abs=1e-15)
+    assert spread.max() > 0.1
+
+
+def test_waiting_and_moving_off_the_map_need_no_correction() -> None:
+    belief = terrain(variance=4.0)
+    still = belief.mean().dest == np.arange(6)[:, None]
+    for correction in (belief.correction(), *belief.move_corrections(0.9)):
+        assert not correction[:, WAIT].any()
+        assert not correction[still].any()
+
+
+def test_it_is_planned_on_with_the_tighter_correction() -> None:
+    belief = terrain()
+    assert isinstance(belief, MoveBelief)
+    assert corrections_of(belief, belief.mean(), 0.9).kind is Correction.MOVES
+
+
+def test_a_kalman_update_is_derived_by_hand() -> None:
+    # N(4, 3) measured as 7 ± 1 (variance 1): gain ¾, so 4 + ¾·3 = 6.25 and 3·¼ = 0.75.
+    belief = terrain((0.0, 4.0, 0.0, 0.0, 0.0, 0.0), 3.0)
+    after = belief.update(Heights(np.array([1]), np.array([7.0]), np.array([1.0])))
+    assert after.height.tolist() == [0.0, 6.25, 0.0, 0.0, 0.0, 0.0]
+    assert after.variance.tolist() == [3.0, 0.75, 3.0, 3.0, 3.0, 3.0]
+    assert belief.height[1] == 4.0
+    assert belief.variance[1] == 3.0
+
+
+def test_measurements_one_by_one_are_as_good_as_together() -> None:
+    cells, heights, variances = np.array([4, 0]), np.array([2.0, -1.0]), np.array([0.5, 2.0])
+    together = terrain().update(Heights(cells, heights, variances))
+    apart = terrain()
+    for i in range(2):
+        apart = apart.update(Heights(cells[i : i + 1], heights[i : i + 1], variances[i : i + 1]))
+    assert together.height == pytest.approx(apart.height, abs=1e-15)
+    assert together.variance == pytest.approx(apart.variance, abs=1e-15)
+
+
+def test_a_measurement_changes_the_chances_of_the_moves_there() -> None:
+    belief = terrain(np.zeros(6))
+    after = belief.update(Heights(np.array([1]), np.array([30.0]), np.array([1e-4])))
+    before, now = belief.mean().success, after.mean().success
+    assert before[0, EAST] > 0.5
+    assert now[0, EAST] < 1e-3
+    assert now[3, EAST] == before[3, EAST]
+
+
+def test_a_measurement_that_says_nothing_teaches_nothing() -> None:
+    after = terrain().update(Heights(np.array([1]), np.array([99.0]), np.array([np.inf])))
+    assert after.height.tolist() == terrain().height.tolist()
+    assert after.variance.tolist() == terrain().variance.tolist()
+
+
+def test_what_is_expected_of_a_measurement_is_what_was_believed() -> None:
+    # The posterior mean has the prior mean; its variance and the spread of it add up to the prior.
+    rng, draws = np.random.default_rng(0), 4000
+    truth = rng.normal(4.0, np.sqrt(3.0), draws)
+    seen = rng.normal(truth, 1.0)
+    belief = terrain((0.0, 4.0, 0.0, 0.0, 0.0, 0.0), 3.0)
+    after = [
+        belief.update(Heights(np.array([1]), seen[i : i + 1], np.ones(1))).height[1]
+        for i in range(draws)
+    ]
+    assert np.mean(after) == pytest.approx(4.0, abs=4.0 * np.sqrt(2.25 / draws))
+    assert np.var(after) + 0.75 == pytest.approx(3.0, rel=0.1)
+    assert np.mean((np.array(after) - truth) ** 2) == pytest.approx(0.75, rel=0.1)
+
+
+def test_its_arrays_are_read_only_before_and_after_learning() -> None:
+    seen = Heights(np.array([1]), np.array([7.0]), np.array([1.0]))
+    for belief in (terrain(), terrain().update(seen)):
+        assert not belief.height.flags.writeable
+        assert not belief.variance.flags.writeable
+        assert not belief.mean().success.flags.writeable
+
+
+def test_what_the_caller_writes_later_does_not_change_the_belief() -> None:
+    height, variance = np.zeros(6), np.ones(6)
+    belief = TerrainBelief((2, 3), height, variance)
+    height[:], variance[:] = 50.0, 9.0
+    assert not belief.height.any()
+    assert belief.variance.tolist() == [1.0] * 6
+    heights = np.zeros(6)
+    world = belief.model_of(heights)
+    heights[:] = np.arange(6) * 50.0
+    assert world.success.tolist() == [[1.0] * 9] * 6
+
+
+def test_grids_of_one_shape_share_what_is_known_of_them() -> None:
+    one, two = terrain(), terrain(np.zeros(6))
+    assert one.mean().dest is two.mean().dest
+    assert one.mean().memo is two.mean().memo is one.sample(np.random.default_rng(0)).memo
+    assert one.mean() is one.mean()
+    assert one.mean().success is not two.mean().success
+
+
+def test_it_is_explored_as_far_as_it_is_safe() -> None:
+    # A plain beside a steep slope down, from which there is no way back up.
+    height = np.array([0.0, 0.0, -10.0, 0.0, 0.0, -10.0])
+    bonus = np.where(height < 0.0, 1.0, 0.0)[:, None] * np.ones(9)
+    belief = terrain(height, 0.01)
+    for delta, reached in ((0.95, False), (1e-3, True)):
+        plan = Planner(lambda _: bonus, [ReturnHome(delta)], 0.9).plan(belief, 0)
+        assert plan.status is Status.OPTIMAL
+        assert plan.correction is Correction.MOVES
+        assert (plan.kept_value > 0.5) == reached
+
+
+def test_a_plan_comes_home_as_often_as_it_promises() -> None:
+    belief = terrain((0.0, 1.0, 0.5, 2.0, 0.5, 1.5), 0.3)
+    bonus = np.arange(6.0)[:, None] * np.ones(9)
+    plan = Planner(lambda _: frozen(bonus), [ReturnHome(0.8)], 0.9).plan(belief, 0)
+    (criterion,) = plan.criteria
+    rng, home = np.random.default_rng(3), []
+    for _ in range(400):
+        world = dense_transitions(belief.sample(rng))
+        way = exact_return(world, criterion.return_policy, criterion.home)
+        each = [exact_recall(world, policy, way, 0.9)[0] for policy in plan.outbound]
+        home.append(float(plan.weights @ each))
+    assert criterion.bound >= 0.8 - 1e-8
+    assert np.mean(home) >= criterion.bound - 4.0 * np.std(home) / np.sqrt(len(home))
+
+
+def refused(match: str, **options: Any) -> None:
+    with pytest.raises(InvalidBeliefError, match=match):
+        TerrainBelief(**{"shape": (2, 3), "height": np.zeros(6), "variance": np.ones(6), **options})
+
+
+@pytest.mark.parametrize("shape", [(0, 6), (6, 0), (-2, -3)])
+def test_a_grid_without_cells_is_refused(shape: tuple[int, int]) -> None:
+    refused(f"a grid of {shape[0]} × {shape[1]} cells has none", shape=shape)
+
+
+@pytest.mark.parametrize("name", ["height", "variance"])
+def test_another_number_of_cells_is_refused(name: str) -> None:
+    refused(rf"the {name} has shape \(5,\), expected \(6,\)", **{name: np.ones(5)})
+    refused(rf"the {name} has shape \(2, 3\), expected \(6,\)", **{name: np.ones((2, 3))})
+
+
+@pytest.mark.parametrize("name", ["height", "variance"])
+def test_what_is_no_number_is_refused_with_its_place(name: str) -> None:
+    refused(rf"the {name} is NaN at \(2,\)", **{name: [1.0, 1.0, np.nan, 1.0, 1.0, 1.0]})
+    refused(f"the {name} is not an array of numbers", **{name: ["a"] * 6})
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0])
+def test_a_variance_that_is_none_is_refused_by_cell(wrong: float) -> None:
+    variance = np.ones(6)
+    variance[3] = wrong
+    refused(f"the variance of cell 3 is {wrong:g}, expected > 0", variance=variance)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -20.0])
+def test_cells_without_a_side_are_refused(wrong: float) -> None:
+    refused(f"the cells' side is {wrong:g} m, expected > 0", cell=wrong)
+
+
+@pytest.mark.parametrize("name", ["climb", "descend"])
+@pytest.mark.parametrize("wrong", [-1.0, 90.0, 120.0, np.nan])
+def test_a_slope_that_is_none_is_refused(name: str, wrong: float) -> None:
+    refused(f"{name} is {wrong:g}°, expected 0 to 90", **{name: wrong})
+
+
+def test_known_heights_of_another_number_are_refused() -> None:
+    with pytest.raises(InvalidBeliefError, match=r"the height has shape \(4,\), expected \(6,\)"):
+        terrain().model_of(np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("cells", "heights", "variances"),
+    [
+        ([6], [0.0], [1.0]),
+        ([-1], [0.0], [1.0]),
+        ([0.0], [0.0], [1.0]),
+        ([0, 1], [0.0], [1.0]),
+        ([0, 1], [0.0, 0.0], [1.0]),
+        ([0, 0], [1.0, 2.0], [1.0, 1.0]),
+        ([0], [np.inf], [1.0]),
+        ([0], [0.0], [-3.0]),
+    ],
+)
+def test_measurements_that_are_none_are_refused(cells: Any, heights: Any, variances: Any) -> None:
+    seen = Heights(np.array(cells), np.array(heights), np.array(variances))
+    with pytest.raises(InvalidBeliefError):
+        terrain().update(seen)
+
+
+@pytest.mark.parametrize(("height", "variance"), [(np.nan, 1.0), (0.0, np.nan), (0.0, -0.5)])
+def test_a_measurement_that_is_no_number_is_refused(height: float, variance: float) -> None:
+    with pytest.raises(InvalidBeliefError):
+        terrain().update(Heights(np.array([0]), np.array([height]), np.array([variance])))
+
+
+@pytest.mark.parametrize("seen", [None, "high", (0, 1.0)])
+def test_an_observation_of_another_kind_is_refused(seen: Any) -> None:
+    with pytest.raises(InvalidBeliefError):
+        terrain().update(seen)
+
+
+@pytest.mark.parametrize("name", ["height", "variance", "cell"])
+def test_what_is_infinite_is_refused(name: str) -> None:
+    value: Any = np.inf if name == "cell" else np.array([1.0, np.inf, 1.0, 1.0, 1.0, 1.0])
+    refused(name, **{name: value})
+
+
+def test_known_heights_decide_a_slope_at_its_limit() -> None:
+    world = terrain(climb=0.0).model_of(np.zeros(6))
+    assert set(np.unique(world.success)) <= {0.0, 1.0}

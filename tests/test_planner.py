@@ -1,0 +1,710 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.conftest import DISCOUNTS, all_policies, dense, move_beliefs, tables, value_of
+
+from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
+from homeward.bonuses import RMax
+from homeward.errors import InvalidBeliefError, InvalidProblemError
+from homeward.models import Moves, SparseMDP
+from homeward.plan import Plan, Verdict
+from homeward.planner import Planner
+from homeward.safety import Correction, Requirement, ReturnHome, Situation
+from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+
+DELTAS = st.sampled_from([0.3, 0.6, 0.9, 1.0])
+
+# Camp and ridge, γ = ½. Going up is sure; the way down is there in half of the worlds. Staying on
+# the ridge pays 1 a step. With p = ½ the way home from the ridge is worth
+#   moves    1 − p(1−p)/p  = ½      general  1 − 2p(1−p)/p = 0      naive  1,
+# so going up to stay, worth ½·1/(1 − ½) = 1, is safe at ½ + ½·v = ¾, ½ or 1. Staying in camp is
+# worth 0 and safe at 1, so at level 0.9 the best mixture is worth 0.1/(1 − ¾) = 0.4, 0.2 or 1.
+DEST = np.array([[0, 1], [1, 0]])
+WORLDS = (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]))
+RIDGE = FiniteBelief([Moves(DEST, success) for success in WORLDS])
+SPARSE_RIDGE = FiniteBelief([Moves(DEST, success).sparse() for success in WORLDS])
+BONUS = np.array([[0.0, 0.0], [1.0, 0.0]])
+
+
+def constant(bonus: FloatArray) -> Any:
+    """Make a bonus that does not look at the belief."""
+    return lambda _: bonus
+
+
+def ridge_plan(belief: FiniteBelief = RIDGE, delta: float = 0.9, **options: Any) -> Plan:
+    return Planner(constant(BONUS), [ReturnHome(delta)], 0.5, **options).plan(belief, 0)
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+@pytest.mark.parametrize(
+    ("correction", "way_home", "worth", "price"),
+    [
+        (Correction.MOVES, 0.5, 0.4, 4.0),
+        (Correction.GENERAL, 0.0, 0.2, 2.0),
+        (Correction.NAIVE, 1.0, 1.0, 0.0),
+    ],
+)
+def test_the_ridge_is_planned_by_hand(
+    correction: Correction, way_home: float, worth: float, price: float, method: Any
+) -> None:
+    found = ridge_plan(correction=correction, method=method)
+    assert found.status is Status.OPTIMAL
+    assert found.way_home == pytest.approx([1.0, way_home], abs=1e-12)
+    assert found.exploration_value == pytest.approx(worth, abs=1e-9)
+    assert found.upper_bound == pytest.approx(worth, abs=1e-9)
+    assert found.multipliers[0] == pytest.approx(price, abs=1e-6)
+    assert found.correction is correction
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+@pytest.mark.parametrize(
+    ("correction", "worth"), [(Correction.GENERAL, 0.2), (Correction.NAIVE, 1.0)]
+)
+def test_the_ridge_is_planned_by_hand_on_general_models(
+    correction: Correction, worth: float, method: Any
+) -> None:
+    found = ridge_plan(SPARSE_RIDGE, correction=correction, method=method)
+    assert found.exploration_value == pytest.approx(worth, abs=1e-9)
+
+
+def test_the_first_action_is_the_safest_with_weight() -> None:
+    found = ridge_plan()
+    assert found.action == 0
+    assert found.criteria[0].bound == pytest.approx(0.9, abs=1e-9)
+    assert found.criteria[0].kept_bound == pytest.approx(1.0, abs=1e-9)
+    assert found.waits
+
+
+def test_a_looser_level_lets_it_go() -> None:
+    found = ridge_plan(delta=0.7)
+    assert found.action == 1
+    assert found.exploration_value == pytest.approx(1.0, abs=1e-9)
+    assert not found.waits
+
+
+def test_the_default_correction_is_the_tightest_that_the_belief_allows() -> None:
+    assert ridge_plan().correction is Correction.MOVES
+    assert ridge_plan(SPARSE_RIDGE).correction is Correction.GENERAL
+
+
+def test_a_dirichlet_belief_is_planned_with_the_general_correction() -> None:
+    belief = DirichletBelief.independent(np.ones((2, 2, 2)))
+    found = Planner(RMax(), [ReturnHome(0.5)], 0.5).plan(belief.update(Visit(0)), 0)
+    assert found.correction is Correction.GENERAL
+
+
+def test_a_naive_plan_is_labelled_as_one() -> None:
+    assert ridge_plan(correction=Correction.NAIVE).correction is Correction.NAIVE
+
+
+@pytest.mark.parametrize("correction", list(Correction))
+def test_a_correction_may_be_named_by_word_or_by_enum(correction: Correction) -> None:
+    by_word, by_enum = (ridge_plan(correction=c) for c in (str(correction), correction))
+    assert by_word.exploration_value == by_enum.exploration_value
+    assert by_word.correction is by_enum.correction is correction
+
+
+def test_the_moves_correction_on_general_worlds_is_refused() -> None:
+    with pytest.raises(InvalidBeliefError, match="FiniteBelief has a SparseMDP as its mean"):
+        ridge_plan(SPARSE_RIDGE, correction=Correction.MOVES)
+
+
+def test_the_moves_correction_on_a_dirichlet_belief_is_refused() -> None:
+    belief = DirichletBelief.independent(np.ones((2, 2, 2)))
+    planner = Planner(RMax(), [ReturnHome(0.5)], correction=Correction.MOVES)
+    with pytest.raises(InvalidBeliefError, match="DirichletBelief has a SparseMDP"):
+        planner.plan(belief, 0)
+
+
+def test_no_criteria_is_unsafe_exploration() -> None:
+    found = Planner(constant(BONUS), [], 0.5).plan(RIDGE, 0)
+    assert found.criteria == ()
+    assert found.action == 1
+    assert found.exploration_value == pytest.approx(1.0, abs=1e-12)
+    assert all(e.safety == () for e in found.evidence)
+
+
+def test_home_is_the_current_state_unless_given() -> None:
+    planner = Planner(constant(BONUS), discount=0.5)
+    assert planner.plan(RIDGE, 1).criteria[0].home.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("home", "start", "states"),
+    [
+        ("current", 0, [1]),
+        ("start", 0, [0]),
+        ("start", None, [1]),
+        (0, None, [0]),
+        ([0, 1], 0, [0, 1]),
+    ],
+)
+def test_home_is_where_one_says(home: Any, start: int | None, states: list[int]) -> None:
+    planner = Planner(constant(BONUS), [ReturnHome(0.4, home)], 0.5)
+    found = planner.plan(RIDGE, 1, start)
+    assert found.criteria[0].home.tolist() == states
+    assert (found.way_home[states] == 1.0).all()
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """A criterion of one's own, whose way home was not solved to the end."""
+
+    status: Status
+    home: int = 0
+    delta: float = 0.7
+
+    def require(self, situation: Situation) -> Requirement:
+        sure = ReturnHome(self.delta, self.home).require(situation)
+        return replace(sure, returns=replace(sure.returns, status=self.status))
+
+
+@pytest.mark.parametrize("status", [Status.NOT_CONVERGED, Status.NUMERICAL])
+def test_a_way_home_that_was_not_solved_is_not_hushed_up(status: Status) -> None:
+    found = Planner(constant(BONUS), [Unsure(status)], 0.5).plan(RIDGE, 0)
+    assert found.status is status
+
+
+def test_infeasible_is_a_stronger_word_than_not_converged() -> None:
+    cut_off = FiniteBelief([Moves(np.array([[0], [0]]), np.array([[1.0], [0.0]]))])
+    planner = Planner(constant(np.ones((2, 1))), [Unsure(Status.NOT_CONVERGED)], 0.5)
+    assert planner.plan(cut_off, 1).status is Status.INFEASIBLE
+
+
+def test_an_infeasible_level_gives_the_safest_policy() -> None:
+    # From the ridge to camp: the way down is worth ½ at once, and less on every detour.
+    found = Planner(constant(BONUS), [ReturnHome(0.9, home=0)], 0.5).plan(RIDGE, 1)
+    assert found.status is Status.INFEASIBLE
+    assert found.upper_bound == -np.inf
+    assert found.criteria[0].bound == pytest.approx(found.criteria[0].kept_bound)
+    safest = Planner(constant(BONUS), [ReturnHome(found.bounds[0] - 1e-9, home=0)], 0.5)
+    assert safest.plan(RIDGE, 1).status is Status.OPTIMAL
+    harder = Planner(constant(BONUS), [ReturnHome(found.bounds[0] + 1e-6, home=0)], 0.5)
+    assert harder.plan(RIDGE, 1).status is Status.INFEASIBLE
+
+
+def test_in_an_infeasible_plan_no_action_is_blamed_for_the_level() -> None:
+    found = Planner(constant(BONUS), [ReturnHome(0.9, home=0)], 0.5).plan(RIDGE, 1)
+    assert Verdict.UNSAFE not in {e.verdict for e in found.evidence}
+
+
+# From camp one waits in two ways, the second of which pays a little, or jumps into a pit that pays.
+PIT = Moves(
+    np.array([[0, 0, 1, 0], [1, 1, 1, 1]]),
+    np.ones((2, 4)),
+    np.array([[0.0, 0.0, 0.0, -np.inf], [0.0, 0.0, 0.0, 0.0]]),
+)
+PIT_BONUS = np.array([[0.0, 0.1, 0.0, 5.0], [1.0, 1.0, 1.0, 1.0]])
+
+
+def test_every_action_gets_its_verdict() -> None:
+    found = Planner(constant(PIT_BONUS), [ReturnHome(1.0)], 0.5).plan(FiniteBelief([PIT]), 0)
+    assert [e.verdict for e in found.evidence] == [
+        Verdict.WORTH_LESS,
+        Verdict.CHOSEN,
+        Verdict.UNSAFE,
+        Verdict.UNAVAILABLE,
+    ]
+    assert found.action == 1
+    assert found.exploration_value == pytest.approx(0.2, abs=1e-12)
+
+
+def test_evidence_is_derived_by_hand() -> None:
+    # Jumping: 0 now, then 1 a step for ever under γ = ½ is 1; safe only if recalled at once.
+    found = Planner(constant(PIT_BONUS), [ReturnHome(1.0)], 0.5).plan(FiniteBelief([PIT]), 0)
+    jump = found.evidence[2]
+    assert jump.exploration == pytest.approx(1.0, abs=1e-12)
+    assert jump.safety == pytest.approx((0.5,), abs=1e-12)
+    assert (jump.leaves, jump.weight) == (1.0, 0.0)
+    assert found.evidence[1].leaves == 0.0
+    assert found.evidence[1].weight == 1.0
+
+
+def test_a_part_of_the_mixture_that_is_not_chosen_is_called_less_safe() -> None:
+    stay, go = ridge_plan().evidence
+    assert (stay.verdict, go.verdict) == (Verdict.CHOSEN, Verdict.LESS_SAFE)
+    assert (stay.weight, go.weight) == pytest.approx((0.6, 0.4), abs=1e-9)
+
+
+def test_a_plan_that_sees_nothing_new_says_so() -> None:
+    nothing = Planner(constant(np.zeros((2, 2))), [ReturnHome(0.5)], 0.5).plan(RIDGE, 0)
+    assert not nothing.bonus_left
+    assert nothing.worthless
+    assert ridge_plan().bonus_left
+    assert not ridge_plan().worthless
+
+
+def test_a_plan_that_may_not_go_where_the_bonus_is_is_worthless() -> None:
+    found = Planner(constant(np.array([[0.0] * 4, [1.0] * 4])), [ReturnHome(1.0)], 0.5).plan(
+        FiniteBelief([PIT]), 0
+    )
+    assert found.bonus_left
+    assert found.worthless
+
+
+def test_staying_where_it_pays_is_not_waiting() -> None:
+    found = Planner(constant(np.ones((2, 2))), [ReturnHome(1.0)], 0.5).plan(RIDGE, 0)
+    assert found.action == 0
+    assert not found.waits
+
+
+def test_the_reward_is_added_to_the_bonus() -> None:
+    paid = FiniteBelief([Moves(DEST, s, np.array([[2.0, 0.0], [0.0, 0.0]])) for s in WORLDS])
+    found = Planner(constant(BONUS), [ReturnHome(0.9)], 0.5).plan(paid, 0)
+    assert found.exploration_value == pytest.approx(4.0, abs=1e-9)
+
+
+@st.composite
+def tasks(draw: Any) -> tuple[FiniteBelief, FloatArray, float, int]:
+    """Draw a belief, a bonus, a discount and a state."""
+    belief = draw(move_beliefs(st.sampled_from([0.0, 1.0, 1.0, 0.5]), 4, 3))
+    shape = belief.worlds[0].reward.shape
+    bonus = draw(tables(st.sampled_from([0.0, 0.0, 1.0, 2.0]), *shape))
+    return belief, bonus, draw(DISCOUNTS), draw(st.integers(0, shape[0] - 1))
+
+
+@given(tasks(), DELTAS)
+def test_the_chosen_actions_share_keeps_at_least_the_bound(task: Any, delta: float) -> None:
+    belief, bonus, discount, state = task
+    found = Planner(constant(bonus), [ReturnHome(delta)], discount).plan(belief, state)
+    (criterion,) = found.criteria
+    if found.evidence[found.action].weight > 0.0:
+        assert criterion.kept_bound >= criterion.bound - 1e-12
+    if found.status is not Status.INFEASIBLE:
+        assert found.keeps_all
+        assert criterion.bound >= delta - 1e-9
+        assert criterion.kept_bound >= delta - 1e-9
+
+
+@given(tasks(), DELTAS)
+def test_the_evidence_fits_together(task: Any, delta: float) -> None:
+    belief, bonus, discount, state = task
+    found = Planner(constant(bonus), [ReturnHome(delta)], discount).plan(belief, state)
+    chosen = [e for e in found.evidence if e.verdict is Verdict.CHOSEN]
+    assert [e.action for e in chosen] == [found.action]
+    if chosen[0].weight == 0.0:  # only to do something instead of waiting
+        assert any(e.verdict is Verdict.WAITS for e in found.evidence)
+    assert [e.action for e in found.evidence] == list(range(belief.worlds[0].actions))
+    assert sum(e.weight for e in found.evidence) == pytest.approx(1.0, abs=1e-12)
+    assert found.weights.sum() == pytest.approx(1.0, abs=1e-12)
+    for e in found.evidence:
+        closed = belief.worlds[0].reward[state, e.action] == -np.inf
+        assert (e.verdict is Verdict.UNAVAILABLE) == closed
+        assert all(0.0 <= v <= 1.0 for v in e.safety)
+        if closed:
+            assert e.weight == 0.0
+
+
+@given(tasks(), DELTAS, st.sampled_from([Correction.MOVES, Correction.GENERAL]))
+def test_the_bound_is_the_dense_value_of_the_mixture(
+    task: Any, delta: float, correction: Correction
+) -> None:
+    belief, bonus, discount, state = task
+    found = Planner(constant(bonus), [ReturnHome(delta)], discount, correction).plan(belief, state)
+    general = belief.correction()
+    exploring = (
+        general if correction is Correction.GENERAL else belief.move_corrections(discount)[1]
+    )
+    safety = (1.0 - discount) * found.way_home[:, None] + discount * exploring
+    rows = dense(belief.mean())
+    each = [value_of(rows, policy, safety, discount)[state] for policy in found.outbound]
+    assert found.bounds[0] == pytest.approx(max(0.0, found.weights @ each), abs=1e-9)
+    kept = [value_of(rows, policy, safety, discount)[state] for policy in found.kept_outbound]
+    expected = max(0.0, found.kept_weights @ kept)
+    assert found.criteria[0].kept_bound == pytest.approx(expected, abs=1e-9)
+
+
+@given(tasks(), DELTAS)
+def test_no_plan_is_worth_more_than_unsafe_exploration(task: Any, delta: float) -> None:
+    belief, bonus, discount, state = task
+    safe, free = (
+        Planner(constant(bonus), criteria, discount).plan(belief, state)
+        for criteria in ([ReturnHome(delta)], [])
+    )
+    assert safe.exploration_value <= free.exploration_value + 1e-9 * (1 + free.exploration_value)
+
+
+@given(tasks(), DELTAS)
+def test_the_tighter_correction_never_proves_less(task: Any, delta: float) -> None:
+    belief, bonus, discount, state = task
+    ours, papers = (
+        Planner(constant(bonus), [ReturnHome(delta)], discount, kind).plan(belief, state)
+        for kind in (Correction.MOVES, Correction.GENERAL)
+    )
+    assert (ours.way_home >= papers.way_home - 1e-12).all()
+    if papers.status is Status.OPTIMAL:
+        assert ours.status is not Status.INFEASIBLE
+        slack = 1e-9 * (1 + papers.exploration_value)
+        assert ours.exploration_value >= papers.exploration_value - slack
+
+
+@settings(max_examples=20)
+@given(tasks(), DELTAS)
+def test_both_methods_plan_alike(task: Any, delta: float) -> None:
+    belief, bonus, discount, state = task
+    columns, lp = (
+        Planner(constant(bonus), [ReturnHome(delta)], discount, method=method).plan(belief, state)
+        for method in ("columns", "lp")
+    )
+    assert (columns.status is Status.INFEASIBLE) == (lp.status is Status.INFEASIBLE)
+    assume(columns.status is not Status.INFEASIBLE)
+    assert columns.exploration_value == pytest.approx(lp.exploration_value, abs=1e-6)
+
+
+@given(tasks())
+def test_an_infeasible_plan_comes_as_close_as_any_policy(task: Any) -> None:
+    belief, bonus, discount, state = task
+    found = Planner(constant(bonus), [ReturnHome(1.0, home=0)], discount).plan(belief, state)
+    assume(found.status is Status.INFEASIBLE)
+    safety = (1.0 - discount) * found.way_home[:, None]
+    safety = safety + discount * belief.move_corrections(discount)[1]
+    rows, reward = dense(belief.mean()), belief.worlds[0].reward
+    best = max(value_of(rows, p, safety, discount)[state] for p in all_policies(reward))
+    assert found.bounds[0] == pytest.approx(max(0.0, best), abs=1e-9)
+
+
+def fingerprint(plan: Plan) -> tuple[Any, ...]:
+    """Collect all that a plan says, bit for bit."""
+    criterion = plan.criteria[0]
+    return (
+        plan.action,
+        plan.status,
+        plan.weights.tobytes(),
+        plan.outbound.tobytes(),
+        plan.exploration_value,
+        plan.upper_bound,
+        plan.gap,
+        plan.kept_weights.tobytes(),
+        plan.kept_outbound.tobytes(),
+        plan.kept_value,
+        plan.method,
+        plan.rounds,
+        criterion.bound,
+        criterion.kept_bound,
+        criterion.multiplier,
+        criterion.way_home.tobytes(),
+        criterion.return_policy.tobytes(),
+        plan.evidence,
+        str(plan),
+    )
+
+
+@given(tasks(), DELTAS)
+def test_the_same_inputs_give_the_same_plan_bit_for_bit(task: Any, delta: float) -> None:
+    belief, bonus, discount, state = task
+    planner = Planner(constant(bonus), [ReturnHome(delta)], discount)
+    again = Planner(constant(bonus.copy()), [ReturnHome(delta)], discount)
+    plans = planner.plan(belief, state), planner.plan(belief, state), again.plan(belief, state)
+    assert fingerprint(plans[0]) == fingerprint(plans[1]) == fingerprint(plans[2])
+
+
+@given(tasks())
+def test_planning_writes_to_nothing_that_it_is_handed(task: Any) -> None:
+    belief, bonus, discount, state = task
+    before = bonus.copy(), [w.success.copy() for w in belief.worlds], belief.weights.copy()
+    Planner(constant(bonus), [ReturnHome(0.9)], discount).plan(belief, state)
+    assert (bonus == before[0]).all()
+    assert all((w.success == s).all() for w, s in zip(belief.worlds, before[1], strict=True))
+    assert (belief.weights == before[2]).all()
+
+
+@pytest.mark.parametrize("discount", [0.0, 1.0, -1.0, 2.0, float("inf"), 1])
+def test_a_discount_outside_zero_and_one_is_refused(discount: float) -> None:
+    with pytest.raises(InvalidProblemError, match=rf"γ is {discount:g}, expected 0 < γ < 1"):
+        Planner(RMax(), discount=discount)
+
+
+@pytest.mark.parametrize("discount", [float("nan"), None, "0.9", True])
+def test_a_discount_that_is_no_number_is_refused(discount: Any) -> None:
+    with pytest.raises(InvalidProblemError, match=r"γ is .*, expected a number"):
+        Planner(RMax(), discount=discount)
+
+
+@pytest.mark.parametrize("bonus", [None, 3.0, BONUS])
+def test_a_bonus_that_can_not_be_asked_is_refused(bonus: Any) -> None:
+    with pytest.raises(InvalidProblemError, match="expected a callable from a belief"):
+        Planner(bonus)
+
+
+@pytest.mark.parametrize("criteria", [None, ReturnHome(0.9), "home", {0.9}])
+def test_criteria_that_are_no_list_are_refused(criteria: Any) -> None:
+    with pytest.raises(InvalidProblemError, match="expected a list of criteria"):
+        Planner(RMax(), criteria)
+
+
+def test_what_is_no_criterion_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match=r"0\.9 is not a criterion"):
+        Planner(RMax(), [0.9])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("state", [True, 0.0, "0", None])
+def test_a_state_that_is_no_whole_number_is_refused(state: Any) -> None:
+    with pytest.raises(InvalidProblemError, match=r"the state is .*, expected a whole number"):
+        Planner(constant(BONUS)).plan(RIDGE, state)
+
+
+def test_an_unknown_method_is_refused_by_name() -> None:
+    with pytest.raises(InvalidProblemError, match="method is 'magic', expected 'columns' or 'lp'"):
+        Planner(RMax(), method="magic")  # type: ignore[arg-type]
+
+
+def test_an_unknown_correction_is_refused_by_name() -> None:
+    with pytest.raises(InvalidProblemError, match="correction is 'none', expected one of general,"):
+        Planner(RMax(), correction="none")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("state", [-1, 2, 10**9])
+def test_a_state_that_does_not_exist_is_refused(state: int) -> None:
+    with pytest.raises(InvalidProblemError, match=rf"the state is {state}, outside 0\.\.1"):
+        Planner(constant(BONUS)).plan(RIDGE, state)
+
+
+@pytest.mark.parametrize("start", [-1, 2])
+def test_a_start_that_does_not_exist_is_refused(start: int) -> None:
+    with pytest.raises(InvalidProblemError, match=rf"the start is {start}, outside 0\.\.1"):
+        Planner(constant(BONUS)).plan(RIDGE, 0, start)
+
+
+def test_a_home_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match=r"home \(n=0\) is 7, outside 0\.\.1"):
+        Planner(constant(BONUS), [ReturnHome(0.9, home=7)]).plan(RIDGE, 0)
+
+
+def test_a_bonus_that_is_nan_is_refused_with_its_place() -> None:
+    bonus = np.array([[0.0, 0.0], [np.nan, 0.0]])
+    with pytest.raises(InvalidProblemError, match=r"the bonus is NaN at \(1, 0\)"):
+        Planner(constant(bonus)).plan(RIDGE, 0)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
+def test_a_bonus_that_is_infinite_is_refused(wrong: float) -> None:
+    bonus = np.array([[0.0, 0.0], [wrong, 0.0]])
+    with pytest.raises(InvalidProblemError, match=rf"the bonus \(s=1, a=0\) is {wrong:g}"):
+        Planner(constant(bonus)).plan(RIDGE, 0)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (4, 1), ()])
+def test_a_bonus_of_another_shape_is_refused_with_both_shapes(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidProblemError, match=r"the bonus has shape .*, expected \(2, 2\)"):
+        Planner(constant(np.zeros(shape))).plan(RIDGE, 0)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_the_bonus_does_not_matter(unit: float) -> None:
+    found = Planner(constant(unit * BONUS), [ReturnHome(0.9)], 0.5).plan(RIDGE, 0)
+    assert found.status is Status.OPTIMAL
+    assert found.exploration_value == pytest.approx(0.4 * unit, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("p", [1e-12, 1.0 - 1e-12])
+@pytest.mark.parametrize("discount", [0.5, 0.99999])
+@pytest.mark.parametrize("delta", [0.5, 1.0])
+def test_extreme_beliefs_are_planned_or_it_is_said_why_not(
+    p: float, discount: float, delta: float
+) -> None:
+    belief = FiniteBelief(RIDGE.worlds, np.array([p, 1.0 - p]))
+    found = Planner(constant(1e6 * BONUS), [ReturnHome(delta)], discount).plan(belief, 0)
+    assert found.status in set(Status) - {Status.INFEASIBLE}  # staying in camp is always safe
+    assert found.bounds[0] >= delta - 1e-9
+    assert found.exploration_value <= found.upper_bound * (1 + 1e-6) + 1e-6
+
+
+# Two states to go to, at a price or for nothing: the first home must be kept at 0.95, which only
+# the way that costs 1 does, and any of both at 0.01. Of that way a share of 1 − 0.05/0.9 is enough.
+TOLL = Moves(
+    np.array([[2, 1], [1, 1], [2, 2]]),
+    np.ones((3, 2)),
+    np.array([[0.0, -1.0], [0.0] * 2, [0.0] * 2]),
+)
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+def test_what_can_only_cost_is_planned_with_two_criteria(method: Any) -> None:
+    asked = [ReturnHome(0.95, 1), ReturnHome(0.01, [1, 2])]
+    found = Planner(constant(np.zeros((3, 2))), asked, 0.9, method=method).plan(
+        FiniteBelief([TOLL]), 0
+    )
+    assert found.status is Status.OPTIMAL
+    assert found.method == method
+    assert found.action == 1
+    assert found.exploration_value == pytest.approx(-(1.0 - 0.05 / 0.9), abs=1e-9)
+    assert found.upper_bound == pytest.approx(found.exploration_value, abs=1e-9)
+    assert found.keeps_all
+    assert found.kept_value == pytest.approx(-1.0, abs=1e-12)
+    assert not found.worthless
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_where_nothing_is_to_be_won_or_lost_the_plan_is_still_optimal(
+    method: Any, count: int
+) -> None:
+    asked = [ReturnHome(0.9), ReturnHome(0.4, [0, 1])][:count]
+    found = Planner(constant(np.zeros((2, 2))), asked, 0.5, method=method).plan(RIDGE, 0)
+    assert found.status is Status.OPTIMAL
+    assert found.exploration_value == 0.0
+    assert found.worthless
+    assert found.keeps_all
+
+
+def test_the_plan_says_which_method_it_is_from() -> None:
+    assert ridge_plan().method == "columns"
+    assert ridge_plan(method="lp").method == "lp"
+
+
+def failing(status: Status, *, empty: bool = False) -> Any:
+    """Make a solver that does not get to the end; its answer is worth nothing, or there is none."""
+
+    def solve(problem: ConstrainedProblem, *_: Any) -> ConstrainedSolution:
+        found = solve_constrained(problem)
+        none = slice(0, 0 if empty else None)
+        return replace(
+            found,
+            status=status,
+            weights=found.weights[none],
+            policies=found.policies[none],
+            values=found.values[none],
+            gap=np.inf,
+        )
+
+    return solve
+
+
+@pytest.mark.parametrize("status", [Status.NOT_CONVERGED, Status.NUMERICAL])
+@pytest.mark.parametrize(
+    ("method", "broken", "other"),
+    [("columns", "solve_constrained", "lp"), ("lp", "solve_occupancy", "columns")],
+)
+def test_where_one_method_does_not_get_to_the_end_the_other_is_tried(
+    method: Any, broken: str, other: str, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"homeward.planner.{broken}", failing(status))
+    found = ridge_plan(method=method)
+    assert found.status is Status.OPTIMAL
+    assert found.method == other
+    assert found.exploration_value == pytest.approx(0.4, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+def test_where_no_method_gets_to_the_end_the_plan_says_so(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for solver in ("solve_constrained", "solve_occupancy"):
+        monkeypatch.setattr(f"homeward.planner.{solver}", failing(Status.NUMERICAL))
+    found = ridge_plan(method=method)
+    assert found.status is Status.NUMERICAL
+    assert found.method == method
+    assert "The solver met numerical trouble: what is said holds, better may exist." in str(found)
+
+
+def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("homeward.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True))
+    monkeypatch.setattr("homeward.planner.solve_constrained", failing(Status.NOT_CONVERGED))
+    found = ridge_plan(method="lp")
+    assert found.method == "columns"
+    assert found.status is Status.NOT_CONVERGED
+    assert found.bounds[0] == pytest.approx(0.9, abs=1e-9)
+
+
+def test_a_large_problem_is_not_tried_by_the_lp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("homeward.planner.LP_LIMIT", 3)
+    monkeypatch.setattr("homeward.planner.solve_constrained", failing(Status.NUMERICAL))
+    found = ridge_plan()
+    assert (found.method, found.status) == ("columns", Status.NUMERICAL)
+
+
+def same_plan(one: Plan, two: Plan) -> None:
+    """Check that two plans promise the same, as closely as their gaps say."""
+    assert one.status is two.status
+    if one.status is Status.INFEASIBLE:
+        short = [sum(max(0.0, c.level - c.bound) for c in plan.criteria) for plan in (one, two)]
+        assert short[0] == pytest.approx(short[1], abs=1e-8)
+        return
+    price = max(sum(p.multipliers) for p in (one, two))
+    slack = one.gap + two.gap + 2e-9 * price + 1e-12 * abs(one.exploration_value)
+    assert one.exploration_value == pytest.approx(two.exploration_value, rel=0, abs=slack)
+    for plan in (one, two):
+        assert all(c.bound >= c.level - 1e-8 for c in plan.criteria)
+
+
+@given(tasks(), st.lists(DELTAS, max_size=3), DELTAS, st.data())
+def test_the_last_plan_makes_no_difference_to_what_is_promised(
+    task: Any, deltas: list[float], before: float, data: st.DataObject
+) -> None:
+    belief, bonus, discount, state = task
+    other = data.draw(st.integers(0, len(bonus) - 1))
+    homes: tuple[Any, ...] = ("current", 0, [0, other])
+    asked = [ReturnHome(d, h) for d, h in zip(deltas, homes, strict=False)]
+    planner = Planner(constant(bonus), asked, discount)
+    earlier = Planner(constant(bonus[::-1].copy()), [ReturnHome(before)] * len(asked), discount)
+    last = earlier.plan(belief, other)
+    same_plan(planner.plan(belief, state), planner.plan(belief, state, previous=last))
+
+
+@given(tasks(), st.lists(DELTAS, max_size=2))
+def test_a_plan_that_is_its_own_last_one_is_made_at_once(task: Any, deltas: list[float]) -> None:
+    belief, bonus, discount, state = task
+    homes: tuple[Any, ...] = ("current", 0)
+    asked = [ReturnHome(d, h) for d, h in zip(deltas, homes, strict=False)]
+    planner = Planner(constant(bonus), asked, discount)
+    first = planner.plan(belief, state)
+    again = planner.plan(belief, state, previous=first)
+    same_plan(first, again)
+    assert again.rounds <= first.rounds
+
+
+def test_the_bound_leaves_room_for_its_own_rounding() -> None:
+    # Staying in camp is sure; what is promised is less than that by 8 units of rounding over 1 − γ.
+    for discount in (0.5, 0.99):
+        found = Planner(constant(0 * BONUS), [ReturnHome(0.5)], discount).plan(RIDGE, 0)
+        assert found.action == 0
+        room = 8 * np.finfo(float).eps / (1.0 - discount)
+        assert found.bounds[0] == pytest.approx(1.0 - room, abs=room / 4)
+        assert found.bounds[0] < 1.0
+
+
+def test_real_rewards_that_differ_by_world_are_averaged_in_the_plan() -> None:
+    worlds = [Moves(DEST, s, np.full((2, 2), r)) for s, r in zip(WORLDS, (1.0, 3.0), strict=True)]
+    found = Planner(constant(0 * BONUS), [ReturnHome(0.9)], 0.5).plan(FiniteBelief(worlds), 0)
+    assert found.exploration_value == pytest.approx(4.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [],
+        [ReturnHome(0.5), ReturnHome(0.5, 0)],
+    ],
+)
+def test_a_last_plan_with_other_criteria_is_no_trouble(asked: list[ReturnHome]) -> None:
+    last = Planner(constant(BONUS), asked, 0.5).plan(RIDGE, 0)
+    planner = Planner(constant(BONUS), [ReturnHome(0.9)], 0.5)
+    same_plan(planner.plan(RIDGE, 0), planner.plan(RIDGE, 0, previous=last))
+
+
+def test_a_last_plan_of_another_world_is_refused() -> None:
+    large = SparseMDP.from_dense(np.ones((3, 3, 3)) / 3)
+    last = Planner(constant(np.eye(3)), [ReturnHome(0.1)], 0.5).plan(FiniteBelief([large]), 0)
+    planner = Planner(constant(BONUS), [ReturnHome(0.9)], 0.5)
+    for belief in (RIDGE, SPARSE_RIDGE):
+        with pytest.raises(InvalidProblemError, match=r"a seed has shape \(3,\)"):
+            planner.plan(belief, 0, previous=last)
+
+
+def test_a_large_problem_that_the_lp_gives_nothing_for_is_solved_by_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("homeward.planner.LP_LIMIT", 3)
+    monkeypatch.setattr("homeward.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True))
+    assert ridge_plan(method="lp").method == "columns"
