@@ -436,7 +436,6 @@ def test_a_solutions_own_multipliers_lead_to_it_again(problem: ConstrainedProble
         same_end(problem, cold, solve_constrained(problem, seeds, cold.multipliers))
 
 
-@pytest.mark.xfail(strict=True, reason="seeds worth nothing set the master's unit to 1")
 def test_seeds_that_are_worth_nothing_say_nothing_of_the_unit() -> None:
     # From camp to a hut that pays 1e-12 a step; the only policy known stays in camp.
     model = Moves(np.array([[0, 1], [1, 1]]), np.ones((2, 2)))
@@ -449,7 +448,6 @@ def test_seeds_that_are_worth_nothing_say_nothing_of_the_unit() -> None:
     assert found.objective == pytest.approx(9e-12, rel=1e-9, abs=0)
 
 
-@pytest.mark.xfail(strict=True, reason="what improves is measured against a price of about 0")
 def test_where_the_best_is_to_lose_nothing_rounding_is_no_improvement() -> None:
     rng = np.random.default_rng(0)
     for _ in range(1000):

@@ -137,14 +137,15 @@ class Pricer:
     def __init__(self, problem: ConstrainedProblem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
         self.engine = engine(problem.model, problem.discount, problem.totals)
+        self.scale = 0.0  # the largest value of the objective, anywhere
+        self.columns: list[PolicySolution] = []
         states, actions = problem.objective.shape
-        self.columns = []
         for given in seeds:
             seed = indices(given, "a seed", (states,), (0, actions), "s", InvalidProblemError)
             values = self.engine.evaluate(seed)
             if values[0].min() > -np.inf:  # it takes no action that can't be chosen now
                 self.columns.append(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
-        self.scale = 0.0  # the largest value of the objective, anywhere
+                self.scale = max(self.scale, float(np.abs(values[0]).max()))
         self.rounds = 0
 
     def price(
@@ -238,7 +239,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         slope = np.full(1, max(0.0, (f_low - f_high) / (g_high - g_low)))
         column, bound = pricer.price(1.0, slope, PATIENCE)
         upper = min(upper, bound - slope[0] * level)
-        if not _improves(pricer.point(column), pricer.point(above), slope):
+        if not _improves(pricer, column, above, slope):
             if column.status is not Status.OPTIMAL:
                 continue
             status = Status.OPTIMAL
@@ -252,18 +253,19 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
     return _finish(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
 
 
-def _improves(point: FloatArray, present: FloatArray, multipliers: FloatArray) -> bool:
-    """Tell whether a point (f, g) prices above a present one by more than rounding."""
-    price, held = (float(p[0] + multipliers @ p[1:]) for p in (point, present))
-    size = float(abs(present[0]) + multipliers @ np.abs(present[1:]))
-    return price - held > EXACT * size
+def _improves(
+    pricer: Pricer, column: PolicySolution, held: PolicySolution, multipliers: FloatArray
+) -> bool:
+    """Tell whether a column prices above one that is held by more than rounding."""
+    point, present = pricer.point(column), pricer.point(held)
+    gain = point[0] - present[0] + multipliers @ (point[1:] - present[1:])
+    return bool(gain > EXACT * (pricer.scale + multipliers @ np.abs(present[1:])))
 
 
 def _generate(pricer: Pricer) -> ConstrainedSolution:
     """Solve with any number of constraints through the master LP."""
     levels = pricer.problem.levels
-    worth = max(abs(float(pricer.point(column)[0])) for column in pricer.columns)
-    master = Master(levels, worth if worth > 0.0 else 1.0)
+    master = Master(levels, pricer.scale if pricer.scale > 0.0 else 1.0)
     for column in pricer.columns:
         master.add(pricer.point(column))
 
@@ -290,7 +292,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         column, bound = pricer.price(1.0, mix.multipliers)
         upper = min(upper, bound - float(mix.multipliers @ mix.levels))
         best = pricer.columns[int(np.argmax(mix.weights))]
-        if not _improves(pricer.point(column), pricer.point(best), mix.multipliers):
+        if not _improves(pricer, column, best, mix.multipliers):
             status = Status.OPTIMAL
             break
         master.add(pricer.point(column))
