@@ -106,9 +106,10 @@ class Planner:
         totals = np.empty((1 + len(self.criteria), *shape))
         requirements = []
         for total, criterion in zip(totals[1:], self.criteria, strict=True):
-            requirement = criterion.require(situation)
-            total[:] = requirement.reward
-            requirements.append(replace(requirement, reward=total))
+            asked = criterion.require(situation)
+            total[:] = asked.reward
+            requirements.append(replace(asked, reward=total))
+            del asked
         kind = corrections.kind
         del corrections, situation  # two arrays [S, A], whose room the solver may take
         bonus = floats(self.bonus(belief), "the bonus", shape, InvalidProblemError)

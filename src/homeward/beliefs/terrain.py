@@ -92,7 +92,7 @@ class TerrainBelief:
         chance_of_moves(
             graph.dest, self.height, self.variance, *limits, _lengths(self.cell), success
         )
-        return graph.with_success(success)
+        return graph.with_success(frozen(success))
 
     def correction(self) -> FloatArray:
         """Give Theorem 2's σ [S, A]."""

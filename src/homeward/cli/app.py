@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import check, paper, toytext
+from homeward.cli import bench, check, paper, toytext
 
 app = typer.Typer(
     name="homeward",
@@ -20,6 +20,7 @@ app.command()(toytext.demo)
 app.command()(toytext.toytext)
 app.add_typer(paper.app, name="paper")
 app.add_typer(check.app, name="check")
+app.add_typer(bench.app, name="bench")
 
 
 def _version(asked: bool) -> None:

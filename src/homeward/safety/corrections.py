@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln
 
+from homeward.arrays import frozen
+
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
@@ -38,6 +40,10 @@ class Corrections:
     kind: Correction
     returning: FloatArray  # [S, A] ≤ 0, for the undiscounted way home
     exploring: FloatArray  # [S, A] ≤ 0, for the discounted way out
+
+    def __post_init__(self) -> None:
+        for name in ("returning", "exploring"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 def beta_shortfall(a: FloatArray, b: FloatArray) -> FloatArray:

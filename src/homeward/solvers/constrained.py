@@ -237,6 +237,8 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
     while pricer.rounds < ROUND_LIMIT:
         (f_low, g_low), (f_high, g_high) = pricer.point(below), pricer.point(above)
         slope = np.full(1, max(0.0, (f_low - f_high) / (g_high - g_low)))
+        # The best to start from, and what was being worked on; the others' room is free.
+        pricer.columns = [above, below, *pricer.columns[-1:]]
         column, bound = pricer.price(1.0, slope, PATIENCE)
         upper = min(upper, bound - slope[0] * level)
         if not _improves(pricer, column, above, slope):

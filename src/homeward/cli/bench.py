@@ -1,0 +1,138 @@
+"""``homeward bench``: ratios against peers that solve the same problem in the same run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from homeward.cli.show import say_json, show, track
+
+app = typer.Typer(
+    help="Measure against others on the same problems in the same run.", no_args_is_help=True
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@app.command()
+def planning(
+    steps: Annotated[int, typer.Option(help="Decisions of each exploration.", min=2)] = 30,
+    samples: Annotated[int, typer.Option(help="How many of them the LP solvers get.", min=1)] = 3,
+    seed: Annotated[int, typer.Option(help="Which terrain.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Time a decision on a 50 × 100 terrain beside the paper's LP.
+
+    An actual exploration per setting, each step planned cold and warm; the occupancy LP of some of
+    the very same problems by HiGHS (interior point, simplex) and Clarabel, their solve time alone.
+    """
+    from homeward.studies.bench.planning import SETTINGS, measure
+
+    rows: list[dict[str, Any]] = []
+    for setting in track(SETTINGS, "settings", quiet=as_json):
+        found = measure(setting, steps, samples, seed=seed)
+        name, best = found.best_lp
+        rows.append(
+            {
+                "setting": found.setting,
+                "warm_ms": 1e3 * found.warm[0],
+                "warm_quartiles_ms": [1e3 * t for t in found.warm[1:]],
+                "cold_ms": 1e3 * found.cold[0],
+                "cold_quartiles_ms": [1e3 * t for t in found.cold[1:]],
+                "lp_best_ms": 1e3 * best,
+                "lp_best_name": name,
+                "lp_ms": {peer: 1e3 * t for peer, t in found.lp.items()},
+                "speedup_warm": best / found.warm[0],
+                "speedup_cold": best / found.cold[0],
+                "objective_rel_diff": found.difference,
+                "paper_s": found.paper,
+            }
+        )
+    if as_json:
+        say_json({"rows": rows})
+        return
+    table = [
+        {
+            "setting": row["setting"],
+            "warm ms": row["warm_ms"],
+            "quartiles": " – ".join(f"{t:.1f}" for t in row["warm_quartiles_ms"]),
+            "cold ms": row["cold_ms"],
+            "best LP": f"{row['lp_best_name']} {row['lp_best_ms']:.0f} ms",
+            "× warm": row["speedup_warm"],
+            "× cold": row["speedup_cold"],
+            "difference": row["objective_rel_diff"],
+            "paper s": row["paper_s"],
+        }
+        for row in rows
+    ]
+    free = next(row["warm_ms"] for row in rows if row["setting"] == "unconstrained")
+    dearest = max(row["warm_ms"] for row in rows if row["setting"].startswith("0.")) / free
+    show(
+        {"rows": table},
+        {"rows": "A decision at 50 × 100, γ = .999"},
+        f"a safe decision costs at most {dearest:.1f}× an unconstrained one, warm",
+        as_json=False,
+    )
+
+
+@app.command()
+def scale(
+    largest: Annotated[int, typer.Option(help="Leave out maps above this many cells.")] = 2_000_000,
+    as_json: Json = False,
+) -> None:
+    """Plan on maps of 5,000 to 2,000,000 cells: time cold and warm, memory, fitted exponents."""
+    from homeward.studies.bench.scale import SHAPES, exponent, measure
+
+    shapes = [shape for shape in SHAPES if shape[0] * shape[1] <= largest]
+    measure((20, 40))  # compiles
+    found = [measure(shape) for shape in track(shapes, "sizes", quiet=as_json)]
+    states = [g.states for g in found]
+    exponents = [exponent(states, [getattr(g, name) for g in found]) for name in ("warm", "cold")]
+    rows = [
+        {
+            "states": g.states,
+            "warm_s": g.warm,
+            "cold_s": g.cold,
+            "bytes_per_state": g.bytes_per_state,
+            "belief_s": g.belief,
+        }
+        for g in found
+    ]
+    show(
+        {"rows": rows, "exponent_warm": exponents[0], "exponent_cold": exponents[1]},
+        {"rows": "A decision at δ = .98, γ = .999"},
+        f"time grows as states^{exponents[0]:.2f} warm and ^{exponents[1]:.2f} cold",
+        as_json,
+    )
+
+
+@app.command()
+def peers(
+    limit: Annotated[float, typer.Option(help="Seconds that a peer may take.")] = 120.0,
+    small: Annotated[bool, typer.Option("--small", help="Small problems only.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare with QuantEcon, pymdptoolbox and Storm; they come with the extra "bench"."""
+    from homeward.studies.bench.compare import general, refereed, unconstrained
+
+    parts = [
+        unconstrained((10, 20), 0.99, limit, small=True),
+        refereed((10, 20), 0.99, 0.9, limit),
+    ]
+    if not small:
+        parts += [
+            unconstrained((50, 100), 0.999, limit),
+            general(5_000, 0.99, limit),
+            general(50_000, 0.99, limit),
+        ]
+    rows = []
+    for part in parts:
+        for row in part:
+            rows.append(asdict(row))
+            if not as_json and sys.stderr.isatty():
+                sys.stderr.write(f"{row.problem}: {row.solver} done\n")
+    shown = [{k: "no answer" if v is None else v for k, v in row.items()} for row in rows]
+    show({"rows": rows if as_json else shown}, {"rows": "Peers"}, "ratio: time over ours", as_json)

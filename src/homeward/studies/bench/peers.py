@@ -1,0 +1,113 @@
+"""Other people's solvers on the same problems: LP solvers, MDP libraries, a model checker.
+
+They come with the extra ``bench``; one that is missing says so.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.sparse import csc_array, identity, vstack
+
+from homeward.errors import MissingExtraError
+from homeward.solvers import Status
+from homeward.solvers.occupancy import occupancy_lp, statement_of
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.models import SparseMDP
+    from homeward.solvers import ConstrainedProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a peer said, and how long its solver took."""
+
+    status: Status
+    objective: float
+    seconds: float
+
+
+def need(module: str) -> Any:
+    """Import a peer, or say which extra brings it."""
+    try:
+        return import_module(module)
+    except ImportError as cause:
+        raise MissingExtraError(
+            f"{module} is not installed; pip install 'homeward[bench]'"
+        ) from cause
+
+
+def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
+    """Solve the occupancy LP by HiGHS, at its own default tolerance."""
+    answer = occupancy_lp(problem, method, tolerance=1e-7)
+    return Answer(answer.status, answer.objective, answer.seconds)
+
+
+def clarabel_lp(problem: ConstrainedProblem) -> Answer:
+    """Solve the occupancy LP by Clarabel's interior point method."""
+    clarabel = need("clarabel")
+    matrix, low, cost, scale = statement_of(problem)
+    states, columns = problem.model.states, matrix.shape[1]
+    count = len(problem.levels)
+    rows = vstack([matrix[:states], -matrix[states:], -identity(columns)])
+    side = np.concatenate([low[:states], -low[states:], np.zeros(columns)])
+    cones = [clarabel.ZeroConeT(states), clarabel.NonnegativeConeT(count + columns)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    solver = clarabel.DefaultSolver(
+        csc_array((columns, columns)), cost, csc_array(rows), side, cones, settings
+    )
+    solution = solver.solve()
+    solved = str(solution.status) in ("Solved", "AlmostSolved")
+    return Answer(
+        Status.OPTIMAL if solved else Status.NUMERICAL,
+        -float(solution.obj_val) * scale,
+        float(solution.solve_time),
+    )
+
+
+def quantecon_values(
+    model: SparseMDP, reward: FloatArray, discount: float, method: str
+) -> tuple[FloatArray, float]:
+    """Solve an unconstrained MDP by QuantEcon's DiscreteDP; give the values [S] and seconds."""
+    markov = need("quantecon").markov
+    states = np.repeat(np.arange(model.states), model.actions)
+    actions = np.tile(np.arange(model.actions), model.states)
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(
+        (model.transitions.data, model.transitions.indices, model.transitions.indptr),
+        shape=model.transitions.shape,
+    )
+    problem = markov.DiscreteDP(reward.ravel(), rows, discount, states, actions)
+    problem.solve(method=method, max_iter=1)  # compiles
+    before = time.perf_counter()
+    found = problem.solve(method=method, epsilon=1e-8, max_iter=100_000)
+    return np.asarray(found.v, np.float64), time.perf_counter() - before
+
+
+def mdptoolbox_values(
+    model: SparseMDP, reward: FloatArray, discount: float
+) -> tuple[FloatArray, float]:
+    """Solve an unconstrained MDP by pymdptoolbox; give the values [S] and seconds."""
+    toolbox = need("mdptoolbox.mdp")
+    from scipy.sparse import csr_matrix
+
+    rows = [csr_matrix(model.transitions[a :: model.actions]) for a in range(model.actions)]
+    problem = toolbox.PolicyIteration(rows, reward, discount, eval_type=0)
+    before = time.perf_counter()
+    problem.run()
+    return np.asarray(problem.V, np.float64), time.perf_counter() - before
+
+
+def storm_constrained(problem: ConstrainedProblem) -> Answer:
+    """Solve a constrained problem with Storm's multi-objective engine, from a DRN file."""
+    from homeward.studies.bench.storm import solve
+
+    return solve(problem)

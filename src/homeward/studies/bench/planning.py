@@ -1,0 +1,151 @@
+"""How long one decision takes at the paper's size, beside the LP that the paper solved.
+
+An actual exploration of a 50 × 100 terrain at γ = .999, once per setting. Each step is planned cold
+and warm (from the plan before); what is timed is everything from the mean model, the corrections
+and the bonus to the finished plan. On some of the very same problems the occupancy LP is solved by
+HiGHS (interior point and simplex) and by Clarabel; of these only the solver's own time counts.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs import corrections_of
+from homeward.planner import Planner
+from homeward.safety import Correction, ReturnHome, Situation
+from homeward.solvers import ConstrainedProblem, Status
+from homeward.studies.bench.peers import clarabel_lp, highs_lp
+from homeward.studies.bench.terrain import InformationBonus, Rover, synthetic_belief
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.arrays import FloatArray
+    from homeward.beliefs.terrain import TerrainBelief
+    from homeward.plan import Plan
+
+DISCOUNT = 0.999
+PAPER = {"0.98": 5.86, "0.90": 10.94, "0.70": 4.57, "naive": 2.55, "unconstrained": 1.62}
+"""Seconds per step in the paper's Table 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    delta: float | None
+    correction: Correction | None = None
+
+
+SETTINGS = (
+    Setting("0.98", 0.98),
+    Setting("0.90", 0.90),
+    Setting("0.70", 0.70),
+    Setting("unconstrained", None),
+    Setting("naive", 0.98, Correction.NAIVE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one setting took."""
+
+    setting: str
+    steps: int
+    warm: tuple[float, float, float]  # s: median, lower and upper quartile
+    cold: tuple[float, float, float]
+    lp: dict[str, float]  # s: median per solver
+    difference: float  # worst relative difference of objectives, against HiGHS
+    paper: float  # s
+
+    @property
+    def best_lp(self) -> tuple[str, float]:
+        """The fastest LP solver and its time."""
+        return min(self.lp.items(), key=lambda item: item[1])
+
+
+def measure(
+    setting: Setting,
+    steps: int,
+    samples: int,
+    shape: tuple[int, int] = (50, 100),
+    seed: int = 0,
+    tick: Callable[[], None] = lambda: None,
+) -> Timing:
+    """Explore for some steps, timing each decision; solve the LP of `samples` of them."""
+    belief, truth = synthetic_belief(*shape, seed)
+    world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, seed)
+    belief = belief.update(world.look())
+    bonus = InformationBonus()
+    criteria = [] if setting.delta is None else [ReturnHome(setting.delta)]
+    asked = np.linspace(1, steps - 1, samples).round().astype(int) if samples else ()
+    plan: Plan | None = None
+    warm, cold, differences = [], [], [0.0]
+    lp: dict[str, list[float]] = {}
+    for step in range(-1, steps):  # the first decision compiles and is not counted
+        gain = bonus(belief)
+        planner = Planner(lambda _, gain=gain: gain, criteria, DISCOUNT, setting.correction)
+        belief.mean()
+        before = time.perf_counter()
+        fresh = planner.plan(belief, world.state)
+        between = time.perf_counter()
+        again = planner.plan(belief, world.state, previous=plan)
+        after = time.perf_counter()
+        if step >= 0:
+            cold.append(between - before)
+            warm.append(after - between)
+        if step in asked:
+            problem = statement(planner, belief, world.state, gain)
+            best = None
+            for name, solve in (
+                ("HiGHS ipm", lambda p: highs_lp(p, "ipm")),
+                ("HiGHS simplex", lambda p: highs_lp(p, "simplex")),
+                ("Clarabel", clarabel_lp),
+            ):
+                answer = solve(problem)
+                if answer.status is not Status.OPTIMAL:
+                    continue
+                lp.setdefault(name, []).append(answer.seconds)
+                if name.startswith("HiGHS"):
+                    best = answer.objective if best is None else max(best, answer.objective)
+            if best is not None:
+                differences += [abs(p.exploration_value - best) / abs(best) for p in (fresh, again)]
+        plan = again
+        belief = belief.update(world.act(plan.action))
+        tick()
+    return Timing(
+        setting=setting.name,
+        steps=steps,
+        warm=_spread(warm),
+        cold=_spread(cold),
+        lp={name: float(np.median(times)) for name, times in lp.items()},
+        difference=max(differences),
+        paper=PAPER[setting.name],
+    )
+
+
+def statement(
+    planner: Planner, belief: TerrainBelief, state: int, bonus: FloatArray
+) -> ConstrainedProblem:
+    """State the constrained problem that a planner solves, for other solvers."""
+    model = belief.mean()
+    corrections = corrections_of(belief, model, planner.discount, planner.correction)
+    situation = Situation(model, corrections, planner.discount, state, state)
+    asked = [criterion.require(situation) for criterion in planner.criteria]
+    return ConstrainedProblem(
+        model,
+        planner.discount,
+        state,
+        np.stack([model.reward + bonus, *(r.reward for r in asked)]),
+        np.array([r.level for r in asked], np.float64),
+    )
+
+
+def _spread(times: list[float]) -> tuple[float, float, float]:
+    low, middle, high = np.quantile(times, [0.25, 0.5, 0.75])
+    return float(middle), float(low), float(high)

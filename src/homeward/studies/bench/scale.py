@@ -1,0 +1,75 @@
+"""How time and memory grow with the map: one cold and one warm decision per size."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs.terrain import grid_graph
+from homeward.planner import Planner
+from homeward.safety import ReturnHome
+from homeward.studies.bench.terrain import InformationBonus, Rover, fresh, synthetic_belief
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
+DISCOUNT = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One size."""
+
+    states: int
+    cold: float  # s
+    warm: float  # s
+    bytes_per_state: float  # at the peak of a warm plan: the model and all that is made for it
+    belief: float  # s, the belief's own update and mean model
+
+
+def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growth:
+    """Plan on one map: cold, then warm after a step."""
+    belief, truth = synthetic_belief(*shape, seed)
+    world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, seed)
+    belief = belief.update(world.look())
+    bonus = InformationBonus()
+
+    def planner() -> Planner:
+        gain = bonus(belief)
+        gain.flags.writeable = False
+        return Planner(lambda _: gain, [ReturnHome(delta)], DISCOUNT)
+
+    belief.mean()
+    ready = planner()
+    before = time.perf_counter()
+    plan = ready.plan(belief, world.state)
+    cold = time.perf_counter() - before
+
+    before = time.perf_counter()
+    belief = belief.update(world.act(plan.action))
+    belief.mean()
+    updating = time.perf_counter() - before
+    ready = planner()
+    before = time.perf_counter()
+    ready.plan(belief, world.state, previous=plan)
+    warm = time.perf_counter() - before
+
+    belief = fresh(belief)
+    tracemalloc.start()
+    ready.plan(belief, world.state, previous=plan)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    states = shape[0] * shape[1]
+    graph = grid_graph(*shape)
+    kept = graph.dest.nbytes + sum(part.nbytes for part in graph.memo["reverse"])
+    return Growth(states, cold, warm, (peak + kept) / states, updating)
+
+
+def exponent(states: Sequence[int], times: Sequence[float]) -> float:
+    """Fit time ∝ statesᵏ and give k."""
+    return float(np.polyfit(np.log(states), np.log(times), 1)[0])
