@@ -217,7 +217,8 @@ def test_a_strict_explorer_raises_and_says_where_and_how_far() -> None:
     world, planner = stuck()
     scout = explorer(world, planner=planner, strict=True)
     with pytest.raises(
-        InfeasibleError, match=r"no policy from state 1 keeps return to state 0 at 0\.5 \(best 0\.0"
+        InfeasibleError,
+        match=r"no one action in state 1 keeps return to state 0 at 0\.5 \(this one 0\.0",
     ):
         next(scout.explore(100))
     assert scout.end is End.INFEASIBLE
@@ -232,7 +233,7 @@ BOTH = (ReturnHome(0.4, 1), ReturnHome(0.4, 2))
 def test_a_strict_explorer_raises_where_only_a_draw_would_keep_the_levels() -> None:
     world = Walk(FORK)
     scout = explorer(world, planner=Planner(RMax(), BOTH, 0.9), strict=True)
-    with pytest.raises(InfeasibleError, match="no policy from state 0 keeps return to state 1"):
+    with pytest.raises(InfeasibleError, match="no one action in state 0 keeps return to state 1"):
         list(scout.explore(100))
     assert scout.end is End.INFEASIBLE
     assert world.actions == []

@@ -41,8 +41,11 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def own(array: NDArray[Any], given: object) -> NDArray[Any]:
     """Give a read-only array that nobody else can write to through what was `given`."""
-    shared = isinstance(given, np.ndarray) and given.flags.writeable
-    return frozen(array.copy() if shared and np.may_share_memory(array, given) else array)
+    if isinstance(given, np.ndarray):
+        shared = given.flags.writeable and np.may_share_memory(array, given)
+    else:
+        shared = array.base is not None  # a view of some other buffer
+    return frozen(array.copy() if shared else array)
 
 
 def floats(

@@ -104,8 +104,10 @@ class Explorer:
         if self.strict and not plan.keeps_all:
             self.end = End.INFEASIBLE
             raise InfeasibleError(
-                f"no policy from {plan.state_name(state)} keeps "
-                + ", ".join(f"{c.name} at {c.level:g} (best {c.bound:.4f})" for c in plan.criteria)
+                f"no one action in {plan.state_name(state)} keeps "
+                + ", ".join(
+                    f"{c.name} at {c.level:g} (this one {c.kept_bound:.4f})" for c in plan.criteria
+                )
             )
         if not plan.bonus_left:
             self.end = End.ALL_SEEN
@@ -114,7 +116,8 @@ class Explorer:
         elif plan.worthless:
             self.end = End.ALL_SAFE_SEEN
         elif plan.waits:
-            self.end = End.ONLY_BY_CHANCE
+            gamble = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
+            self.end = End.ONLY_BY_CHANCE if gamble else End.ALL_SAFE_SEEN
         if self.end is not None:
             return None
         observation = self.world.act(plan.action)

@@ -156,7 +156,7 @@ class Plan:
             kept = " and ".join(f"{c.kept_bound:.6f}" for c in self.criteria)
             lines.append(
                 f"Safety decides for {self.action_name(self.action)}; what starts with it is "
-                f"worth {self.kept_value:.6g} and keeps {kept or 'nothing'}."
+                f"worth {_plain(self.kept_value):.6g} and keeps {kept or 'nothing'}."
             )
         if not self.keeps_all and self.status is not Status.INFEASIBLE:
             lines.append("No single action keeps every level; only the draw does.")
@@ -173,7 +173,7 @@ class Plan:
                     if e.verdict is Verdict.UNAVAILABLE
                     else [
                         f"{e.leaves:.3f}",
-                        f"{0.0 if abs(e.exploration) < 1e-12 else e.exploration:.4g}",
+                        f"{_plain(e.exploration):.4g}",
                         *(f"{v:.4f}" for v in e.safety),
                     ]
                 ),
@@ -194,3 +194,8 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def _plain(value: float) -> float:
+    """Give zero for what is zero but for rounding."""
+    return 0.0 if abs(value) < 1e-12 else value

@@ -543,7 +543,7 @@ def test_a_discount_outside_zero_and_one_is_refused(discount: float) -> None:
 
 @pytest.mark.parametrize("start", [-1, 2])
 def test_a_start_that_does_not_exist_is_refused(start: int) -> None:
-    refused(rf"the start s={start} is not a state \(0\.\.1\)", start=start)
+    refused(rf"the start is {start}, outside 0\.\.1", start=start)
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 2), (2, 2, 1), (3, 2, 2), (0, 2, 2), (2, 3, 2)])
@@ -603,3 +603,33 @@ def test_the_objective_and_the_constraints_are_the_totals_taken_apart() -> None:
     assert (problem.objective == BONUS).all()
     assert problem.constraints.base is problem.totals
     assert problem.constraints.shape == (1, 2, 2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [
+        ([0, 0, 0], r"a seed has shape \(3,\), expected \(2,\)"),
+        ([[0, 0]], r"a seed has shape \(1, 2\), expected \(2,\)"),
+        ([0, 2], r"a seed \(s=1\) is 2, outside 0\.\.1"),
+        ([-1, 0], r"a seed \(s=0\) is -1, outside 0\.\.1"),
+        ([0.0, 1.0], "a seed must hold whole numbers"),
+    ],
+)
+def test_a_seed_that_is_no_policy_is_refused(seed: Any, said: str, form: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        solve_constrained(ridge(0.9, form), [np.array([0, 0]), np.array(seed)])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_seed_that_takes_what_can_not_be_chosen_does_no_harm(form: str, count: int) -> None:
+    # Going up is closed; the seed would go up.
+    totals = np.stack([BONUS, *[ridge(0.9).constraints[0]] * count])
+    totals[0, 0, 1] = -np.inf
+    problem = ConstrainedProblem(FORMS[form](RIDGE), HALF, 0, totals, np.full(count, 0.9))
+    for seeds in ([np.array([1, 0])], [np.array([1, 0]), np.array([0, 1])]):
+        found = solve_constrained(problem, seeds)
+        assert found.status is Status.OPTIMAL
+        assert found.objective == 0.0
+        assert found.policies[:, 0].tolist() == [0]

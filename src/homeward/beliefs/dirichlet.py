@@ -76,7 +76,8 @@ class DirichletBelief:
         if bad.any():
             at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise InvalidBeliefError(f"alpha {place(at, 'ko')} is {alpha[at]:g}, expected >= 0")
-        sums = alpha.sum(axis=1)
+        with np.errstate(over="ignore"):
+            sums = alpha.sum(axis=1)
         if not (sums > 0).all():
             raise InvalidBeliefError(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
         if not (sums < LARGEST).all():

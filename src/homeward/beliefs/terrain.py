@@ -16,12 +16,15 @@ from typing import Self
 import numpy as np
 from numba import njit, prange
 
-from homeward.arrays import FloatArray, IntArray, floats, frozen, indices, number
+from homeward.arrays import FloatArray, IntArray, floats, frozen, index, indices, number
 from homeward.errors import InvalidBeliefError
 from homeward.models import Moves
 from homeward.safety.corrections import general_on_moves, moves_returning
 
 STEPS = ((0, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+BOTH_CORES = 200_000
+"""State-actions from which on starting threads pays."""
+
 NAMES = ("wait", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
@@ -59,7 +62,12 @@ class TerrainBelief:
     descend: float = 45.0  # degrees, the steepest slope down
 
     def __post_init__(self) -> None:
-        rows, columns = self.shape
+        if not isinstance(self.shape, tuple) or len(self.shape) != 2:
+            raise InvalidBeliefError(f"the shape is {self.shape!r}, expected (rows, columns)")
+        rows, columns = (
+            index(count, 2**31, f"the shape's {name}", InvalidBeliefError)
+            for count, name in zip(self.shape, ("rows", "columns"), strict=True)
+        )
         if rows < 1 or columns < 1:
             raise InvalidBeliefError(f"a grid of {rows} × {columns} cells has none")
         for name in ("height", "variance"):
@@ -77,7 +85,7 @@ class TerrainBelief:
         if not 0.0 < number(self.cell, "the cells' side", InvalidBeliefError) < np.inf:
             raise InvalidBeliefError(f"the cells' side is {self.cell:g} m, expected > 0")
         for name in ("climb", "descend"):
-            if not 0.0 <= getattr(self, name) < 90.0:
+            if not 0.0 <= number(getattr(self, name), name, InvalidBeliefError) < 90.0:
                 raise InvalidBeliefError(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
 
     def mean(self) -> Moves:
@@ -89,9 +97,8 @@ class TerrainBelief:
         graph = grid_graph(*self.shape)
         success = np.empty(graph.dest.shape)
         limits = (math.tan(math.radians(self.climb)), -math.tan(math.radians(self.descend)))
-        chance_of_moves(
-            graph.dest, self.height, self.variance, *limits, _lengths(self.cell), success
-        )
+        fill = chance_of_moves if success.size < BOTH_CORES else chance_of_moves_in_parallel
+        fill(graph.dest, self.height, self.variance, *limits, _lengths(self.cell), success)
         return graph.with_success(frozen(success))
 
     def correction(self) -> FloatArray:
@@ -151,8 +158,7 @@ def _lengths(cell: float) -> FloatArray:
     return np.array([cell * math.hypot(*step) for step in STEPS])
 
 
-@njit(cache=True, parallel=True)
-def chance_of_moves(
+def _chance_of_moves(
     dest: IntArray,
     height: FloatArray,
     variance: FloatArray,
@@ -179,3 +185,7 @@ def chance_of_moves(
             else:
                 p = 0.5 * (math.erfc(-high) - math.erfc(-low))
             success[s, a] = min(1.0, max(0.0, p))
+
+
+chance_of_moves = njit(cache=True)(_chance_of_moves)
+chance_of_moves_in_parallel = njit(cache=True, parallel=True)(_chance_of_moves)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import indices
+from homeward.arrays import index, indices
 from homeward.errors import InvalidProblemError
 from homeward.solvers import engines
 from homeward.solvers.engines import LARGEST, PolicySolution, engine
@@ -63,13 +63,12 @@ class ConstrainedProblem:
     levels: FloatArray  # [K]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "totals", np.ascontiguousarray(self.totals, dtype=np.float64))
+        object.__setattr__(self, "levels", np.asarray(self.levels, dtype=np.float64))
         shape = (1 + len(self.levels), self.model.states, self.model.actions)
         if not 0.0 < self.discount < 1.0:
             raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
-        if not 0 <= self.start < self.model.states:
-            raise InvalidProblemError(
-                f"the start s={self.start} is not a state (0..{self.model.states - 1})"
-            )
+        index(self.start, self.model.states, "the start", InvalidProblemError)
         if self.totals.shape != shape:
             raise InvalidProblemError(
                 f"the totals have shape {self.totals.shape}, expected {shape}"

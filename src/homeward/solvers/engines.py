@@ -75,6 +75,7 @@ class Engine(Protocol):
 
 def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
     """Make the engine that suits the kind of model; `totals` is [K, S, A]."""
+    totals = np.ascontiguousarray(totals, dtype=np.float64)
     if totals.ndim != 3 or totals.shape[1:] != (model.states, model.actions) or not len(totals):
         raise InvalidProblemError(
             f"the totals have shape {totals.shape}, expected [K, {model.states}, {model.actions}]"

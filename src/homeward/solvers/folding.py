@@ -125,10 +125,12 @@ def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArra
         for _ in range(3):  # each pass is a step of refinement
             rest = side - scaled @ found
             if np.abs(rest).max() <= RESIDUAL * np.abs(found).max():
-                break
+                break  # NaN never is
             step, _ = gmres(scaled, rest, rtol=1e-9, atol=0.0, restart=60, maxiter=1)
             found += step
         else:
+            return None
+        if np.abs(found).max() > 1e14 * np.abs(side).max():  # singular, but for rounding
             return None
         value[:, k] = found
     return value

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from homeward.solvers.folding import Folded
 
 STRICT = 1e-13
-UNIT = 4 * float(np.finfo(np.float64).eps)
+UNIT = 32 * float(np.finfo(np.float64).eps)
 ROUND_LIMIT = 1000
 
 GIVE_UP = -1
