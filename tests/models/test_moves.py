@@ -150,7 +150,7 @@ def test_its_fields_can_not_be_replaced() -> None:
 
 
 def test_arrays_that_are_handed_in_stay_the_callers() -> None:
-    given = DEST.astype(np.int32), SUCCESS.copy(), np.zeros((2, 2))
+    given: tuple[Any, Any, Any] = DEST.astype(np.int32), SUCCESS.copy(), np.zeros((2, 2))
     before = [array.copy() for array in given]
     model = Moves(*given)
     model.sparse()
