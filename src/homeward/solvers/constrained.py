@@ -232,6 +232,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         below, upper = pricer.price(1.0, np.zeros(1))
         if pricer.point(below)[1] >= level:
             return _finish(pricer, [below], np.ones(1), upper, np.zeros(1), Status.OPTIMAL)
+    del known, safe, unsafe  # what is not in the bracket need not be held
     status = Status.NOT_CONVERGED
     while pricer.rounds < ROUND_LIMIT:
         (f_low, g_low), (f_high, g_high) = pricer.point(below), pricer.point(above)

@@ -8,7 +8,7 @@ from homeward.studies.bench.scale import exponent, measure
 
 def test_memory_grows_with_the_states_and_not_faster() -> None:
     small, large = measure((30, 50)), measure((60, 100))
-    assert 300 < large.bytes_per_state < 700
+    assert 300 < large.bytes_per_state <= 600
     assert large.bytes_per_state < 1.1 * small.bytes_per_state
 
 
