@@ -4,11 +4,12 @@ An engine is a model, a discount γ and K totals: rewards [K, S, A] that a polic
 side. It evaluates a policy under all of them at once, and maximises any weighted sum of them.
 
 Method: policy iteration. A policy is evaluated exactly, on `Moves` in O(S) along its functional
-graph, on `SparseMDP` by LU or, where that would fill up, by GMRES to rounding; self-loops are folded
-(see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in alternating
+graph, on `SparseMDP` by LU or, where that would fill up, by GMRES to rounding; self-loops are
+folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in alternating
 directions, each of which keeps the action it last found best: if V ≤ TV before a sweep, then
-V ≤ T_π V for the policy π that the sweep records, so every round improves. A start from several policies takes in each state the action of the one that is
-worth most there, which is worth at least each of them.
+V ≤ T_π V for the policy π that the sweep records, so every round improves. A start from several
+policies takes in each state the action of the one that is worth most there, which is worth at
+least each of them.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
