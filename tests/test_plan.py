@@ -207,7 +207,7 @@ def test_an_infeasible_plan_blames_no_draw() -> None:
 
 def test_a_worth_that_is_rounding_is_shown_as_nothing() -> None:
     found = plan(NAMED, ReturnHome(0.5))
-    tiny = tuple(replace(e, exploration=-3e-30) for e in found.evidence)
+    tiny = tuple(e._replace(exploration=-3e-30) for e in found.evidence)
     rows = str(replace(found, evidence=tiny)).splitlines()[-2:]
     assert [row.split()[2] for row in rows] == ["0", "0"]
 

@@ -163,7 +163,7 @@ class Unsure:
     home: int = 0
     delta: float = 0.7
 
-    def require(self, situation: Situation) -> Requirement:
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         sure = ReturnHome(self.delta, self.home).require(situation)
         return replace(sure, returns=replace(sure.returns, status=self.status))
 
@@ -481,7 +481,7 @@ def test_a_home_that_does_not_exist_is_refused() -> None:
 
 def test_a_bonus_that_is_nan_is_refused_with_its_place() -> None:
     bonus = np.array([[0.0, 0.0], [np.nan, 0.0]])
-    with pytest.raises(InvalidProblemError, match=r"the bonus is NaN at \(1, 0\)"):
+    with pytest.raises(InvalidProblemError, match=r"the bonus \(s=1, a=0\) is nan"):
         Planner(constant(bonus)).plan(RIDGE, 0)
 
 

@@ -48,10 +48,10 @@ def own(array: NDArray[Any], given: object) -> NDArray[Any]:
     return frozen(array.copy() if shared else array)
 
 
-def floats(
+def numbers(
     values: ArrayLike, name: str, shape: tuple[int, ...] | None, error: type[InvalidInputError]
 ) -> FloatArray:
-    """Check that `values` are numbers of that shape without NaN; give read-only float64."""
+    """Check that `values` are numbers of that shape; give them as float64 to be read at once."""
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "biuf":
@@ -61,6 +61,14 @@ def floats(
         raise error(f"{name} is not an array of numbers: {cause}") from cause
     if shape is not None and array.shape != shape:
         raise error(f"{name} has shape {array.shape}, expected {shape}")
+    return array
+
+
+def floats(
+    values: ArrayLike, name: str, shape: tuple[int, ...] | None, error: type[InvalidInputError]
+) -> FloatArray:
+    """Check that `values` are numbers of that shape without NaN; give read-only float64 to keep."""
+    array = numbers(values, name, shape, error)
     if array.size and np.isnan(array.min()):
         bad = np.argwhere(np.isnan(array))[0]
         raise error(f"{name} is NaN at {tuple(int(i) for i in bad)}")

@@ -45,7 +45,7 @@ def decide(
     problem: ConstrainedProblem, solved: ConstrainedSolution, stays: BoolArray | None
 ) -> Choice:
     """Choose an action; `stays` [A] marks those that wait for nothing, None if nothing is lost."""
-    shares = [_share(problem, solved, int(a)) for a in np.unique(solved.policies[:, problem.start])]
+    shares = [_share(problem, solved, a) for a in set(solved.policies[:, problem.start].tolist())]
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
     kept = safest.margin >= -2.0 * FEASIBLE
     stuck = stays is not None and bool(stays[safest.action])
@@ -64,45 +64,44 @@ def evidence_of(
 ) -> tuple[ActionEvidence, ...]:
     """Say what each action here is worth with the plan followed after it, and why not it."""
     s, model = problem.start, problem.model
-    follow = solved.mixed_values  # [1 + K, S]
-    leaving = model.leaving(s)
-    following = problem.totals[:, s] + problem.discount * model.ahead(s, follow)  # [1 + K, A]
+    mixture = list(zip(solved.weights.tolist(), solved.policies[:, s].tolist(), strict=True))
+    following = problem.totals[:, s].copy()  # [1 + K, A]
+    for (weight, _), values in zip(mixture, solved.values, strict=True):
+        following += problem.discount * weight * model.ahead(s, values)
+    following[:, choice.action] = choice.values
+    unsafe: BoolArray = np.any(following[1:] < problem.levels[:, None] - FEASIBLE, axis=0)
+    available = np.isfinite(problem.objective[s])
     found = []
-    for a in range(model.actions):
-        weight = float(solved.weights[solved.policies[:, s] == a].sum())
-        values = following[:, a]
+    for a, (leaves, explores, *safety) in enumerate(
+        zip(
+            model.leaving(s).tolist(),
+            following[0].tolist(),
+            *np.minimum(1.0, np.maximum(0.0, following[1:])).tolist(),
+            strict=True,
+        )
+    ):
+        weight = sum(w for w, first in mixture if first == a)
         if a == choice.action:
-            values = choice.values
             verdict = Verdict.CHOSEN
-        elif problem.objective[s, a] == -np.inf:
+        elif not available[a]:
             verdict = Verdict.UNAVAILABLE
         elif weight > 0.0:
             verdict = Verdict.WAITS if stays[a] else Verdict.LESS_SAFE
         elif solved.status is Status.INFEASIBLE:
             verdict = Verdict.NO_SAFER
-        elif (values[1:] < problem.levels - FEASIBLE).any():
-            verdict = Verdict.UNSAFE
         else:
-            verdict = Verdict.WORTH_LESS
-        found.append(
-            ActionEvidence(
-                action=a,
-                leaves=float(leaving[a]),
-                exploration=float(values[0]),
-                safety=tuple(float(v) for v in np.clip(values[1:], 0.0, 1.0)),
-                weight=weight,
-                verdict=verdict,
-            )
-        )
+            verdict = Verdict.UNSAFE if unsafe[a] else Verdict.WORTH_LESS
+        found.append(ActionEvidence(a, leaves, explores, tuple(safety), float(weight), verdict))
     return tuple(found)
 
 
 def _share(problem: ConstrainedProblem, solved: ConstrainedSolution, action: int) -> Choice:
     """Give the part of the mixture that starts with an action."""
-    mine = solved.policies[:, problem.start] == action
+    mine = np.flatnonzero(solved.policies[:, problem.start] == action)
     weights = solved.weights[mine] / solved.weights[mine].sum()
-    values = weights @ solved.values[mine][:, :, problem.start]
-    return Choice(action, weights, solved.policies[mine], values, _margin(problem, values))
+    values = weights @ solved.values[mine, :, problem.start]
+    policies = solved.policies if len(mine) == len(solved.policies) else solved.policies[mine]
+    return Choice(action, weights, policies, values, _margin(problem, values))
 
 
 def _deterministic(problem: ConstrainedProblem, solved: ConstrainedSolution) -> list[Choice]:

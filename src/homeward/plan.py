@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ class Verdict(StrEnum):
     UNAVAILABLE = "can't be chosen here"
 
 
-@dataclass(frozen=True, slots=True)
-class ActionEvidence:
+class ActionEvidence(NamedTuple):
     """One action in the current state, taken now with the plan followed afterwards."""
 
     action: int

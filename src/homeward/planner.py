@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import floats, index, number, place
+from homeward.arrays import index, number, numbers, place
 from homeward.beliefs import corrections_of
 from homeward.decision import decide, evidence_of
 from homeward.errors import InvalidProblemError
@@ -106,14 +106,16 @@ class Planner:
         totals = np.empty((1 + len(self.criteria), *shape))
         requirements = []
         for total, criterion in zip(totals[1:], self.criteria, strict=True):
-            asked = criterion.require(situation)
-            total[:] = asked.reward
-            requirements.append(replace(asked, reward=total))
-            del asked
+            asked = criterion.require(situation, total)
+            if asked.reward is not total:
+                total[:] = asked.reward
+                asked = replace(asked, reward=total)
+            requirements.append(asked)
         kind = corrections.kind
         del corrections, situation  # two arrays [S, A], whose room the solver may take
-        bonus = floats(self.bonus(belief), "the bonus", shape, InvalidProblemError)
-        if not np.isfinite([bonus.min(), bonus.max()]).all():
+        bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError)
+        least, most = float(bonus.min()), float(bonus.max())
+        if not (np.isfinite(least) and np.isfinite(most)):
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
             raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
         np.add(model.reward, bonus, out=totals[0])
@@ -121,16 +123,14 @@ class Planner:
         problem = ConstrainedProblem(model, self.discount, state, totals, levels)
         solved, method = self._solve(problem, previous)
 
-        lowest = np.min(totals[0], where=totals[0] > -np.inf, initial=0.0)
-        worth = max(float(totals[0].max()), -float(lowest)) / (1.0 - self.discount)
-        worthless = abs(solved.objective) <= WORTHLESS * worth
+        worthless = abs(solved.objective) <= WORTHLESS * problem.worth
         stays = (model.leaving(state) <= 1e-12) & (bonus[state] == 0.0)
         choice = decide(problem, solved, None if worthless else stays)
         rounding = 8.0 * float(np.finfo(np.float64).eps) / (1.0 - self.discount)
 
         def proven(bound: float) -> float:
             """Allow for the rounding of the evaluation that a bound comes from."""
-            return float(np.clip(bound - rounding, 0.0, 1.0))
+            return min(1.0, max(0.0, float(bound) - rounding))
 
         status = solved.status
         for requirement in requirements:
@@ -166,7 +166,7 @@ class Planner:
             discount=self.discount,
             method=method,
             rounds=solved.rounds,
-            bonus_left=bool(bonus.max() > 0),
+            bonus_left=most > 0.0,
             worthless=worthless,
             waits=bool(stays[choice.action]),
             state_names=model.state_names,

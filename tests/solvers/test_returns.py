@@ -225,9 +225,9 @@ def test_a_graph_that_is_asked_again_remembers_its_edges() -> None:
     model = Moves(LINE.dest.copy(), LINE.success)
     home = np.zeros(1, np.int32)
     first = solve_return(model, LINE_CORRECTION, home)
-    edges = model.memo["reverse"]
+    edges = model.memo["ways"]
     again = solve_return(model.with_success(LINE.success / 2), LINE_CORRECTION, home)
-    assert model.memo["reverse"] is edges
+    assert model.memo["ways"] is edges
     assert first.value == pytest.approx([1.0, 0.75, 0.75], abs=1e-14)
     assert again.value == pytest.approx([1.0, 0.5, 0.5], abs=1e-14)  # half as sure costs twice
 
@@ -265,7 +265,7 @@ def test_a_correction_that_is_no_cost_is_refused_with_its_place(wrong: float) ->
 def test_a_correction_that_is_nan_is_refused_with_its_place() -> None:
     correction = LINE_CORRECTION.copy()
     correction[1, 0] = np.nan
-    refused(r"the correction is NaN at \(1, 0\)", correction, np.zeros(1, np.int32))
+    refused(r"the correction \(s=1, a=0\) is nan", correction, np.zeros(1, np.int32))
 
 
 def test_a_correction_of_another_shape_is_refused() -> None:

@@ -19,7 +19,7 @@ from numba import njit, prange
 from homeward.arrays import FloatArray, IntArray, floats, frozen, index, indices, number
 from homeward.errors import InvalidBeliefError
 from homeward.models import Moves
-from homeward.safety.corrections import general_on_moves, moves_returning
+from homeward.safety.corrections import general_on_moves, moves_corrections
 
 STEPS = ((0, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 BOTH_CORES = 200_000
@@ -107,8 +107,7 @@ class TerrainBelief:
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Give our corrections (returning, exploring), each [S, A]."""
-        returning = moves_returning(self._mean.dest, self._mean.success)
-        return returning, (2.0 - discount) * returning
+        return moves_corrections(self._mean.dest, self._mean.success, discount)
 
     def update(self, observation: Heights) -> Self:
         """Take measured heights in."""

@@ -14,15 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 from scipy.special import gammaln
 
-from homeward.arrays import frozen
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray, IntArray
+from homeward.arrays import FloatArray, IntArray, frozen
 
 
 class Correction(StrEnum):
@@ -79,15 +76,27 @@ def general_on_moves(dest: IntArray, success: FloatArray) -> FloatArray:
 
 def moves_returning(dest: IntArray, success: FloatArray) -> FloatArray:
     """Give our return correction −p(1−p) [S, A] for moves that, given the world, work or do not."""
-    correction: FloatArray = success - 1.0
-    correction *= success
-    correction[~_changes(dest)] = 0.0
-    return correction
+    return moves_corrections(dest, success, 1.0)[0]
 
 
 def moves_exploring(dest: IntArray, success: FloatArray, discount: float) -> FloatArray:
     """Give our exploration correction −(2−γ)p(1−p) [S, A], likewise."""
-    return (2.0 - discount) * moves_returning(dest, success)
+    return moves_corrections(dest, success, discount)[1]
+
+
+@njit(cache=True, error_model="numpy")
+def moves_corrections(
+    dest: IntArray, success: FloatArray, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    """Give both of them, (returning, exploring), in one pass."""
+    states, actions = success.shape
+    returning, exploring = np.empty(success.shape), np.empty(success.shape)
+    for s in range(states):
+        for a in range(actions):
+            correction = (success[s, a] - 1.0) * success[s, a] if dest[s, a] != s else 0.0
+            returning[s, a] = correction
+            exploring[s, a] = (2.0 - discount) * correction
+    return returning, exploring
 
 
 def random_moves_returning(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:

@@ -55,8 +55,8 @@ class Criterion(Protocol):
         """The safety level δ."""
         ...
 
-    def require(self, situation: Situation) -> Requirement:
-        """State the criterion as a requirement on the way out."""
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """State the criterion as a requirement on the way out; its reward goes to `out` [S, A]."""
         ...
 
 
@@ -80,13 +80,13 @@ class ReturnHome:
                 f"home is {self.home!r}, expected 'current', 'start' or states"
             )
 
-    def require(self, situation: Situation) -> Requirement:
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Bound the probability of being out at recall and home afterwards."""
         home = self._states(situation)
         discount, corrections = situation.discount, situation.corrections
         returns = solve_return(situation.model, corrections.returning, home)
-        reward = discount * corrections.exploring
-        reward += (1.0 - discount) * returns.value[:, None]
+        reward = np.multiply(corrections.exploring, discount, out=out)
+        reward += ((1.0 - discount) * returns.value)[:, None]
         names = situation.model.state_names
         places = ", ".join(names[h] if names else f"state {h}" for h in home)
         return Requirement(f"return to {places}", self.delta, reward, home, returns)

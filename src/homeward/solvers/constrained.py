@@ -25,7 +25,7 @@ the pricing problem's own gap added, is above every feasible mixture's objective
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +33,7 @@ import numpy as np
 from homeward.arrays import index, indices
 from homeward.errors import InvalidProblemError
 from homeward.solvers import engines
-from homeward.solvers.engines import LARGEST, PolicySolution, engine
+from homeward.solvers.engines import LARGEST, PolicySolution, engine_of
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
 
@@ -48,7 +48,7 @@ GAP = 1e-8
 TINY = 1e-290
 EXACT = 1e-13
 ROUND_LIMIT = 2000
-PATIENCE = 2
+PATIENCE = 1
 AROUND = (1.0, 4.0)
 
 
@@ -61,6 +61,7 @@ class ConstrainedProblem:
     start: int
     totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
     levels: FloatArray  # [K]
+    worth: float = field(init=False)  # the most, either way, that the objective could add up to
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "totals", np.ascontiguousarray(self.totals, dtype=np.float64))
@@ -74,16 +75,15 @@ class ConstrainedProblem:
                 f"the totals have shape {self.totals.shape}, expected {shape}"
             )
         largest = LARGEST * (1.0 - self.discount)  # NaN is not below it either
-        closed = self.objective.min() == -np.inf
-        lowest = (
-            self.objective.min(where=self.objective > -np.inf, initial=0.0)
-            if closed
-            else self.objective.min()
-        )
-        if not (self.objective.max() < largest and lowest > -largest):
+        lowest, highest = float(self.objective.min()), float(self.objective.max())
+        closed = lowest == -np.inf
+        if closed:
+            lowest = float(self.objective.min(where=self.objective > -np.inf, initial=0.0))
+        if not (highest < largest and lowest > -largest):
             raise InvalidProblemError(
                 f"the objective holds NaN or a reward whose total would pass {LARGEST:g}"
             )
+        object.__setattr__(self, "worth", max(highest, -lowest) / (1.0 - self.discount))
         idle = self.objective.max(axis=1) == -np.inf if closed else np.zeros(1, bool)
         if idle.any():
             raise InvalidProblemError(
@@ -130,41 +130,55 @@ class ConstrainedSolution:
         return mixed
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A policy and where it lies: a constraint within `FEASIBLE` of its level counts as met."""
+
+    solution: PolicySolution
+    point: FloatArray  # [1 + K] in the start state: f, g₁ … g_K
+
+
 class Pricer:
     """Turns multipliers into columns, and remembers how many MDPs that took."""
 
     def __init__(self, problem: ConstrainedProblem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
-        self.engine = engine(problem.model, problem.discount, problem.totals)
+        self.engine = engine_of(problem.model, problem.discount, problem.totals)
         self.scale = 0.0  # the largest value of the objective, anywhere
-        self.columns: list[PolicySolution] = []
+        self.rounds = 0
+        self.columns: list[Column] = []
         states, actions = problem.objective.shape
         for given in seeds:
             seed = indices(given, "a seed", (states,), (0, actions), "s", InvalidProblemError)
             values = self.engine.evaluate(seed)
             if values[0].min() > -np.inf:  # it takes no action that can't be chosen now
-                self.columns.append(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
-                self.scale = max(self.scale, float(np.abs(values[0]).max()))
-        self.rounds = 0
+                self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
 
     def price(
         self, weight: float, multipliers: FloatArray, limit: int = engines.ROUND_LIMIT
-    ) -> tuple[PolicySolution, float]:
+    ) -> tuple[Column, float]:
         """Maximise ``weight·f + multipliers·g``; give the column and a bound above the maximum."""
-        weights = np.append(weight, multipliers)
-        column = self.engine.optimise(weights, self.columns, limit)
+        weights = np.empty(1 + len(multipliers))
+        weights[0], weights[1:] = weight, multipliers
+        known = [column.solution for column in self.columns]
+        found = self.engine.optimise(weights, known, limit, self.problem.start)
         self.rounds += 1
-        self.columns.append(column)
-        here = column.values[:, self.problem.start]
-        self.scale = max(self.scale, float(np.abs(column.values[0]).max()))
-        return column, float(weights @ here) + column.gap
+        for column in self.columns:
+            if found.policy is column.solution.policy:  # nothing is better
+                break
+        else:
+            column = self._add(found)
+        return column, float(weights @ found.values[:, self.problem.start]) + found.gap
 
-    def point(self, column: PolicySolution) -> FloatArray:
-        """Give a column's (f, g₁ … g_K) in the start state; a g within `FEASIBLE` counts as met."""
-        point = column.values[:, self.problem.start].copy()
-        short = self.problem.levels - point[1:]
-        point[1:] += np.where(short <= FEASIBLE, np.maximum(short, 0.0), 0.0)
-        return point
+    def _add(self, solution: PolicySolution) -> Column:
+        point = solution.values[:, self.problem.start].copy()
+        for k, level in enumerate(self.problem.levels.tolist(), start=1):
+            if level - FEASIBLE <= point[k] < level:
+                point[k] = level
+        column = Column(solution, point)
+        self.columns.append(column)
+        self.scale = max(self.scale, float(solution.sizes[0]))
+        return column
 
 
 def solve_constrained(
@@ -188,7 +202,7 @@ def solve_constrained(
     for unit in np.eye(count):
         pricer.price(0.0, unit)
     free, upper = pricer.price(1.0, np.zeros(count))
-    if (pricer.point(free)[1:] >= problem.levels).all():
+    if (free.point[1:] >= problem.levels).all():
         return _finish(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
     return _generate(pricer)
 
@@ -196,72 +210,84 @@ def solve_constrained(
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
     """Solve with one constraint: narrow a bracket of a policy below the level and one above.
 
-    A missing side is first looked for near the `hint`, if there is one.
+    It is first looked for near the `hint`, if there is one.
     """
     level = float(pricer.problem.levels[0])
-    known = sorted(pricer.columns, key=lambda column: float(pricer.point(column)[0]))
-    safe = [column for column in known if pricer.point(column)[1] >= level]
-    unsafe = [column for column in known if pricer.point(column)[1] < level]
-    near = 0.0 < hint < np.inf
-    for factor in AROUND if near and not safe else ():
-        column, _ = pricer.price(1.0, np.full(1, hint * factor), PATIENCE)
-        if pricer.point(column)[1] >= level:
-            safe = [column]
+    for factor in AROUND if 0.0 < hint < np.inf else ():
+        above, below = _bracket(pricer.columns, level)
+        if factor == 1.0:
+            near = hint
+        elif above is None:
+            near = hint * factor
+        elif below is None:
+            near = hint / factor
+        else:
             break
-    if safe:
-        above = safe[-1]
-    else:
-        above, most = pricer.price(0.0, np.ones(1))
-        reached = float(pricer.point(above)[1])
+        pricer.price(1.0, np.full(1, near), PATIENCE)
+    if _bracket(pricer.columns, level)[0] is None:
+        safest, most = pricer.price(0.0, np.ones(1))
+        reached = float(safest.point[1])
         if reached < level:
             status = Status.INFEASIBLE if most < level - FEASIBLE else Status.NUMERICAL
             free = np.full(1, np.inf)
-            return _finish(pricer, [above], np.ones(1), -np.inf, free, status, most - reached)
-    unsafe = [column for column in unsafe if pricer.point(column)[0] > pricer.point(above)[0]]
-    for factor in AROUND if near and not unsafe else ():
-        column, _ = pricer.price(1.0, np.full(1, hint / factor), PATIENCE)
-        f, g = pricer.point(column)
-        if g < level:
-            unsafe = [column]
-            break
-        if f > pricer.point(above)[0]:
-            above = column
-    if unsafe:
-        below, upper = unsafe[-1], np.inf
-    else:
-        below, upper = pricer.price(1.0, np.zeros(1))
-        if pricer.point(below)[1] >= level:
-            return _finish(pricer, [below], np.ones(1), upper, np.zeros(1), Status.OPTIMAL)
-    del known, safe, unsafe  # what is not in the bracket need not be held
-    status = Status.NOT_CONVERGED
-    while pricer.rounds < ROUND_LIMIT:
-        (f_low, g_low), (f_high, g_high) = pricer.point(below), pricer.point(above)
-        slope = np.full(1, max(0.0, (f_low - f_high) / (g_high - g_low)))
+            return _finish(pricer, [safest], np.ones(1), -np.inf, free, status, most - reached)
+    upper, nothing = np.inf, np.zeros(1)
+    while True:
+        above, below = _bracket(pricer.columns, level)
+        assert above is not None
+        if below is None:  # unless something is, what is worth most is safe
+            column, upper = pricer.price(1.0, nothing)
+            if column.point[1] >= level:
+                above = column
+            elif _improves(pricer, column, above, nothing):
+                continue
+            return _finish(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
+        (f_low, g_low), (f_high, g_high) = below.point.tolist(), above.point.tolist()
+        slope = np.full(1, (f_low - f_high) / (g_high - g_low))
         # The best to start from, and what was being worked on; the others' room is free.
-        pricer.columns = [above, below, *pricer.columns[-1:]]
+        last = pricer.columns[-1]
+        pricer.columns = [above, below]
+        if last is not above and last is not below:
+            pricer.columns.append(last)
         column, bound = pricer.price(1.0, slope, PATIENCE)
         upper = min(upper, bound - slope[0] * level)
-        if not _improves(pricer, column, above, slope):
-            if column.status is not Status.OPTIMAL:
-                continue
+        if bound < np.inf and not _improves(pricer, column, above, slope):
             status = Status.OPTIMAL
             break
-        if pricer.point(column)[1] >= level:
-            above = column
-        else:
-            below = column
-    g_low, g_high = pricer.point(below)[1], pricer.point(above)[1]
-    low = float((g_high - level) / (g_high - g_low)) if slope[0] > 0.0 else 0.0
+        if pricer.rounds >= ROUND_LIMIT:
+            status = Status.NOT_CONVERGED
+            break
+    low = (g_high - level) / (g_high - g_low)
     return _finish(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
 
 
-def _improves(
-    pricer: Pricer, column: PolicySolution, held: PolicySolution, multipliers: FloatArray
-) -> bool:
+def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Column | None]:
+    """Pick the columns, one that keeps the level and one below it, whose mixture is worth most.
+
+    Of mixtures worth the same, it is the one whose slope leaves no column above it. The second is
+    None where none is worth more than the best that keeps the level, the first where none does.
+    """
+    points = [(*column.point.tolist(), column) for column in columns]
+    safe = [point for point in points if point[1] >= level]
+    if not safe:
+        return None, None
+    most, _, best = max(safe, key=lambda point: point[0])
+    pairs = [
+        (f + (f_low - f) * (g - level) / (g - g_low), (f_low - f) / (g - g_low), above, below)
+        for f, g, above in safe
+        for f_low, g_low, below in points
+        if g_low < level and f_low > most
+    ]
+    if not pairs:
+        return best, None
+    *_, above, below = max(pairs, key=lambda pair: pair[:2])
+    return above, below
+
+
+def _improves(pricer: Pricer, column: Column, held: Column, multipliers: FloatArray) -> bool:
     """Tell whether a column prices above one that is held by more than rounding."""
-    point, present = pricer.point(column), pricer.point(held)
-    gain = point[0] - present[0] + multipliers @ (point[1:] - present[1:])
-    return bool(gain > EXACT * (pricer.scale + multipliers @ np.abs(present[1:])))
+    gain = column.point[0] - held.point[0] + multipliers @ (column.point[1:] - held.point[1:])
+    return bool(gain > EXACT * (pricer.scale + multipliers @ np.abs(held.point[1:])))
 
 
 def _generate(pricer: Pricer) -> ConstrainedSolution:
@@ -269,19 +295,19 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
     levels = pricer.problem.levels
     master = Master(levels, pricer.scale if pricer.scale > 0.0 else 1.0)
     for column in pricer.columns:
-        master.add(pricer.point(column))
+        master.add(column.point)
 
     least = 0.0  # a proven lower bound on the total shortfall
     while (mix := master.solve()).shortfall > FEASIBLE:
         column, bound = pricer.price(0.0, mix.multipliers)
         least = max(least, float(mix.multipliers @ levels) - bound)
-        gain = float(mix.multipliers @ pricer.point(column)[1:]) - mix.price
+        gain = float(mix.multipliers @ column.point[1:]) - mix.price
         if gain <= 1e-3 * FEASIBLE or not mix.sound or pricer.rounds >= ROUND_LIMIT:
             left = mix.shortfall - least
             status = Status.INFEASIBLE if least > FEASIBLE else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
             return _finish(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)
-        master.add(pricer.point(column))
+        master.add(column.point)
 
     master.fix_shortfall()
     upper = np.inf
@@ -297,14 +323,14 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         if not _improves(pricer, column, best, mix.multipliers):
             status = Status.OPTIMAL
             break
-        master.add(pricer.point(column))
+        master.add(column.point)
     columns = pricer.columns[: len(mix.weights)]
     return _finish(pricer, columns, mix.weights, upper, mix.multipliers, status)
 
 
 def _finish(
     pricer: Pricer,
-    columns: list[PolicySolution],
+    columns: list[Column],
     weights: FloatArray,
     upper: float,
     multipliers: FloatArray,
@@ -312,11 +338,11 @@ def _finish(
     gap: float | None = None,
 ) -> ConstrainedSolution:
     """Drop what has no weight and recompute what the mixture is worth."""
-    kept = [(w, c) for w, c in zip(weights, columns, strict=True) if w > 0.0]
+    kept = [(w, c.solution) for w, c in zip(weights.tolist(), columns, strict=True) if w > 0.0]
     used = np.array([w for w, _ in kept])
     used /= used.sum()
-    values = np.array([c.values for _, c in kept])
-    mixed = np.tensordot(used, values[:, :, pricer.problem.start], axes=1)
+    values = np.stack([c.values for _, c in kept])
+    mixed = used @ values[:, :, pricer.problem.start]
     objective = float(mixed[0])
     if gap is None:
         gap = upper - objective
@@ -328,7 +354,7 @@ def _finish(
     return ConstrainedSolution(
         status=status,
         weights=used,
-        policies=np.array([c.policy for _, c in kept]),
+        policies=np.stack([c.policy for _, c in kept]),
         values=values,
         objective=objective,
         achieved=mixed[1:],

@@ -18,7 +18,7 @@ Proof: with e = max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -27,6 +27,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
+from homeward.solvers.graphs import ways_to
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from homeward.models import Model, SparseMDP
 
 SLACK = 2e-14
-SWEEPS = 4
+SWEEPS = 8
 ROUND_LIMIT = 1000
 LARGEST = 1e290
 """No total may come near what a float can hold."""
@@ -47,10 +48,15 @@ class PolicySolution:
     """A deterministic policy, its exact values, and how far any policy could be above it."""
 
     policy: IntArray  # [S]
-    values: FloatArray  # [K, S] under each total
+    values: FloatArray  # [K, S] under each total, finite
     gap: float  # no policy's weighted sum is above this one's by more, in any state
     status: Status
     rounds: int
+    sizes: FloatArray = field(init=False)  # [K] the largest of the values, signless
+
+    def __post_init__(self) -> None:
+        sizes = np.array([kernels.largest(column) for column in self.values])
+        object.__setattr__(self, "sizes", sizes)
 
 
 class Engine(Protocol):
@@ -65,11 +71,13 @@ class Engine(Protocol):
         weights: FloatArray,
         start: Sequence[PolicySolution] = (),
         limit: int = ROUND_LIMIT,
+        state: int | None = None,
     ) -> PolicySolution:
         """Find a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones.
 
-        Stopped at `limit` rounds, its policy is still at least as good as those. An action whose
-        first total is −inf is never chosen, whatever its weight.
+        Stopped at `limit` rounds, its policy is still at least as good as those. Where only one
+        `state` matters and nothing is better there than a known policy, that one is given back, in
+        no rounds. An action whose first total is −inf is never chosen, whatever its weight.
         """
         ...
 
@@ -89,6 +97,11 @@ def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
         lowest = totals.min(where=totals > -np.inf, initial=0.0)
     if not (totals.max() < largest and lowest > -largest):
         raise InvalidProblemError(f"the totals hold NaN or what would add up past {LARGEST:g}")
+    return engine_of(model, discount, totals)
+
+
+def engine_of(model: Model, discount: float, totals: FloatArray) -> Engine:
+    """Make an engine on totals that were checked before."""
     if isinstance(model, Moves):
         return MovesEngine(model, discount, totals)
     return SparseEngine(model, discount, totals)
@@ -99,20 +112,25 @@ class MovesEngine:
 
     def __init__(self, model: Moves, discount: float, totals: FloatArray) -> None:
         self.model, self.discount, self.totals = model, discount, totals
-        self._carry = np.empty(totals.shape[1:])
-        kernels.fold_moves(model.success, discount, self._carry)
-        self._reward = np.empty(totals.shape[1:])
-        self._gain = np.empty(totals.shape[:2])
-        self._value = np.empty((1, model.states))
-        self._scratch = (np.empty(model.states, np.uint8), np.empty(model.states, np.int32))
+        states, shape = model.states, totals.shape[1:]
+        self._tries, self._reward = np.empty(shape), np.empty(shape)
+        kernels.tries_of(model.dest, model.success, discount, self._tries)
+        self._graph: tuple[IntArray, FloatArray, FloatArray] = (
+            np.empty(states, np.int32),
+            np.empty(states),
+            np.empty(totals.shape[:2]),
+        )
+        self._scratch = (np.empty(states, np.uint8), np.empty(states, np.int32))
+        self._blend, self._stale = np.empty(states), np.empty(states, np.bool_)
 
     def evaluate(self, policy: IntArray) -> FloatArray:
         """Give the exact values [K, S] of a policy [S] under every total."""
-        values = np.empty_like(self._gain)
-        kernels.gains_of(self.model.success, self.discount, self.totals, policy, self._gain)
-        kernels.evaluate_moves(
-            self.model.dest, self._carry, self._gain, policy, values, *self._scratch
+        model = self.model
+        values = np.empty(self.totals.shape[:2])
+        kernels.follow_moves(
+            model.dest, model.success, self.discount, self.totals, policy, *self._graph
         )
+        kernels.evaluate_moves(*self._graph, values, *self._scratch)
         return values
 
     def optimise(
@@ -120,30 +138,38 @@ class MovesEngine:
         weights: FloatArray,
         start: Sequence[PolicySolution] = (),
         limit: int = ROUND_LIMIT,
+        state: int | None = None,
     ) -> PolicySolution:
         """Find a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
-        kernels.combine_moves(self.model.success, self.discount, self.totals, weights, self._reward)
-        policy = first_policy(self.totals[0], weights, start)
-        rounds, switches, gain = kernels.optimise_moves(
+        policy, worth, size = first_policy(self.totals[0], weights, start)
+        values: FloatArray = np.empty(self.totals.shape[:2])
+        rounds, most = kernels.optimise_moves(
             self.model.dest,
-            self._carry,
-            self._reward,
+            self.model.success,
+            self.discount,
+            self.totals,
+            weights,
+            self._tries,
+            *ways_to(self.model)[:2],
             SLACK,
             SWEEPS,
             limit,
+            -1 if state is None else state,
+            size,
             policy,
-            self._gain[:1],
-            self._value,
+            worth,
+            values,
+            self._reward,
+            self._blend,
+            *self._graph,  # type: ignore[arg-type]
             *self._scratch,
+            self._stale,
         )
-        done = switches == 0
-        return PolicySolution(
-            policy,
-            self.evaluate(policy),
-            gain / (1.0 - self.discount) if done else np.inf,
-            Status.OPTIMAL if done else Status.NOT_CONVERGED,
-            rounds,
-        )
+        gap = most / (1.0 - self.discount)
+        if rounds == 0:
+            return known_best(self, weights, start, policy, state, gap)
+        status = Status.OPTIMAL if gap < np.inf else Status.NOT_CONVERGED
+        return PolicySolution(policy, values, gap, status, rounds)
 
 
 class SparseEngine:
@@ -157,50 +183,81 @@ class SparseEngine:
 
     def evaluate(self, policy: IntArray) -> FloatArray:
         """Give the exact values [K, S] of a policy [S] under every total."""
-        return self._solve(policy, self.totals[:, self._states, policy])
+        onward, leave = self.folded.rows(self._states, policy)
+        gain = np.ascontiguousarray(self.totals[:, self._states, policy].T)
+        value = solve_folded(onward, leave, gain)
+        assert value is not None, "γ < 1 makes every row strictly dominant"
+        return np.ascontiguousarray(value.T)
 
     def optimise(
         self,
         weights: FloatArray,
         start: Sequence[PolicySolution] = (),
         limit: int = ROUND_LIMIT,
+        state: int | None = None,
     ) -> PolicySolution:
         """Find a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
         reward = np.empty(self.totals.shape[1:])
         kernels.combine(self.totals, weights, reward)
-        policy = first_policy(self.totals[0], weights, start)
-        rounds, status, gain = 0, Status.NOT_CONVERGED, np.inf
-        while rounds < limit:
-            rounds += 1
-            value = self._solve(policy, reward[None, self._states, policy])[0]
-            q = self.folded.q(reward, value)
+        policy, worth, size = first_policy(self.totals[0], weights, start)
+        rounds, values = 0, worth[None]
+        if not start:
+            rounds, values = 1, self.evaluate(policy)
+            size = _weigh(values, weights, worth)
+        while True:
+            q = self.folded.q(reward, worth)
             choice = q.argmax(axis=1).astype(np.int32)
-            better = q[self._states, choice] - q[self._states, policy]
-            gain = float(better.max())
-            switch = better > SLACK * float(np.abs(value).max())
-            if not switch.any():
-                status = Status.OPTIMAL
+            best = q[self._states, choice]
+            held = worth if rounds == 0 else q[self._states, policy]
+            rises = best - held > SLACK * size
+            if not rises.any() or 0 < limit <= rounds:
                 break
-            policy = np.where(switch, choice, policy)
-        gap = gain / (1.0 - self._discount) if status is Status.OPTIMAL else np.inf
-        return PolicySolution(policy, self.evaluate(policy), gap, status, rounds)
+            policy = np.where(rises, choice, policy)
+            rounds, values = rounds + 1, self.evaluate(policy)
+            size = _weigh(values, weights, worth)
+        most = max(0.0, float((best - worth).max()))
+        gap = np.inf if rises.any() else most / (1.0 - self._discount)
+        if rounds == 0:
+            return known_best(self, weights, start, policy, state, gap)
+        status = Status.NOT_CONVERGED if rises.any() else Status.OPTIMAL
+        return PolicySolution(policy, values, gap, status, rounds)
 
-    def _solve(self, policy: IntArray, gain: FloatArray) -> FloatArray:
-        onward, leave = self.folded.rows(self._states, policy)
-        value = solve_folded(onward, leave, np.ascontiguousarray(gain.T))
-        assert value is not None, "γ < 1 makes every row strictly dominant"
-        return np.ascontiguousarray(value.T)
+
+def _weigh(values: FloatArray, weights: FloatArray, worth: FloatArray) -> float:
+    """Write what values [K, S] are worth together [S]; give the size of what is added up."""
+    kernels.weigh(values, weights, worth)
+    return float(np.abs(weights) @ np.abs(values).max(axis=1))
 
 
 def first_policy(
     reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]
-) -> IntArray:
-    """Pick where to start: the best of known policies in each state, or the first that can be."""
+) -> tuple[IntArray, FloatArray, float]:
+    """Pick where to start: the best of known policies in each state, or the first that can be.
+
+    Gives the policy [S] and, of known ones, what the best is worth [S], which no improvement step
+    lowers, and the largest size of what is added up to that. Without any the size is −1.
+    """
+    worth = np.full(len(reward), -np.inf)
     if not start:
         first: IntArray = np.isfinite(reward).argmax(axis=1).astype(np.int32)
-        return first
-    policy = np.empty(len(reward), np.int32)
-    worth = np.full(len(reward), -np.inf)
+        return first, worth, -1.0
+    policy, blend = np.empty(len(reward), np.int32), np.empty(len(reward))
     for known in start:
-        kernels.take_better(known.values, known.policy, weights, worth, policy)
-    return policy
+        kernels.take_better(known.values, known.policy, weights, blend, worth, policy)
+    size = max(float(np.abs(weights) @ known.sizes) for known in start)
+    return policy, worth, size
+
+
+def known_best(
+    engine: Engine,
+    weights: FloatArray,
+    start: Sequence[PolicySolution],
+    policy: IntArray,
+    state: int | None,
+    gap: float,
+) -> PolicySolution:
+    """Give what is best of known policies that nothing beats: in one state, or everywhere."""
+    if state is None:
+        return PolicySolution(policy, engine.evaluate(policy), gap, Status.OPTIMAL, 0)
+    best = max(start, key=lambda known: float(weights @ known.values[:, state]))
+    return PolicySolution(best.policy, best.values, gap, Status.OPTIMAL, 0)

@@ -4,42 +4,34 @@ Axes: s state, a action, k reward column. ``success[s, a]`` moves from s to ``de
 rest stays in s. Trying until it works folds the self-loop away, so that under discount γ a
 deterministic policy is an affine function along a functional graph::
 
-    value[s] = (reward + γ·p·value[dest]) / (1 − γ + γ·p)
+    value[s] = tries·(reward + γ·p·value[dest]),   tries = 1 / (1 − γ + γ·p)
+
+where ``tries[s, a]`` is the discounted number of attempts; one that leads back to s never works.
 """
 
 import numpy as np
 from numba import njit
 
-from homeward.arrays import FloatArray, IntArray
+from homeward.arrays import BoolArray, FloatArray, IntArray
+
+DEEP, FINE = 64, 6
+"""Distances are sorted roughly: down to 2**−DEEP, each power of 2 in 2**FINE steps."""
+
+FEW = 50
+"""A sweep that raises less than one state in so many is nearly done."""
 
 
-@njit(cache=True)
-def fold_moves(success: FloatArray, discount: float, carry: FloatArray) -> None:
-    """Write ``carry = γp / (1 − γ + γp)``, the share of the destination's value in a move's."""
+@njit(cache=True, error_model="numpy")
+def tries_of(dest: IntArray, success: FloatArray, discount: float, tries: FloatArray) -> None:
+    """Write the discounted number of times that a move is attempted until it works."""
     states, actions = success.shape
     for s in range(states):
         for a in range(actions):
-            onward = discount * success[s, a]
-            carry[s, a] = onward / (1.0 - discount + onward)
+            go = success[s, a] if dest[s, a] != s else 0.0
+            tries[s, a] = 1.0 / (1.0 - discount + discount * go)
 
 
-@njit(cache=True)
-def combine_moves(
-    success: FloatArray,
-    discount: float,
-    totals: FloatArray,
-    weights: FloatArray,
-    reward: FloatArray,
-) -> None:
-    """Write the weighted sum of totals that an attempted move earns until it works, folded."""
-    combine(totals, weights, reward)
-    folded, chance = reward.reshape(-1), success.reshape(-1)
-    stop = 1.0 - discount
-    for i in range(folded.size):
-        folded[i] /= stop + discount * chance[i]
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def combine(totals: FloatArray, weights: FloatArray, reward: FloatArray) -> None:
     """Write ``reward[s, a] = Σ_k weights[k]·totals[k, s, a]``; −inf in the first column stays."""
     columns = totals.shape[0]
@@ -57,20 +49,46 @@ def combine(totals: FloatArray, weights: FloatArray, reward: FloatArray) -> None
                 total[i] += weights[k] * flat[k, i]
 
 
-@njit(cache=True)
-def evaluate_moves(
+@njit(cache=True, error_model="numpy")
+def follow_moves(
     dest: IntArray,
-    carry: FloatArray,
-    gain: FloatArray,
+    success: FloatArray,
+    discount: float,
+    totals: FloatArray,
     policy: IntArray,
+    onto: IntArray,
+    share: FloatArray,
+    gain: FloatArray,
+) -> None:
+    """Write the functional graph of a policy [S], folded.
+
+    ``onto[s]`` is where it leads, ``share[s]`` how much of the value there counts here, and
+    ``gain[k, s]`` what it earns under each total until its move works.
+    """
+    columns, states, _ = totals.shape
+    for s in range(states):
+        a = policy[s]
+        go = discount * success[s, a] if dest[s, a] != s else 0.0
+        scale = 1.0 - discount + go
+        onto[s] = dest[s, a]
+        share[s] = go / scale
+        for k in range(columns):
+            gain[k, s] = totals[k, s, a] / scale
+
+
+@njit(cache=True, error_model="numpy")
+def evaluate_moves(
+    onto: IntArray,
+    share: FloatArray,
+    gain: FloatArray,
     value: FloatArray,
     mark: IntArray,
     path: IntArray,
 ) -> None:
-    """Solve ``value[k, s] = gain[k, s] + carry[s, a]·value[k, dest[s, a]]`` for a = policy[s].
+    """Solve ``value[k, s] = gain[k, s] + share[s]·value[k, onto[s]]``, O(K·S).
 
-    A deterministic policy is a functional graph: each cycle is solved in closed form, and what
-    leads to it follows backwards; O(K·S). ``mark`` and ``path`` [S] are scratch.
+    Each cycle is solved in closed form, and what leads to it follows backwards. ``mark`` and
+    ``path`` [S] are scratch.
     """
     columns, states = gain.shape
     mark[:] = 0
@@ -81,7 +99,7 @@ def evaluate_moves(
             mark[s] = 1
             path[length] = s
             length += 1
-            s = dest[s, policy[s]]
+            s = onto[s]
         if mark[s] == 1:  # the walk closed a new cycle at s
             first = length - 1
             while path[first] != s:
@@ -91,7 +109,7 @@ def evaluate_moves(
                 factor = 1.0
                 for i in range(first, length):
                     total += factor * gain[k, path[i]]
-                    factor *= carry[path[i], policy[path[i]]]
+                    factor *= share[path[i]]
                 value[k, s] = total / (1.0 - factor)
             mark[s] = 2
         for i in range(length - 1, -1, -1):
@@ -99,123 +117,189 @@ def evaluate_moves(
             if mark[node] == 2:  # where the cycle was closed
                 continue
             mark[node] = 2
-            a = policy[node]
             for k in range(columns):
-                value[k, node] = gain[k, node] + carry[node, a] * value[k, dest[node, a]]
+                value[k, node] = gain[k, node] + share[node] * value[k, onto[node]]
 
 
-@njit(cache=True)
-def gains_of(
-    success: FloatArray, discount: float, totals: FloatArray, policy: IntArray, gain: FloatArray
-) -> None:
-    """Write what a policy earns under each total until its move works, ``gain[k, s]``."""
-    columns, states, _ = totals.shape
+@njit(cache=True, error_model="numpy")
+def weigh(values: FloatArray, weights: FloatArray, worth: FloatArray) -> None:
+    """Write ``worth[s] = Σ_k weights[k]·values[k, s]``."""
+    columns, states = values.shape
     for s in range(states):
-        a = policy[s]
-        scale = 1.0 - discount + discount * success[s, a]
-        for k in range(columns):
-            gain[k, s] = totals[k, s, a] / scale
+        worth[s] = weights[0] * values[0, s]
+    for k in range(1, columns):
+        weight = weights[k]
+        for s in range(states):
+            worth[s] += weight * values[k, s]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"nnan", "ninf", "nsz", "reassoc"})
+def largest(values: FloatArray) -> float:
+    """Give the largest size of some finite values [n]."""
+    most = 0.0
+    for value in values:
+        most = max(most, abs(value))
+    return most
+
+
+@njit(cache=True, error_model="numpy")
 def sweep_moves(
     dest: IntArray,
-    carry: FloatArray,
+    tries: FloatArray,
     reward: FloatArray,
+    discount: float,
+    first: IntArray,
+    source: IntArray,
     forward: bool,
     slack: float,
     value: FloatArray,
     policy: IntArray,
-) -> tuple[int, float]:
-    """One Gauss–Seidel improvement sweep; writes ``value`` and ``policy``.
+    stale: BoolArray,
+) -> int:
+    """One Gauss–Seidel improvement sweep; raises ``value``, writes ``policy``, gives the rises.
 
-    A state switches only to an action that beats its own by more than ``slack``, so that rounding
-    can't make two equal policies chase each other. Gives the number of switches and the most that
-    any action beat the kept one by.
+    Looks at ``stale`` states only. One rises where an action beats its value by more than
+    ``slack``, so that rounding can't make two equal policies chase each other; among equal actions
+    it keeps its own. What leads to it (`reverse_edges`) is stale from then on.
     """
     states, actions = dest.shape
-    switches = 0
-    gain = 0.0
+    stop = 1.0 - discount
+    rises = 0
     for i in range(states):
         s = i if forward else states - 1 - i
-        kept = policy[s]
-        own = reward[s, kept] + carry[s, kept] * value[dest[s, kept]]
-        best = own
-        choice = kept
+        if not stale[s]:
+            continue
+        stale[s] = False
+        choice = policy[s]
+        there = value[dest[s, choice]]
+        best = there + tries[s, choice] * (reward[s, choice] - stop * there)
         for a in range(actions):
-            q = reward[s, a] + carry[s, a] * value[dest[s, a]]
+            there = value[dest[s, a]]
+            q = there + tries[s, a] * (reward[s, a] - stop * there)
             if q > best:
                 best = q
                 choice = a
-        if best - own > gain:
-            gain = best - own
-        if best > own + slack:
+        if best - value[s] > slack:
             policy[s] = choice
-            switches += 1
             value[s] = best
-        else:
-            value[s] = own
-    return switches, gain
+            rises += 1
+            for e in range(first[s], first[s + 1]):
+                stale[source[e]] = True
+    return rises
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def optimise_moves(
     dest: IntArray,
-    carry: FloatArray,
-    reward: FloatArray,
+    success: FloatArray,
+    discount: float,
+    totals: FloatArray,
+    weights: FloatArray,
+    tries: FloatArray,
+    first: IntArray,
+    source: IntArray,
     slack: float,
     sweeps: int,
     limit: int,
+    state: int,
+    size: float,
     policy: IntArray,
+    worth: FloatArray,
+    values: FloatArray,
+    reward: FloatArray,
+    blend: FloatArray,
+    onto: IntArray,
+    share: FloatArray,
     gain: FloatArray,
-    value: FloatArray,
     mark: IntArray,
     path: IntArray,
-) -> tuple[int, int, float]:
-    """Policy iteration from ``policy`` [S], written in place; what follows it is scratch.
+    stale: BoolArray,
+) -> tuple[int, float]:
+    """Policy iteration on ``Σ_k weights[k]·totals[k]`` from ``policy`` [S], written in place.
 
-    Ends when a sweep finds no action better by more than ``slack`` times the largest value. Gives
-    the rounds, the switches of the last sweep and the most that any action was still better by.
+    A round is some sweeps and an exact evaluation. Where ``size`` >= 0 is the largest sum of sizes,
+    ``worth`` [S] is known, at most what one sweep would make of it, and is swept at once; else the
+    policy is evaluated first. Ends when no action is better by more than ``slack·size``, or after
+    ``limit`` rounds unless it is nearly done. Gives the rounds and what no action is better by,
+    infinite where it was cut short. After a round ``values`` [K, S] are the policy's; with none,
+    nothing is better than what was known, in ``state`` if that is not −1. The rest is scratch.
     """
+    combine(totals, weights, reward)
+    stale[:] = True
     rounds = 0
-    switches = 1
-    most = np.inf
-    while switches > 0 and rounds < limit:
-        rounds += 1
-        for s in range(len(policy)):
-            gain[0, s] = reward[s, policy[s]]
-        evaluate_moves(dest, carry, gain, policy, value, mark, path)
-        enough = slack * np.abs(value).max()
-        switches, most = sweep_moves(dest, carry, reward, True, enough, value[0], policy)
-        for i in range(1, sweeps):
-            if switches == 0:
+    rises = 1
+    known = worth[state]
+    while True:
+        enough = slack * size
+        if size >= 0.0:
+            for i in range(sweeps):
+                rises = sweep_moves(
+                    dest,
+                    tries,
+                    reward,
+                    discount,
+                    first,
+                    source,
+                    i % 2 == 0,
+                    enough,
+                    worth,
+                    policy,
+                    stale,
+                )
+                if rises == 0:
+                    break
+            if rises == 0 and (i == 0 or (rounds == 0 and state >= 0 and worth[state] <= known)):
                 break
-            sweep_moves(dest, carry, reward, i % 2 == 0, enough, value[0], policy)
-    return rounds, switches, most
+        follow_moves(dest, success, discount, totals, policy, onto, share, gain)
+        evaluate_moves(onto, share, gain, values, mark, path)
+        rounds += 1
+        if rises == 0:
+            break
+        if rounds >= limit and FEW * rises > len(policy):
+            return rounds, np.inf
+        weigh(values, weights, blend)
+        if size >= 0.0:
+            for s in range(len(worth)):
+                if abs(blend[s] - worth[s]) > enough:
+                    stale[s] = True
+                    for e in range(first[s], first[s + 1]):
+                        stale[source[e]] = True
+        worth[:] = blend
+        size = 0.0
+        for k in range(len(weights)):
+            size += abs(weights[k]) * largest(values[k])
+    # What was not looked at again has changed by no more than this in each evaluation.
+    return rounds, (1 + 2 * rounds) * enough
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def take_better(
-    values: FloatArray, known: IntArray, weights: FloatArray, worth: FloatArray, policy: IntArray
+    values: FloatArray,
+    known: IntArray,
+    weights: FloatArray,
+    blend: FloatArray,
+    worth: FloatArray,
+    policy: IntArray,
 ) -> None:
     """Take the actions of the ``known`` policy where it is worth more than ``worth`` [S].
 
     ``values`` [K, S] of it are weighted by ``weights`` [K]. After several, ``policy`` is worth at
-    least each of them, everywhere.
+    least each of them, everywhere. ``blend`` [S] is scratch.
     """
-    columns, states = values.shape
-    for s in range(states):
-        total = 0.0
-        for k in range(columns):
-            total += weights[k] * values[k, s]
-        if total > worth[s]:
-            worth[s] = total
-            policy[s] = known[s]
+    weigh(values, weights, blend)
+    for s in range(len(policy)):
+        better = blend[s] > worth[s]
+        policy[s] = known[s] if better else policy[s]
+        worth[s] = blend[s] if better else worth[s]
 
 
-@njit(cache=True)
-def reverse_edges(dest: IntArray) -> tuple[IntArray, IntArray]:
-    """List edges by destination: ``edges[first[t]:first[t + 1]]`` are the s·A + a leading to t."""
+@njit(cache=True, error_model="numpy")
+def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """List the edges between states by where they lead.
+
+    Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``, which is
+    of the type of ``small``.
+    """
     states, actions = dest.shape
     first = np.zeros(states + 1, np.int32)
     for s in range(states):
@@ -224,99 +308,94 @@ def reverse_edges(dest: IntArray) -> tuple[IntArray, IntArray]:
                 first[dest[s, a] + 1] += 1
     for t in range(states):
         first[t + 1] += first[t]
-    edges = np.empty(first[states], np.int32)
+    source = np.empty(first[states], np.int32)
+    action = np.empty(first[states], small.dtype)
     filled = first[:-1].copy()
     for s in range(states):
         for a in range(actions):
             t = dest[s, a]
             if t != s:
-                edges[filled[t]] = s * actions + a
+                source[filled[t]] = s
+                action[filled[t]] = a
                 filled[t] += 1
-    return first, edges
+    return first, source, action
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def distances_home(
-    success: FloatArray, correction: FloatArray, home: IntArray, first: IntArray, edges: IntArray
+    dest: IntArray,
+    success: FloatArray,
+    correction: FloatArray,
+    home: IntArray,
+    first: IntArray,
+    source: IntArray,
+    action: IntArray,
 ) -> tuple[FloatArray, IntArray]:
-    """Dijkstra from home over reversed edges, up to distance 1.
+    """Find the shortest ways home over reversed edges, up to distance 1.
 
     An edge costs ``−correction[s, a] / success[s, a]`` and is not there where success is 0. Gives
     the distance [S] (infinite beyond 1) and the action that starts the shortest way (−1: none).
-    Among equal ways the one found from the lower-numbered successor stays.
+    Of equal ways it is the one through the lower-numbered successor, unless that is no nearer.
+
+    States wait in buckets of nearly equal distance, by its exponent and first `FINE` bits; one
+    whose distance still falls after its turn has another, so that the end is exact.
     """
-    states, actions = success.shape
+    states = len(dest)
     distance = np.full(states, np.inf)
     choice = np.full(states, -1, np.int32)
-    done = np.zeros(states, np.bool_)
-    heap = np.empty(states, np.int32)  # states, ordered by (distance, index)
-    where = np.full(states, -1, np.int32)
-    size = 0
+    buckets = 1 + (DEEP << FINE)
+    # Each bucket is a ring of states, closed by a node of its own, states + its number.
+    after = np.arange(states + buckets).astype(np.int32)
+    before = after.copy()
     for h in home:
         if distance[h] != 0.0:
             distance[h] = 0.0
-            heap[size] = h
-            where[h] = size
-            size += 1
-            _rise(heap, where, distance, size - 1)
-    while size > 0:
-        t = heap[0]
-        size -= 1
-        if size > 0:
-            heap[0] = heap[size]
-            where[heap[0]] = 0
-            _sink(heap, where, distance, 0, size)
-        done[t] = True
+            _link(after, before, h, states)
+    now = states
+    while now < len(after):
+        t = after[now]
+        if t == now:
+            now += 1
+            continue
+        _unlink(after, before, t)
+        here = distance[t]
         for e in range(first[t], first[t + 1]):
-            s = edges[e] // actions
-            a = edges[e] % actions
-            p = success[s, a]
-            if done[s] or p < 1e-250:  # so rare a success is not counted on
+            s = source[e]
+            if distance[s] <= here:
                 continue
-            candidate = distance[t] - correction[s, a] / p
-            if candidate < distance[s] and candidate < 1.0:
-                if where[s] < 0:
-                    heap[size] = s
-                    where[s] = size
-                    size += 1
+            a = action[e]
+            p = success[s, a]
+            if p < 1e-250:  # so rare a success is not counted on
+                continue
+            candidate = here - correction[s, a] / p
+            if candidate >= 1.0 or candidate > distance[s]:
+                continue
+            if candidate < distance[s]:
                 distance[s] = candidate
                 choice[s] = a
-                _rise(heap, where, distance, where[s])
+                power = int(np.float64(candidate).view(np.int64) >> (52 - FINE))
+                bucket = power - ((1023 - DEEP) << FINE)
+                _unlink(after, before, s)
+                _link(after, before, s, states + (bucket if bucket > 0 else 0))
+            elif t < dest[s, choice[s]]:
+                choice[s] = a
     return distance, choice
 
 
-@njit(cache=True)
-def _before(distance: FloatArray, s: int, t: int) -> bool:
-    return distance[s] < distance[t] or (distance[s] == distance[t] and s < t)
+@njit(cache=True, error_model="numpy", inline="always")
+def _link(after: IntArray, before: IntArray, s: int, node: int) -> None:
+    """Put a state at the end of the ring that a node closes."""
+    last = before[node]
+    after[last] = s
+    before[s] = last
+    after[s] = node
+    before[node] = s
 
 
-@njit(cache=True)
-def _rise(heap: IntArray, where: IntArray, distance: FloatArray, i: int) -> None:
-    s = heap[i]
-    while i > 0:
-        up = (i - 1) // 2
-        if not _before(distance, s, heap[up]):
-            break
-        heap[i] = heap[up]
-        where[heap[i]] = i
-        i = up
-    heap[i] = s
-    where[s] = i
-
-
-@njit(cache=True)
-def _sink(heap: IntArray, where: IntArray, distance: FloatArray, i: int, size: int) -> None:
-    s = heap[i]
-    while True:
-        down = 2 * i + 1
-        if down >= size:
-            break
-        if down + 1 < size and _before(distance, heap[down + 1], heap[down]):
-            down += 1
-        if not _before(distance, heap[down], s):
-            break
-        heap[i] = heap[down]
-        where[heap[i]] = i
-        i = down
-    heap[i] = s
-    where[s] = i
+@njit(cache=True, error_model="numpy", inline="always")
+def _unlink(after: IntArray, before: IntArray, s: int) -> None:
+    """Take a state out of the ring that it is in, if it is in one."""
+    after[before[s]] = after[s]
+    before[after[s]] = before[s]
+    after[s] = s
+    before[s] = s

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import floats, indices, is_nothing, place
+from homeward.arrays import indices, is_nothing, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
+from homeward.solvers.graphs import ways_to
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -62,9 +63,9 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
     home = indices(home, "home", None, (0, model.states), "n", error)
     if home.ndim != 1 or home.size == 0:
         raise error(f"home has shape {home.shape}, expected at least one state [n]")
-    correction = floats(correction, "the correction", shape, error)
+    correction = numbers(correction, "the correction", shape, error)
     if not (-np.inf < correction.min() and correction.max() <= 0.0):
-        at = np.argwhere((correction > 0.0) | np.isinf(correction))[0]
+        at = np.argwhere(~((correction <= 0.0) & (correction > -np.inf)))[0]
         where = place(tuple(int(i) for i in at), "sa")
         raise error(f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0")
     if isinstance(model, Moves):
@@ -73,12 +74,12 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
 
 
 def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    if "reverse" not in model.memo:
-        model.memo["reverse"] = kernels.reverse_edges(model.dest)
     success = model.success
     if not is_nothing(model.reward):  # some actions may not be chosen
         success = np.where(np.isfinite(model.reward), success, 0.0)
-    distance, policy = kernels.distances_home(success, correction, home, *model.memo["reverse"])
+    distance, policy = kernels.distances_home(
+        model.dest, success, correction, home, *ways_to(model)
+    )
     np.subtract(1.0, distance, out=distance)
     return ReturnSolution(np.maximum(0.0, distance, out=distance), policy, 0.0, Status.OPTIMAL, 1)
 

@@ -12,6 +12,7 @@ import numpy as np
 from homeward.beliefs.terrain import grid_graph
 from homeward.planner import Planner
 from homeward.safety import ReturnHome
+from homeward.solvers.graphs import ways_to
 from homeward.studies.bench.terrain import InformationBonus, Rover, fresh, synthetic_belief
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growt
     tracemalloc.stop()
     states = shape[0] * shape[1]
     graph = grid_graph(*shape)
-    kept = graph.dest.nbytes + sum(part.nbytes for part in graph.memo["reverse"])
+    kept = graph.dest.nbytes + sum(part.nbytes for part in ways_to(graph))
     return Growth(states, cold, warm, (peak + kept) / states, updating)
 
 
