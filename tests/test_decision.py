@@ -212,7 +212,7 @@ def test_deciding_writes_to_nothing_that_it_is_handed() -> None:
     before = [array.copy() for array in handed]
     stays = np.array([True, False])
     choice = decide(problem, solved, stays)
-    evidence_of(problem, solved, choice, stays)
+    evidence_of(problem, solved, choice, problem.model.leaving(problem.start), stays)
     assert all((a == b).all() for a, b in zip(handed, before, strict=True))
     assert stays.tolist() == [True, False]
 

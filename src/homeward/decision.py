@@ -60,38 +60,51 @@ def decide(
 
 
 def evidence_of(
-    problem: ConstrainedProblem, solved: ConstrainedSolution, choice: Choice, stays: BoolArray
+    problem: ConstrainedProblem,
+    solved: ConstrainedSolution,
+    choice: Choice,
+    leaving: FloatArray,
+    stays: BoolArray,
 ) -> tuple[ActionEvidence, ...]:
-    """Say what each action here is worth with the plan followed after it, and why not it."""
+    """Say what each action here is worth with the plan followed after it, and why not it.
+
+    `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`.
+    """
     s, model = problem.start, problem.model
-    mixture = list(zip(solved.weights.tolist(), solved.policies[:, s].tolist(), strict=True))
     following = problem.totals[:, s].copy()  # [1 + K, A]
-    for (weight, _), values in zip(mixture, solved.values, strict=True):
+    shares = [0.0] * model.actions
+    for weight, first, values in zip(
+        solved.weights.tolist(), solved.policies[:, s].tolist(), solved.values, strict=True
+    ):
         following += problem.discount * weight * model.ahead(s, values)
+        shares[first] += weight
     following[:, choice.action] = choice.values
     unsafe: BoolArray = np.any(following[1:] < problem.levels[:, None] - FEASIBLE, axis=0)
-    available = np.isfinite(problem.objective[s])
+    infeasible = solved.status is Status.INFEASIBLE
     found = []
-    for a, (leaves, explores, *safety) in enumerate(
+    for a, (closed, leaves, explores, risky, waits, share) in enumerate(
         zip(
-            model.leaving(s).tolist(),
+            (problem.objective[s] == -np.inf).tolist(),
+            leaving.tolist(),
             following[0].tolist(),
-            *np.minimum(1.0, np.maximum(0.0, following[1:])).tolist(),
+            unsafe.tolist(),
+            stays.tolist(),
+            shares,
             strict=True,
         )
     ):
-        weight = sum(w for w, first in mixture if first == a)
         if a == choice.action:
             verdict = Verdict.CHOSEN
-        elif not available[a]:
+        elif closed:
             verdict = Verdict.UNAVAILABLE
-        elif weight > 0.0:
-            verdict = Verdict.WAITS if stays[a] else Verdict.LESS_SAFE
-        elif solved.status is Status.INFEASIBLE:
+        elif share > 0.0:
+            verdict = Verdict.WAITS if waits else Verdict.LESS_SAFE
+        elif infeasible:
             verdict = Verdict.NO_SAFER
         else:
-            verdict = Verdict.UNSAFE if unsafe[a] else Verdict.WORTH_LESS
-        found.append(ActionEvidence(a, leaves, explores, tuple(safety), float(weight), verdict))
+            verdict = Verdict.UNSAFE if risky else Verdict.WORTH_LESS
+        safety = tuple(min(1.0, max(0.0, v)) for v in following[1:, a].tolist())
+        found.append(ActionEvidence(a, leaves, explores, safety, share, verdict))
     return tuple(found)
 
 

@@ -36,6 +36,9 @@ LP_LIMIT = 200_000
 WORTHLESS = 1e-12
 """A plan worth less than this fraction of the largest reward's total is worth nothing."""
 
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+"""What the evaluation of a bound may be off by, times 1 − γ."""
+
 
 @dataclass(frozen=True)
 class Planner:
@@ -124,9 +127,10 @@ class Planner:
         solved, method = self._solve(problem, previous)
 
         worthless = abs(solved.objective) <= WORTHLESS * problem.worth
-        stays = (model.leaving(state) <= 1e-12) & (bonus[state] == 0.0)
+        leaving = model.leaving(state)
+        stays = (leaving <= 1e-12) & (bonus[state] == 0.0)
         choice = decide(problem, solved, None if worthless else stays)
-        rounding = 8.0 * float(np.finfo(np.float64).eps) / (1.0 - self.discount)
+        rounding = ROUNDING / (1.0 - self.discount)
 
         def proven(bound: float) -> float:
             """Allow for the rounding of the evaluation that a bound comes from."""
@@ -161,7 +165,7 @@ class Planner:
                 )
                 for k, r in enumerate(requirements)
             ),
-            evidence=evidence_of(problem, solved, choice, stays),
+            evidence=evidence_of(problem, solved, choice, leaving, stays),
             correction=kind,
             discount=self.discount,
             method=method,

@@ -6,7 +6,7 @@ Nothing needs to be subclassed. An object with these four methods is a belief; o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def corrections_of(
     belief: Belief, model: Model, discount: float, kind: Correction | None = None
 ) -> Corrections:
     """Give the corrections of a belief with that mean; by default the tightest it allows."""
-    movable = isinstance(model, Moves) and isinstance(belief, MoveBelief)
+    movable = isinstance(model, Moves) and hasattr(belief, "move_corrections")
     if kind is None:
         kind = Correction.MOVES if movable else Correction.GENERAL
     if kind is Correction.NAIVE:
@@ -75,9 +75,9 @@ def corrections_of(
     if kind is Correction.GENERAL:
         general = belief.correction()
         return Corrections(kind, general, general)
-    if not (isinstance(model, Moves) and isinstance(belief, MoveBelief)):
+    if not movable:
         raise InvalidBeliefError(
             "the moves correction needs a belief over move-or-stay models; "
             f"{type(belief).__name__} has a {type(model).__name__} as its mean"
         )
-    return Corrections(kind, *belief.move_corrections(discount))
+    return Corrections(kind, *cast("MoveBelief", belief).move_corrections(discount))

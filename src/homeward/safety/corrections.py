@@ -99,6 +99,16 @@ def moves_corrections(
     return returning, exploring
 
 
+@njit(cache=True, error_model="numpy")
+def recall(exploring: FloatArray, value: FloatArray, discount: float, reward: FloatArray) -> None:
+    """Write ``reward[s, a] = (1 − γ)·value[s] + γ·exploring[s, a]``, what a recall is worth."""
+    states, actions = reward.shape
+    for s in range(states):
+        here = (1.0 - discount) * value[s]
+        for a in range(actions):
+            reward[s, a] = here + discount * exploring[s, a]
+
+
 def random_moves_returning(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:
     """Give the return correction −p·Pr(P = 0) [S, A] where success is random even given the world.
 

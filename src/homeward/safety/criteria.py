@@ -14,6 +14,7 @@ import numpy as np
 
 from homeward.arrays import indices, number
 from homeward.errors import InvalidProblemError
+from homeward.safety.corrections import recall
 from homeward.solvers import solve_return
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class ReturnHome:
         home = self._states(situation)
         discount, corrections = situation.discount, situation.corrections
         returns = solve_return(situation.model, corrections.returning, home)
-        reward = np.multiply(corrections.exploring, discount, out=out)
-        reward += ((1.0 - discount) * returns.value)[:, None]
+        reward = np.empty(corrections.exploring.shape) if out is None else out
+        recall(corrections.exploring, returns.value, discount, reward)
         names = situation.model.state_names
         places = ", ".join(names[h] if names else f"state {h}" for h in home)
         return Requirement(f"return to {places}", self.delta, reward, home, returns)

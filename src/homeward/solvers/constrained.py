@@ -61,6 +61,7 @@ class ConstrainedProblem:
     start: int
     totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
     levels: FloatArray  # [K]
+    closed: bool = field(init=False)  # some action can't be chosen
     worth: float = field(init=False)  # the most, either way, that the objective could add up to
 
     def __post_init__(self) -> None:
@@ -83,6 +84,7 @@ class ConstrainedProblem:
             raise InvalidProblemError(
                 f"the objective holds NaN or a reward whose total would pass {LARGEST:g}"
             )
+        object.__setattr__(self, "closed", closed)
         object.__setattr__(self, "worth", max(highest, -lowest) / (1.0 - self.discount))
         idle = self.objective.max(axis=1) == -np.inf if closed else np.zeros(1, bool)
         if idle.any():
@@ -151,7 +153,7 @@ class Pricer:
         for given in seeds:
             seed = indices(given, "a seed", (states,), (0, actions), "s", InvalidProblemError)
             values = self.engine.evaluate(seed)
-            if values[0].min() > -np.inf:  # it takes no action that can't be chosen now
+            if not self.problem.closed or values[0].min() > -np.inf:  # all of it can be chosen now
                 self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
 
     def price(
@@ -168,7 +170,7 @@ class Pricer:
                 break
         else:
             column = self._add(found)
-        return column, float(weights @ found.values[:, self.problem.start]) + found.gap
+        return column, found.worth(weights.tolist(), self.problem.start) + found.gap
 
     def _add(self, solution: PolicySolution) -> Column:
         point = solution.values[:, self.problem.start].copy()
@@ -177,7 +179,7 @@ class Pricer:
                 point[k] = level
         column = Column(solution, point)
         self.columns.append(column)
-        self.scale = max(self.scale, float(solution.sizes[0]))
+        self.scale = max(self.scale, solution.sizes[0])
         return column
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from homeward.models import Model, SparseMDP
 
 SLACK = 2e-14
-SWEEPS = 8
+SWEEPS = 24
 ROUND_LIMIT = 1000
 LARGEST = 1e290
 """No total may come near what a float can hold."""
@@ -52,11 +52,15 @@ class PolicySolution:
     gap: float  # no policy's weighted sum is above this one's by more, in any state
     status: Status
     rounds: int
-    sizes: FloatArray = field(init=False)  # [K] the largest of the values, signless
+    sizes: tuple[float, ...] = field(init=False)  # K of them: the largest value, signless
 
     def __post_init__(self) -> None:
-        sizes = np.array([kernels.largest(column) for column in self.values])
-        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "sizes", tuple(kernels.sizes_of(self.values).tolist()))
+
+    def worth(self, weights: Sequence[float], state: int) -> float:
+        """Give the weighted sum of the values in a state."""
+        here = self.values[:, state].tolist()
+        return float(sum(w * v for w, v in zip(weights, here, strict=True)))
 
 
 class Engine(Protocol):
@@ -244,7 +248,8 @@ def first_policy(
     policy, blend = np.empty(len(reward), np.int32), np.empty(len(reward))
     for known in start:
         kernels.take_better(known.values, known.policy, weights, blend, worth, policy)
-    size = max(float(np.abs(weights) @ known.sizes) for known in start)
+    sizes = np.abs(weights).tolist()
+    size = max(sum(w * v for w, v in zip(sizes, known.sizes, strict=True)) for known in start)
     return policy, worth, size
 
 
@@ -259,5 +264,6 @@ def known_best(
     """Give what is best of known policies that nothing beats: in one state, or everywhere."""
     if state is None:
         return PolicySolution(policy, engine.evaluate(policy), gap, Status.OPTIMAL, 0)
-    best = max(start, key=lambda known: float(weights @ known.values[:, state]))
+    shares = weights.tolist()
+    best = max(start, key=lambda known: known.worth(shares, state))
     return PolicySolution(best.policy, best.values, gap, Status.OPTIMAL, 0)

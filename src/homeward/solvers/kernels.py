@@ -143,6 +143,15 @@ def largest(values: FloatArray) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def sizes_of(values: FloatArray) -> FloatArray:
+    """Give the largest size [K] of each row of finite values [K, S]."""
+    sizes = np.empty(len(values))
+    for k in range(len(values)):
+        sizes[k] = largest(values[k])
+    return sizes
+
+
+@njit(cache=True, error_model="numpy")
 def sweep_moves(
     dest: IntArray,
     tries: FloatArray,
@@ -265,9 +274,7 @@ def optimise_moves(
                     for e in range(first[s], first[s + 1]):
                         stale[source[e]] = True
         worth[:] = blend
-        size = 0.0
-        for k in range(len(weights)):
-            size += abs(weights[k]) * largest(values[k])
+        size = (np.abs(weights) * sizes_of(values)).sum()
     # What was not looked at again has changed by no more than this in each evaluation.
     return rounds, (1 + 2 * rounds) * enough
 
