@@ -14,7 +14,7 @@ import homeward
 ROOT = Path(str(homeward.__file__)).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "arrays"),
+    ("errors", "arrays", "compiling"),
     ("models",),
     ("solvers",),
     ("safety",),
@@ -33,7 +33,7 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 STRICTER = {
     "beliefs": ("errors", "arrays", "models", "safety.corrections"),
-    "solvers": ("errors", "arrays", "models"),
+    "solvers": ("errors", "arrays", "compiling", "models"),
 }
 """Parts that may not use all that lies below them: what they may, by the start of its name."""
 

@@ -13,6 +13,9 @@ import numpy as np
 from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.compiling import announce
+
+announce()
 
 DEEP, FINE = 64, 6
 """Distances are sorted roughly: down to 2**−DEEP, each power of 2 in 2**FINE steps."""

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import io
+import logging
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from homeward.compiling import MESSAGE, Announcer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Terminal(io.StringIO):
+    """A standard error that someone looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def compiling(module: str) -> Any:
+    """Make what Numba tells a listener of."""
+    function = SimpleNamespace(__module__=module)
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+def test_a_terminal_sees_a_spinner_until_the_outermost_kernel_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    announcer, ours = Announcer(), compiling("homeward.solvers.kernels")
+    announcer.on_start(ours)
+    assert MESSAGE[:20] in screen.getvalue()
+    announcer.on_start(ours)
+    announcer.on_end(ours)
+    assert announcer._spinner is not None
+    announcer.on_end(ours)
+    assert announcer._spinner is None
+
+
+def test_it_is_said_once_and_only_of_our_own(caplog: pytest.LogCaptureFixture) -> None:
+    announcer = Announcer()
+    with caplog.at_level(logging.INFO, "homeward"):
+        for module in ("elsewhere", "homeward.solvers.kernels", "homeward.beliefs.terrain"):
+            announcer.on_start(compiling(module))
+            announcer.on_end(compiling(module))
+    assert caplog.messages == [MESSAGE]
+    assert announcer._spinner is None  # nobody looks
+
+
+def test_a_second_process_finds_it_compiled(tmp_path: Path) -> None:
+    script = (
+        "import logging, numpy as np; logging.basicConfig(level=logging.INFO)\n"
+        "from homeward.solvers import kernels\n"
+        "print(kernels.largest(np.array([1.0, -3.0])))"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for _ in range(2)
+    ]
+    assert [run.stdout.strip() for run in said] == ["3.0", "3.0"]
+    assert MESSAGE in said[0].stderr
+    assert MESSAGE not in said[1].stderr
