@@ -19,7 +19,7 @@ MESSAGE = "Compiling the solvers for this machine; that is done once and kept"
 logger = logging.getLogger("homeward")
 
 
-class Announcer(event.Listener):  # type: ignore[misc]
+class Announcer(event.Listener):
     """Shows a spinner while one of our kernels is being compiled."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def announce() -> None:
     global _announcer
     if _announcer is None:
         _announcer = Announcer()
-        event.register("numba:compile", _announcer)
+        event.register("numba:compile", _announcer)  # type: ignore[no-untyped-call]
 
 
 _announcer: Announcer | None = None
