@@ -71,12 +71,12 @@ def evidence_of(
     `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`.
     """
     s, model = problem.start, problem.model
-    following = problem.totals[:, s].copy()  # [1 + K, A]
+    count, columns, states = solved.values.shape
+    ahead = model.ahead(s, solved.values.reshape(-1, states)).reshape(count, -1)  # [J, (1 + K)·A]
+    mixed = (solved.weights @ ahead).reshape(columns, -1)
+    following = problem.totals[:, s] + problem.discount * mixed  # [1 + K, A]
     shares = [0.0] * model.actions
-    for weight, first, values in zip(
-        solved.weights.tolist(), solved.policies[:, s].tolist(), solved.values, strict=True
-    ):
-        following += problem.discount * weight * model.ahead(s, values)
+    for weight, first in zip(solved.weights.tolist(), solved.policies[:, s].tolist(), strict=True):
         shares[first] += weight
     following[:, choice.action] = choice.values
     unsafe: BoolArray = np.any(following[1:] < problem.levels[:, None] - FEASIBLE, axis=0)

@@ -266,11 +266,13 @@ def sweep(
     tries = np.empty(dest.shape)
     kernels.tries_of(dest, np.ones(dest.shape), 0.5, tries)
     first, source, _ = kernels.reverse_edges(dest, np.empty(0, np.uint8))
-    left = np.ones(len(dest), bool) if stale is None else np.array(stale)
+    left = np.zeros(8, np.uint8)
+    left[: len(dest)] = True if stale is None else stale
     rises = kernels.sweep_moves(
         dest, tries, reward, 0.5, first, source, forward, slack, value, policy, left
     )
-    return rises, left.tolist()
+    assert not left[len(dest) :].any()
+    return rises, (left[: len(dest)] > 0).tolist()
 
 
 @pytest.mark.parametrize("forward", [True, False])

@@ -340,10 +340,10 @@ def _finish(
     gap: float | None = None,
 ) -> ConstrainedSolution:
     """Drop what has no weight and recompute what the mixture is worth."""
-    kept = [(w, c.solution) for w, c in zip(weights.tolist(), columns, strict=True) if w > 0.0]
-    used = np.array([w for w, _ in kept])
+    kept = [c.solution for w, c in zip(weights, columns, strict=True) if w > 0.0]
+    used = weights[weights > 0.0]
     used /= used.sum()
-    values = np.stack([c.values for _, c in kept])
+    values = np.array([c.values for c in kept])
     mixed = used @ values[:, :, pricer.problem.start]
     objective = float(mixed[0])
     if gap is None:
@@ -356,7 +356,7 @@ def _finish(
     return ConstrainedSolution(
         status=status,
         weights=used,
-        policies=np.stack([c.policy for _, c in kept]),
+        policies=np.array([c.policy for c in kept]),
         values=values,
         objective=objective,
         achieved=mixed[1:],

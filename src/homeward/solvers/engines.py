@@ -27,7 +27,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
-from homeward.solvers.graphs import ways_to
+from homeward.solvers.graphs import unsigned, ways_to
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -118,21 +118,26 @@ class MovesEngine:
         self.model, self.discount, self.totals = model, discount, totals
         states, shape = model.states, totals.shape[1:]
         self._tries, self._reward = np.empty(shape), np.empty(shape)
-        kernels.tries_of(model.dest, model.success, discount, self._tries)
+        self._dest = unsigned(model.dest)
+        kernels.tries_of(self._dest, model.success, discount, self._tries)
         self._graph: tuple[IntArray, FloatArray, FloatArray] = (
-            np.empty(states, np.int32),
+            np.empty(states, np.uint32),
             np.empty(states),
             np.empty(totals.shape[:2]),
         )
-        self._scratch = (np.empty(states, np.uint8), np.empty(states, np.int32))
-        self._blend, self._stale = np.empty(states), np.empty(states, np.bool_)
+        self._scratch = (np.empty(states, np.uint8), np.empty(states, np.uint32))
+        self._blend, self._stale = np.empty(states), np.empty(-(-states // 8) * 8, np.uint8)
 
     def evaluate(self, policy: IntArray) -> FloatArray:
         """Give the exact values [K, S] of a policy [S] under every total."""
-        model = self.model
         values = np.empty(self.totals.shape[:2])
         kernels.follow_moves(
-            model.dest, model.success, self.discount, self.totals, policy, *self._graph
+            self._dest,
+            self.model.success,
+            self.discount,
+            self.totals,
+            unsigned(policy),
+            *self._graph,
         )
         kernels.evaluate_moves(*self._graph, values, *self._scratch)
         return values
@@ -148,7 +153,7 @@ class MovesEngine:
         policy, worth, size = first_policy(self.totals[0], weights, start)
         values: FloatArray = np.empty(self.totals.shape[:2])
         rounds, most = kernels.optimise_moves(
-            self.model.dest,
+            self._dest,
             self.model.success,
             self.discount,
             self.totals,
@@ -160,7 +165,7 @@ class MovesEngine:
             limit,
             -1 if state is None else state,
             size,
-            policy,
+            unsigned(policy),
             worth,
             values,
             self._reward,
@@ -241,12 +246,13 @@ def first_policy(
     Gives the policy [S] and, of known ones, what the best is worth [S], which no improvement step
     lowers, and the largest size of what is added up to that. Without any the size is −1.
     """
-    worth = np.full(len(reward), -np.inf)
+    worth = np.empty(len(reward))
     if not start:
         first: IntArray = np.isfinite(reward).argmax(axis=1).astype(np.int32)
         return first, worth, -1.0
-    policy, blend = np.empty(len(reward), np.int32), np.empty(len(reward))
-    for known in start:
+    policy, blend = start[0].policy.copy(), np.empty(len(reward))
+    kernels.weigh(start[0].values, weights, worth)
+    for known in start[1:]:
         kernels.take_better(known.values, known.policy, weights, blend, worth, policy)
     sizes = np.abs(weights).tolist()
     size = max(sum(w * v for w, v in zip(sizes, known.sizes, strict=True)) for known in start)

@@ -12,7 +12,7 @@ where ``tries[s, a]`` is the discounted number of attempts; one that leads back 
 import numpy as np
 from numba import njit
 
-from homeward.arrays import BoolArray, FloatArray, IntArray
+from homeward.arrays import FloatArray, IntArray
 from homeward.compiling import announce
 
 announce()
@@ -97,7 +97,7 @@ def evaluate_moves(
     mark[:] = 0
     for root in range(states):
         length = 0
-        s = root
+        s = np.uint32(root)
         while mark[s] == 0:
             mark[s] = 1
             path[length] = s
@@ -166,37 +166,45 @@ def sweep_moves(
     slack: float,
     value: FloatArray,
     policy: IntArray,
-    stale: BoolArray,
+    stale: IntArray,
 ) -> int:
     """One Gauss–Seidel improvement sweep; raises ``value``, writes ``policy``, gives the rises.
 
-    Looks at ``stale`` states only. One rises where an action beats its value by more than
-    ``slack``, so that rounding can't make two equal policies chase each other; among equal actions
-    it keeps its own. What leads to it (`reverse_edges`) is stale from then on.
+    Looks at states that are ``stale`` only, 1 in an array [S] filled up to eights with 0. One rises
+    where an action beats its value by more than ``slack``, so that rounding can't make two equal
+    policies chase each other; among equal actions it keeps its own. What leads to it
+    (`reverse_edges`) is stale from then on.
     """
-    states, actions = dest.shape
+    actions = dest.shape[1]
     stop = 1.0 - discount
     rises = 0
-    for i in range(states):
-        s = i if forward else states - 1 - i
-        if not stale[s]:
+    words = stale.view(np.int64)  # eight states at a glance
+    for i in range(len(words)):
+        word = i if forward else len(words) - 1 - i
+        if words[word] == 0:
             continue
-        stale[s] = False
-        choice = policy[s]
-        there = value[dest[s, choice]]
-        best = there + tries[s, choice] * (reward[s, choice] - stop * there)
-        for a in range(actions):
-            there = value[dest[s, a]]
-            q = there + tries[s, a] * (reward[s, a] - stop * there)
-            if q > best:
-                best = q
-                choice = a
-        if best - value[s] > slack:
-            policy[s] = choice
-            value[s] = best
-            rises += 1
-            for e in range(first[s], first[s + 1]):
-                stale[source[e]] = True
+        for j in range(8):
+            s = np.uint32(8 * word + (j if forward else 7 - j))
+            if stale[s] == 0:
+                continue
+            stale[s] = 0
+            best = -np.inf
+            choice = 0
+            for a in range(actions):
+                there = value[dest[s, a]]
+                q = there + tries[s, a] * (reward[s, a] - stop * there)
+                if q > best:
+                    best = q
+                    choice = a
+            if best - value[s] > slack:
+                own = policy[s]
+                there = value[dest[s, own]]
+                if there + tries[s, own] * (reward[s, own] - stop * there) < best:
+                    policy[s] = choice
+                value[s] = best
+                rises += 1
+                for e in range(first[s], first[s + 1]):
+                    stale[source[e]] = 1
     return rises
 
 
@@ -225,7 +233,7 @@ def optimise_moves(
     gain: FloatArray,
     mark: IntArray,
     path: IntArray,
-    stale: BoolArray,
+    stale: IntArray,
 ) -> tuple[int, float]:
     """Policy iteration on ``Σ_k weights[k]·totals[k]`` from ``policy`` [S], written in place.
 
@@ -237,7 +245,8 @@ def optimise_moves(
     nothing is better than what was known, in ``state`` if that is not −1. The rest is scratch.
     """
     combine(totals, weights, reward)
-    stale[:] = True
+    stale[: len(policy)] = 1
+    stale[len(policy) :] = 0
     rounds = 0
     rises = 1
     known = worth[state]
@@ -273,9 +282,9 @@ def optimise_moves(
         if size >= 0.0:
             for s in range(len(worth)):
                 if abs(blend[s] - worth[s]) > enough:
-                    stale[s] = True
+                    stale[s] = 1
                     for e in range(first[s], first[s + 1]):
-                        stale[source[e]] = True
+                        stale[source[e]] = 1
         worth[:] = blend
         size = (np.abs(weights) * sizes_of(values)).sum()
     # What was not looked at again has changed by no more than this in each evaluation.
@@ -318,7 +327,7 @@ def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, 
                 first[dest[s, a] + 1] += 1
     for t in range(states):
         first[t + 1] += first[t]
-    source = np.empty(first[states], np.int32)
+    source = np.empty(first[states], np.uint32)
     action = np.empty(first[states], small.dtype)
     filled = first[:-1].copy()
     for s in range(states):
@@ -355,7 +364,7 @@ def distances_home(
     choice = np.full(states, -1, np.int32)
     buckets = 1 + (DEEP << FINE)
     # Each bucket is a ring of states, closed by a node of its own, states + its number.
-    after = np.arange(states + buckets).astype(np.int32)
+    after = np.arange(states + buckets).astype(np.uint32)
     before = after.copy()
     for h in home:
         if distance[h] != 0.0:

@@ -26,7 +26,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
-from homeward.solvers.graphs import ways_to
+from homeward.solvers.graphs import unsigned, ways_to
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> Retu
     if not is_nothing(model.reward):  # some actions may not be chosen
         success = np.where(np.isfinite(model.reward), success, 0.0)
     distance, policy = kernels.distances_home(
-        model.dest, success, correction, home, *ways_to(model)
+        unsigned(model.dest), success, correction, unsigned(home), *ways_to(model)
     )
     np.subtract(1.0, distance, out=distance)
     return ReturnSolution(np.maximum(0.0, distance, out=distance), policy, 0.0, Status.OPTIMAL, 1)
