@@ -108,6 +108,19 @@ def test_a_name_is_loaded_when_it_is_used() -> None:
     assert {"numpy", "scipy"} <= loaded_after("import homeward; homeward.Moves")
 
 
+@pytest.mark.parametrize("part", ["beliefs", "worlds"])
+def test_a_part_that_loads_late_has_all_the_names_that_it_lists(part: str) -> None:
+    module = importlib.import_module(f"homeward.{part}")
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match=f"'homeward.{part}' has no attribute 'teleport'"):
+        module.teleport  # noqa: B018
+
+
+@pytest.mark.parametrize("part", ["beliefs", "worlds", "bonuses"])
+def test_what_needs_no_compiler_or_environment_loads_none(part: str) -> None:
+    assert not loaded_after(f"import homeward.{part}") & {"numba", "gymnasium", "matplotlib"}
+
+
 def test_an_exception_can_be_had_without_anything_heavy() -> None:
     loaded = loaded_after("from homeward import HomewardError, InfeasibleError")
     assert not loaded & {"numpy", "numba", "scipy", "matplotlib"}

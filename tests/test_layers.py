@@ -187,10 +187,12 @@ def loaded_after(statement: str) -> set[str]:
     "statement",
     [
         "import homeward.beliefs",
+        "import homeward.beliefs.heights",
         "import homeward.beliefs.terrain",
         "import homeward.safety.corrections",
         "from homeward.safety import Correction, Corrections",
         "from homeward import DirichletBelief, FiniteBelief, Transition",
+        "from homeward import HeightBelief, Reveal",
     ],
 )
 def test_beliefs_never_hear_of_a_solver(statement: str) -> None:

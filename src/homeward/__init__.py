@@ -12,11 +12,13 @@ if TYPE_CHECKING:
         Belief,
         DirichletBelief,
         FiniteBelief,
+        HeightBelief,
+        Reveal,
         Rows,
         Transition,
         Visit,
     )
-    from homeward.bonuses import Bonus, MbieEb, NearBayesian, RMax
+    from homeward.bonuses import Bonus, MbieEb, NearBayesian, RMax, Uncover
     from homeward.errors import (
         HomewardError,
         ImpossibleObservationError,
@@ -34,12 +36,22 @@ if TYPE_CHECKING:
     from homeward.planner import Planner
     from homeward.safety import Correction, Criterion, ReturnHome
     from homeward.solvers import Status
+    from homeward.worlds import HeightGridEnv, HeightGridWorld, HeightMap
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "beliefs": ("Belief", "DirichletBelief", "FiniteBelief", "Rows", "Transition", "Visit"),
-    "bonuses": ("Bonus", "MbieEb", "NearBayesian", "RMax"),
+    "beliefs": (
+        "Belief",
+        "DirichletBelief",
+        "FiniteBelief",
+        "HeightBelief",
+        "Reveal",
+        "Rows",
+        "Transition",
+        "Visit",
+    ),
+    "bonuses": ("Bonus", "MbieEb", "NearBayesian", "RMax", "Uncover"),
     "errors": (
         "HomewardError",
         "ImpossibleObservationError",
@@ -57,6 +69,7 @@ _HOME = {
     "planner": ("Planner",),
     "safety": ("Correction", "Criterion", "ReturnHome"),
     "solvers": ("Status",),
+    "worlds": ("HeightGridEnv", "HeightGridWorld", "HeightMap"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -71,6 +84,10 @@ __all__ = [
     "End",
     "Explorer",
     "FiniteBelief",
+    "HeightBelief",
+    "HeightGridEnv",
+    "HeightGridWorld",
+    "HeightMap",
     "HomewardError",
     "ImpossibleObservationError",
     "InfeasibleError",
@@ -88,11 +105,13 @@ __all__ = [
     "Planner",
     "RMax",
     "ReturnHome",
+    "Reveal",
     "Rows",
     "SparseMDP",
     "Status",
     "Step",
     "Transition",
+    "Uncover",
     "Verdict",
     "Visit",
     "World",

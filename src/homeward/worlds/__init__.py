@@ -1,1 +1,25 @@
-"""Worlds: simulated real things, the small MDPs of the paper among them."""
+"""Worlds: simulated real things, the small MDPs of the paper among them.
+
+The grid world of heights is loaded when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from homeward.worlds.height_grid import HeightGridEnv, HeightGridWorld
+    from homeward.worlds.maps import HeightMap
+
+_MODULE_OF = {
+    "HeightGridEnv": "height_grid",
+    "HeightGridWorld": "height_grid",
+    "HeightMap": "maps",
+}
+
+__all__ = ["HeightGridEnv", "HeightGridWorld", "HeightMap"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'homeward.worlds' has no attribute {name!r}")
+    return getattr(import_module(f"homeward.worlds.{_MODULE_OF[name]}"), name)

@@ -1,0 +1,380 @@
+"""Runs on grids of heights, as pictures and as films.
+
+As in the paper's figure, the size and colour of a square say its height, what is unseen is grey and
+the path is a line. Walls are dark. All that is drawn is handed in; the same data gives the same
+pixels.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgba_array
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+from homeward.arrays import index, indices, marks, number
+from homeward.beliefs.heights import LEVELS, UNKNOWN, WALL, shape_of
+from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.worlds.height_grid import GROUND, INK, UNSEEN_COLOUR, colour_of, side_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.worlds.maps import HeightMap
+
+QUIET, PAPER, WARNING = "#4d565e", "#ffffff", "#c4381d"
+DPI = 120
+GAP, KEY = 0.34, 0.62  # inches, between panels and for the key below them
+LINE = 0.17  # inches, one line of words
+LETTERS = 13.5  # to an inch
+FILMS = (".gif", ".mp4")
+BLOCK = 16
+"""The sides of a film are multiples of this many pixels, which every player can show."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """One run on one map, up to some moment, and what to say of it."""
+
+    grid: HeightMap
+    seen: BoolArray  # [S] the squares to show; others stay grey
+    path: Sequence[int]  # states, from the start to where the explorer is
+    title: str = ""
+    note: str = ""
+    refused: tuple[int, int] | None = None  # a move, from and to, that was held to be unsafe
+    stranded: bool = False  # there is no way back
+
+    def __post_init__(self) -> None:
+        error = InvalidProblemError
+        states = self.grid.states
+        object.__setattr__(self, "seen", marks(self.seen, states, error))
+        shape = shape_of(self.path, "the states of a path", "n", error)
+        if not shape[0]:
+            raise error("a path is empty; it begins with the start")
+        path = indices(np.asarray(self.path), "the path", shape, (0, states), "n", error)
+        object.__setattr__(self, "path", tuple(path.tolist()))
+        if self.refused is not None:
+            ends = np.asarray(self.refused)
+            ends = indices(ends, "the refused move", (2,), (0, states), "n", error)
+            if ends[0] == ends[1]:
+                raise error(f"the refused move leads from s={ends[0]} to itself")
+
+
+def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:
+    """Draw runs side by side, row after row, with the key to what is drawn below."""
+    if not panels:
+        raise InvalidProblemError("there is no panel to draw")
+    columns = min(max(1, index(columns, 1000, "the columns", InvalidProblemError)), len(panels))
+    lines = [panels[i : i + columns] for i in range(0, len(panels), columns)]
+    side = _side(panels)
+    tall = [side * max(p.grid.shape[0] / p.grid.shape[1] for p in line) for line in lines]
+    said = [max(len(_words(p, side)) for p in line) for line in lines]  # lines of words
+    head = 0.62 if title else 0.22
+    wide = max(columns * (side + GAP) + GAP, 4.6)
+    high = head + sum(tall) + LINE * sum(said) + (GAP + 0.06) * len(lines) - GAP + KEY + 0.1
+    figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    left, top = (wide - columns * (side + GAP) + GAP) / 2, high - head
+    for line, room, count in zip(lines, tall, said, strict=True):
+        top -= LINE * count + 0.06 + room
+        for c, panel in enumerate(line):
+            box = ((left + c * (side + GAP)) / wide, top / high, side / wide, room / high)
+            axes = figure.add_axes(box, anchor="N")
+            _draw_panel(axes, panel, _words(panel, side), count)
+        top -= GAP
+    figure.text(
+        0.5, 1.0 - 0.34 / high, title, ha="center", va="center", color=INK, size=15, weight="bold"
+    )
+    _draw_key(figure, panels)
+    return figure
+
+
+def write_film(
+    grid: HeightMap,
+    path: Sequence[int],
+    out: Path,
+    *,
+    fps: float = 8.0,
+    title: str = "",
+    walls_known: bool = True,
+) -> None:
+    """Write the film of a run, a step a frame, as .gif or .mp4: the whole file or none.
+
+    However long the run, no more than a few frames are held at a time.
+    """
+    kind = out.suffix.lower()
+    if kind not in FILMS:
+        raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
+    if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
+        raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
+    known = grid.walls if walls_known else np.zeros(grid.states, dtype=bool)
+    scene = Scene(Panel(grid, known, path, title))
+    with _complete(out) as part:
+        (_write_gif if kind == ".gif" else _write_mp4)(scene, part, fps)
+
+
+class Scene:
+    """A run as moving pictures, in which only what changes is set anew.
+
+    The panel's `seen` is what was known before the first step; the rest is seen on the way.
+    """
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        rows, columns = panel.grid.shape
+        side = _side([panel])
+        size = np.array([max(side + 0.5, 3.2), side * rows / columns + 0.85])
+        wide, high = np.ceil(size * DPI / BLOCK) * BLOCK / DPI
+        self.figure = Figure(figsize=(float(wide), float(high)), dpi=DPI, facecolor=PAPER)
+        self._canvas: Any = FigureCanvasAgg(self.figure)
+        axes = self.figure.add_axes((0.25 / wide, 0.2 / high, 1 - 0.5 / wide, 1 - 0.85 / high))
+        self._tiles, self._squares = _draw_ground(axes, panel.grid, np.arange(panel.grid.states))
+        self._line, _, self._here = _draw_path(axes, panel)
+        self._text = self.figure.text(
+            0.5, 1 - 0.35 / high, "", ha="center", va="center", color=INK, size=12
+        )
+
+    def frames(self) -> Iterator[Any]:
+        """Yield the pixels [height, width, 3] of each step, from the start on."""
+        grid, path = self.panel.grid, self.panel.path
+        places = _places(path, grid)
+        seen = self.panel.seen.copy()
+        heights = grid.heights.ravel().tolist()
+        colours = to_rgba_array([colour_of(height) for height in heights])
+        ground = to_rgba_array([_tile_colour(height) for height in heights])
+        unseen = to_rgba_array(UNSEEN_COLOUR)
+        lead = f"{self.panel.title} · " if self.panel.title else ""
+        for step, state in enumerate(path):
+            seen[grid.around(state)] = True
+            tiles: Any = np.where(seen[:, None], ground, unseen)
+            squares: Any = np.where(seen[:, None], colours, unseen)
+            self._tiles.set_facecolor(tiles)
+            self._squares.set_facecolor(squares)
+            self._line.set_data(*places[: step + 1].T)
+            self._here.set_data(*places[step : step + 1].T)
+            count = int((seen & ~grid.walls).sum())
+            self._text.set_text(f"{lead}step {step} · {count} squares seen")
+            self._canvas.draw()
+            yield np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()
+
+
+def _write_gif(scene: Scene, part: Path, fps: float) -> None:
+    from PIL import Image
+
+    frames = (Image.fromarray(frame) for frame in scene.frames())
+    few = (frame.quantize(64, dither=Image.Dither.NONE) for frame in frames)
+    pause = round(1000.0 / fps)
+    next(few).save(part, "GIF", save_all=True, append_images=few, duration=pause, loop=0)
+
+
+def _write_mp4(scene: Scene, part: Path, fps: float) -> None:
+    from imageio.v2 import get_writer
+
+    writer: Any = get_writer(
+        part,
+        format="FFMPEG",
+        fps=fps,
+        codec="libx264",
+        quality=8,
+        macro_block_size=BLOCK,
+        output_params=["-threads", "1", "-fflags", "+bitexact"],
+    )
+    with closing(writer):  # by itself it would leave its process running after an error
+        for frame in scene.frames():
+            writer.append_data(frame)
+
+
+@contextmanager
+def _complete(out: Path) -> Iterator[Path]:
+    """Give a file beside `out` to write to, which takes its place once it is complete."""
+    if not out.parent.is_dir():
+        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+    if out.is_dir():
+        raise InvalidFileError(f"{out}: is a folder")
+    part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix.lower()}")
+    try:
+        yield part
+        os.replace(part, out)
+    except OSError as cause:
+        raise InvalidFileError(f"{out}: can't be written: {cause}") from cause
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _draw_panel(axes: Axes, panel: Panel, words: list[str], count: int) -> None:
+    """Draw one panel, with its words at the top of the room for `count` lines above it."""
+    _draw_ground(axes, panel.grid, np.flatnonzero(panel.seen))
+    _draw_path(axes, panel)
+    if panel.refused is not None:
+        _draw_refused(axes, _places(panel.refused, panel.grid))
+    for i, line in enumerate(words):
+        is_title = i == 0 and bool(panel.title)
+        axes.annotate(
+            line,
+            (0.5, 1.0),
+            (0.0, 72.0 * (0.06 + LINE * (count - i - 0.55))),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            color=INK if is_title else QUIET,
+            size=11 if is_title else 9.5,
+            weight="bold" if is_title else "normal",
+        )
+
+
+def _draw_ground(
+    axes: Axes, grid: HeightMap, states: IntArray
+) -> tuple[PatchCollection, PatchCollection]:
+    """Draw the map, and on it squares of the sizes and colours of their heights."""
+    rows, columns = grid.shape
+    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), aspect="equal")
+    axes.set_axis_off()
+    axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, facecolor=UNSEEN_COLOUR, zorder=0))
+    tiles: list[Patch] = []
+    squares: list[Patch] = []
+    colours = []
+    for state in states.tolist():
+        height = int(grid.heights.flat[state])
+        row, column = divmod(state, columns)
+        side = side_of(height)
+        tiles.append(Rectangle((column - 0.5, row - 0.5), 1.0, 1.0))
+        corners = 0.0 if height == WALL else 0.18 * side
+        corner = (column - side / 2, row - side / 2)
+        bent = f"round,pad=0,rounding_size={corners:.4f}"
+        squares.append(FancyBboxPatch(corner, side, side, boxstyle=bent))
+        colours.append(colour_of(height))
+    under = [_tile_colour(height) for height in grid.heights.ravel()[states].tolist()]
+    below = PatchCollection(tiles, facecolor=under, edgecolor="none", antialiased=False, zorder=1)
+    above = PatchCollection(squares, facecolor=colours, edgecolor="none", zorder=2)
+    axes.add_collection(below)
+    axes.add_collection(above)
+    return below, above
+
+
+def _tile_colour(height: int) -> str:
+    """Give the colour of what a square lies on; a wall fills all of it."""
+    return colour_of(WALL) if height == WALL else GROUND
+
+
+def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D, Line2D]:
+    """Draw the path, its start and where the explorer is."""
+    inches = float(axes.get_figure(root=True).get_figwidth())  # type: ignore[union-attr]
+    unit = 72.0 * inches * axes.get_position().width / panel.grid.shape[1]  # points to a square
+    places = _places(panel.path, panel.grid)
+    colour = WARNING if panel.stranded else INK
+    line = Line2D(*places.T, color=colour, lw=max(1.0, 0.085 * unit), zorder=3)
+    line.set_solid_joinstyle("round")
+    line.set_solid_capstyle("round")
+    start, here = _start(0.36 * unit), (_lost if panel.stranded else _now)(0.3 * unit)
+    start.set(zorder=4)
+    here.set(zorder=5)
+    start.set_data(*places[:1].T)
+    here.set_data(*places[-1:].T)
+    for artist in (line, start, here):
+        axes.add_line(artist)
+    return line, start, here
+
+
+def _start(points: float) -> Line2D:
+    size = max(3.5, points)
+    return Line2D([], [], ls="", marker="o", ms=size, mfc=PAPER, mec=INK, mew=0.22 * size)
+
+
+def _now(points: float) -> Line2D:
+    size = max(4.0, points)
+    return Line2D([], [], ls="", marker="o", ms=size, mfc=INK, mec=PAPER, mew=0.12 * size)
+
+
+def _lost(points: float) -> Line2D:
+    size = max(5.0, 1.7 * points)
+    return Line2D([], [], ls="", marker="X", ms=size, mfc=WARNING, mec=PAPER, mew=0.09 * size)
+
+
+def _draw_refused(axes: Axes, ends: FloatArray) -> None:
+    """Draw a move that was not made: an arrow, crossed out."""
+    along = ends[1] - ends[0]
+    axes.add_patch(
+        FancyArrowPatch(
+            tuple(ends[0] + 0.22 * along),
+            tuple(ends[0] + along),
+            arrowstyle="-|>,head_length=.45,head_width=.24",
+            mutation_scale=16,
+            shrinkA=0,
+            shrinkB=0,
+            lw=2.0,
+            color=WARNING,
+            zorder=6,
+        )
+    )
+    cross = np.array([[-0.16, -0.16], [0.16, 0.16], [np.nan, np.nan], [-0.16, 0.16], [0.16, -0.16]])
+    cross += ends[0] + 0.5 * along
+    axes.add_line(Line2D(*cross.T, color=WARNING, lw=2.4, solid_capstyle="round", zorder=7))
+
+
+def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
+    """Say below the panels what sizes, colours and marks mean."""
+    height = figure.get_figheight()
+    squares = [
+        (str(h), Line2D([], [], ls="", marker="s", ms=15 * side_of(h), color=colour_of(h), mew=0))
+        for h in range(1, LEVELS + 1)
+    ]
+    squares[0] = (f"height {squares[0][0]}", squares[0][1])
+    for word, value in (("unseen", UNKNOWN), ("wall", WALL)):
+        square = Line2D([], [], ls="", marker="s", ms=13, color=colour_of(value), mew=0)
+        squares.append((word, square))
+    signs = [("start", _start(9.0)), ("now", _now(8.0))]
+    if any(panel.stranded for panel in panels):
+        signs.append(("no way back to the start", _lost(6.0)))
+    if any(panel.refused is not None for panel in panels):
+        cross = Line2D([], [], ls="", marker="x", ms=8, color=WARNING, mew=2.4)
+        signs.append(("held to be unsafe", cross))
+    for inches, entries in ((0.44, squares), (0.18, signs)):
+        key = figure.legend(
+            handles=[handle for _, handle in entries],
+            labels=[word for word, _ in entries],
+            loc="center",
+            bbox_to_anchor=(0.5, inches / height),
+            ncols=len(entries),
+            frameon=False,
+            borderpad=0,
+            fontsize=9.5,
+            handlelength=1.2,
+            handletextpad=0.4,
+            columnspacing=1.2,
+            labelcolor=QUIET,
+        )
+        key.set_in_layout(False)
+
+
+def _places(states: Sequence[int], grid: HeightMap) -> FloatArray:
+    """Give the middles [n, 2] of squares, x and y."""
+    row, column = np.divmod(np.asarray(states), grid.shape[1])
+    return np.column_stack([column, row]).astype(np.float64)
+
+
+def _side(panels: Sequence[Panel]) -> float:
+    """Give how wide a panel is, in inches: so that squares can be seen and none is very tall."""
+    wide = np.clip(0.34 * max(p.grid.shape[1] for p in panels), 2.6, 7.0)
+    tallest = max(p.grid.shape[0] / p.grid.shape[1] for p in panels)
+    return float(min(wide, 8.0 / tallest))
+
+
+def _words(panel: Panel, side: float) -> list[str]:
+    """Give the lines above a panel of that width."""
+    note = wrap(panel.note, max(12, int(LETTERS * side)), break_on_hyphens=False)
+    return [panel.title, *note] if panel.title else note
