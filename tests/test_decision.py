@@ -199,7 +199,8 @@ def test_whether_waiting_counts_is_for_the_caller_to_say() -> None:
     problem, solved = ridge_problem(15 / 16)
     loose = ConstrainedProblem(problem.model, problem.discount, 0, problem.totals, np.array([0.87]))
     assert decide(loose, solved, None).action == 0
-    assert decide(loose, solved, np.array([False, False])).action == 0
+    walking = decide(loose, solved, np.array([False, False]))  # about, for nothing
+    assert walking.action == 1
     other = decide(loose, solved, np.array([True, False]))
     assert other.action == 1
     assert other.values == pytest.approx([1.0, 7 / 8], abs=1e-12)

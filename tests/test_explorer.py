@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
-from homeward.bonuses import RMax
+from homeward.bonuses import RMax, Uncover
 from homeward.errors import ImpossibleObservationError, InfeasibleError
 from homeward.explorer import End, Explorer, Step
 from homeward.models import Moves, SparseMDP
 from homeward.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers import Status
+from homeward.worlds import HeightGridWorld, HeightMap
 
 if TYPE_CHECKING:
     from homeward.models import Model
@@ -335,3 +336,14 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
 
 def test_every_end_is_a_sentence_of_its_own() -> None:
     assert len({str(end) for end in End}) == len(End) == 6
+
+
+@pytest.mark.parametrize("seed", [7, 8, 21])
+def test_it_does_not_walk_about_for_nothing_where_only_a_gamble_is_left(seed: int) -> None:
+    # Without a look at what the safest share is worth, it goes to and fro on these for good.
+    grid = HeightMap.random((8, 8), seed, walls=0.2)
+    planner = Planner(Uncover(), [ReturnHome(0.8)], 0.99)
+    explorer = Explorer(planner, grid.belief("known"), HeightGridWorld(grid))
+    for _ in explorer.explore(400):
+        pass
+    assert explorer.end is not End.STEPS

@@ -8,8 +8,9 @@ serves better, one of the mixture's with another action here:
 
 - With several criteria no share need keep all the levels. Then the best such policy that does is
   taken; only if there is none, the share whose worst margin is largest, and the plan says so.
-- Where the safest share only waits, though the plan is worth something, the explorer would wait for
-  good. Then the best such policy that keeps the levels and is worth something is taken.
+- Where the safest share only waits, or walks about for nothing, though the plan is worth something,
+  the explorer would do so for good. Then the best such policy that keeps the levels and is worth
+  something is taken.
 
 These policies are evaluated like any other, so what they keep is as proven as the rest.
 """
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.solvers import ConstrainedProblem, ConstrainedSolution
 
+WORTHLESS = 1e-12
+"""A plan worth less than this fraction of the largest reward's total is worth nothing."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
@@ -41,6 +45,11 @@ class Choice:
     margin: float  # the least excess over a level
 
 
+def is_worthless(problem: ConstrainedProblem, choice: Choice) -> bool:
+    """Tell whether what is chosen is worth nothing but rounding."""
+    return bool(abs(choice.values[0]) <= WORTHLESS * problem.worth)
+
+
 def decide(
     problem: ConstrainedProblem, solved: ConstrainedSolution, stays: BoolArray | None
 ) -> Choice:
@@ -48,7 +57,7 @@ def decide(
     shares = [_share(problem, solved, a) for a in set(solved.policies[:, problem.start].tolist())]
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
     kept = safest.margin >= -2.0 * FEASIBLE
-    stuck = stays is not None and bool(stays[safest.action])
+    stuck = stays is not None and (bool(stays[safest.action]) or is_worthless(problem, safest))
     if solved.status is Status.INFEASIBLE or (kept and not stuck):
         return safest
     others = [other for other in _deterministic(problem, solved) if other.margin >= -2.0 * FEASIBLE]

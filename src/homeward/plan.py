@@ -77,7 +77,7 @@ class Plan:
     rounds: int  # ordinary MDPs that were solved on the way (or LP iterations)
     bonus_left: bool  # there is something left to see somewhere
     worthless: bool  # the best safe plan is worth nothing
-    waits: bool  # the action stays here for sure and earns no bonus: nothing would ever change
+    waits: bool  # the action stays here for sure and earns no bonus, or leads to none: for nothing
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
 

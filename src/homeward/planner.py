@@ -15,7 +15,7 @@ import numpy as np
 
 from homeward.arrays import index, number, numbers, place
 from homeward.beliefs import corrections_of
-from homeward.decision import decide, evidence_of
+from homeward.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.errors import InvalidProblemError
 from homeward.plan import CriterionEvidence, Plan
 from homeward.safety import Correction, ReturnHome, Situation
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 Method = Literal["columns", "lp"]
 LP_LIMIT = 200_000
 """State-actions beyond which the other method is not worth waiting for."""
-
-WORTHLESS = 1e-12
-"""A plan worth less than this fraction of the largest reward's total is worth nothing."""
 
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 """What the evaluation of a bound may be off by, times 1 − γ."""
@@ -172,7 +169,7 @@ class Planner:
             rounds=solved.rounds,
             bonus_left=most > 0.0,
             worthless=worthless,
-            waits=bool(stays[choice.action]),
+            waits=bool(stays[choice.action]) or is_worthless(problem, choice),
             state_names=model.state_names,
             action_names=model.action_names,
         )

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numba import njit
 from scipy.special import gammaln
 
 from homeward.arrays import FloatArray, IntArray, frozen
@@ -84,29 +83,13 @@ def moves_exploring(dest: IntArray, success: FloatArray, discount: float) -> Flo
     return moves_corrections(dest, success, discount)[1]
 
 
-@njit(cache=True, error_model="numpy")
 def moves_corrections(
     dest: IntArray, success: FloatArray, discount: float
 ) -> tuple[FloatArray, FloatArray]:
     """Give both of them, (returning, exploring), in one pass."""
-    states, actions = success.shape
-    returning, exploring = np.empty(success.shape), np.empty(success.shape)
-    for s in range(states):
-        for a in range(actions):
-            correction = (success[s, a] - 1.0) * success[s, a] if dest[s, a] != s else 0.0
-            returning[s, a] = correction
-            exploring[s, a] = (2.0 - discount) * correction
-    return returning, exploring
+    from homeward.safety.kernels import correct_moves
 
-
-@njit(cache=True, error_model="numpy")
-def recall(exploring: FloatArray, value: FloatArray, discount: float, reward: FloatArray) -> None:
-    """Write ``reward[s, a] = (1 − γ)·value[s] + γ·exploring[s, a]``, what a recall is worth."""
-    states, actions = reward.shape
-    for s in range(states):
-        here = (1.0 - discount) * value[s]
-        for a in range(actions):
-            reward[s, a] = here + discount * exploring[s, a]
+    return correct_moves(dest, success, discount)
 
 
 def random_moves_returning(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from homeward.arrays import indices, number
 from homeward.errors import InvalidProblemError
-from homeward.safety.corrections import recall
+from homeward.safety.kernels import recall
 from homeward.solvers import solve_return
 
 if TYPE_CHECKING:
