@@ -49,7 +49,7 @@ TINY = 1e-290
 EXACT = 1e-13
 ROUND_LIMIT = 2000
 PATIENCE = 1
-AROUND = (1.0, 4.0)
+AROUND = (1.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,19 +212,14 @@ def solve_constrained(
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
     """Solve with one constraint: narrow a bracket of a policy below the level and one above.
 
-    It is first looked for near the `hint`, if there is one.
+    What is missing of it is first looked for near the `hint`, if there is one.
     """
     level = float(pricer.problem.levels[0])
     for factor in AROUND if 0.0 < hint < np.inf else ():
         above, below = _bracket(pricer.columns, level)
-        if factor == 1.0:
-            near = hint
-        elif above is None:
-            near = hint * factor
-        elif below is None:
-            near = hint / factor
-        else:
+        if below is not None:
             break
+        near = hint * factor if above is None else hint / factor
         pricer.price(1.0, np.full(1, near), PATIENCE)
     if _bracket(pricer.columns, level)[0] is None:
         safest, most = pricer.price(0.0, np.ones(1))
