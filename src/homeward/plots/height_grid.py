@@ -103,6 +103,14 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
     return figure
 
 
+def check_film(out: Path) -> None:
+    """Refuse, before the work is done, a file that a film can't be written to."""
+    if out.suffix.lower() not in FILMS:
+        raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
+    if not out.parent.is_dir():
+        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+
+
 def write_film(
     grid: HeightMap,
     path: Sequence[int],
@@ -116,15 +124,13 @@ def write_film(
 
     However long the run, no more than a few frames are held at a time.
     """
-    kind = out.suffix.lower()
-    if kind not in FILMS:
-        raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
+    check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
         raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
     known = grid.walls if walls_known else np.zeros(grid.states, dtype=bool)
     scene = Scene(Panel(grid, known, path, title))
     with _complete(out) as part:
-        (_write_gif if kind == ".gif" else _write_mp4)(scene, part, fps)
+        (_write_gif if out.suffix.lower() == ".gif" else _write_mp4)(scene, part, fps)
 
 
 class Scene:

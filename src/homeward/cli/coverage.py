@@ -1,0 +1,103 @@
+"""``homeward paper coverage``: the paper's figure of how much explorers uncover."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from homeward.cli.show import check_writable, save, say, show, track
+
+
+def coverage(
+    scale: Annotated[
+        float, typer.Option(min=0.001, max=10.0, help="How many times the paper's worlds.")
+    ] = 1.0,
+    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")] = Path(
+        "coverage.png"
+    ),
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the runs are kept as they come; the same command goes on from there.",
+            show_default="coverage.sqlite, with the scale in its name",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes; 0 works in this one.", show_default="one per core"),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="The address of a Dask scheduler, instead of processes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Let safe and unsafe explorers loose in random grid worlds, and draw what they uncover.
+
+    Worlds of 10², 20², 30² and 40² squares, walls on .2, .4 and .6 of them; the safe explorer
+    (δ = 1), the same without safety (adapted R-max), R-max and near-Bayesian exploration, all in
+    the same worlds: 1000, 500, 100 and 20 of each size, as in the paper. Beyond it: other levels
+    and both corrections, how many runs ended without a way back, and how much was uncovered of
+    what can be uncovered without ever losing it.
+
+    Killed or interrupted, the same command goes on where it was.
+
+    Examples: homeward paper coverage --scale 0.05
+
+    homeward paper coverage --scheduler tcp://node1:8786 --table runs.csv
+    """
+    from homeward.plots.coverage import draw_coverage
+    from homeward.studies.coverage import cells_of, charts, claims, summarise
+    from homeward.studies.machine import (
+        Ledger,
+        check_table,
+        conduct,
+        define,
+        table_of,
+        write_table,
+    )
+
+    check_writable(out)
+    if table is not None:
+        check_table(table)
+    cells, counts = cells_of(scale)
+    definition = define(
+        "coverage", "homeward.studies.coverage:explore", cells, range(max(counts)), counts=counts
+    )
+    file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
+    with Ledger.open(file, definition) as ledger:
+        outcomes = conduct(ledger, workers=workers, scheduler=scheduler)
+        for _ in track(outcomes, "exploring", quiet=as_json, total=len(list(ledger.left()))):
+            pass
+        laid = table_of(ledger)
+        failed = [outcome for outcome in ledger.outcomes() if outcome.failed]
+    if table is not None:
+        write_table(laid, table)
+    rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    found = summarise(rows)
+    save(draw_coverage(charts(found), "grid world size | fraction of walls"), out)
+    said = claims(found)
+    show(
+        {
+            "rows": [asdict(cell) for cell in found],
+            "claims": said,
+            "failed": [str(outcome.error).strip().splitlines()[-1] for outcome in failed],
+            "figure": str(out),
+            "study": str(file),
+        },
+        {
+            "rows": "What explorers uncover",
+            "claims": "Medians, and whether the paper's order shows",
+        },
+        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
+        as_json,
+    )
+    if failed:
+        if not as_json:
+            say(f"{len(failed)} runs failed; the first: {failed[0].error}")
+        raise typer.Exit(1)

@@ -1,0 +1,209 @@
+"""``homeward grid``: one explorer in one grid world, watched, recorded and drawn."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.show import check_writable, save, say, say_json
+from homeward.errors import InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from homeward.runs.grid import GridConfig
+    from homeward.worlds import HeightGridWorld
+
+LARGEST = 60
+"""Squares across beyond which a map is not watched in a terminal."""
+
+
+def grid(
+    size: Annotated[int, typer.Option(min=2, help="Squares along each side.")] = 10,
+    walls: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="The mean fraction of walls.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="Which world.")] = 0,
+    map_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="A map as text instead: 1 to 5 are heights, # a wall, a to e the start on 1 to 5.",
+        ),
+    ] = None,
+    explorer: Annotated[
+        str, typer.Option(help="safe, uncover (adapted R-max), rmax or near-bayesian.")
+    ] = "safe",
+    delta: Annotated[
+        float, typer.Option(help="The safe explorer's level: how surely there is a way back.")
+    ] = 1.0,
+    correction: Annotated[
+        str, typer.Option(help="moves (ours), general (the paper's) or naive (none).")
+    ] = "moves",
+    home: Annotated[
+        str, typer.Option(help="Where the way back leads: current, set anew each step, or start.")
+    ] = "current",
+    stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
+    discount: Annotated[
+        float, typer.Option(help="γ: exploration goes on for another step with this chance.")
+    ] = 0.99,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Steps at most.", show_default="20 per square")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")] = Path("grid.png"),
+    film: Annotated[Path | None, typer.Option(help="A film as well: .gif or .mp4.")] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="Record the run in this folder; it can be resumed if it is killed."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Explore one grid world of heights, and draw what was seen.
+
+    Every square has a height from 1 to 5 that is unknown until it or a neighbour is entered. A move
+    works if it climbs by one at most; any drop works, and may have no way back. The safe explorer
+    keeps a way back with probability δ at every step; the others only look for what is new.
+
+    Examples: homeward grid --size 20 --walls 0.4 --seed 3 --film walk.gif
+
+    homeward grid --map valley.txt --explorer uncover --json
+    """
+    from homeward.plots.height_grid import Panel, check_film, draw_panels, write_film
+    from homeward.runs.config import checked
+    from homeward.runs.grid import GridConfig
+
+    check_writable(out)
+    if film is not None:
+        check_film(film)
+    values: dict[str, Any] = {
+        "seed": seed,
+        "size": size,
+        "walls": walls,
+        "map": None if map_file is None else _read(map_file),
+        "explorer": explorer,
+        "delta": delta,
+        "correction": correction,
+        "home": home,
+        "stay": stay,
+        "discount": discount,
+        "limit": limit,
+    }
+    config = checked(GridConfig, values, "the grid world")
+    with _screen(quiet=as_json) as screen:
+        outing = _walk(config, run, screen)
+    world, path = outing.world, outing.path
+    name = explorer if explorer != "safe" else f"safe at δ = {delta:g}"
+    note = f"{world.seen.mean():.0%} seen in {len(path) - 1} steps: {outing.end}"
+    stranded = bool(world.stranded)
+    panel = Panel(world.grid, world.seen, path, name, note, outing.refused, stranded)
+    save(draw_panels([panel], 1), out)
+    if film is not None:
+        write_film(world.grid, path, film, title=name)
+    reached = float(world.seen[world.grid.safely_seen].mean())
+    if as_json:
+        say_json(
+            {
+                "shape": list(world.grid.shape),
+                "explorer": explorer,
+                "delta": delta if explorer == "safe" else None,
+                "seed": seed,
+                "steps": len(path) - 1,
+                "seen": float(world.seen.mean()),
+                "reached": reached,
+                "stranded": stranded,
+                "refused": outing.refused,
+                "end": outing.end,
+                "path": path,
+                "picture": str(out),
+                "film": None if film is None else str(film),
+                "run": None if run is None else str(run),
+            }
+        )
+        return
+    say(f"{name}: {note}{'; there is no way back' if stranded else ''}")
+    say(f"of what can be seen without losing the way back, {reached:.0%} was seen")
+    places = [("picture", out), ("film", film), ("run", run)]
+    say(", ".join(f"{what}: {place}" for what, place in places if place is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Outing:
+    """A walk through a world, from its start to why it ended."""
+
+    world: HeightGridWorld
+    path: list[int]
+    end: str
+    refused: tuple[int, int] | None  # the last move that was held to be unsafe
+
+
+def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]) -> Outing:
+    """Explore, in a run on disk if there is to be one, and show every step."""
+    import numpy as np
+
+    from homeward.explorer import Explorer
+    from homeward.plan import Verdict
+    from homeward.runs import Run
+    from homeward.runs.grid import GRID, make
+    from homeward.worlds.height_grid import write
+
+    setup = make(config)
+    world: Any = setup.world
+    path, refused = [world.state], None
+    explorer = None
+    if record is None:
+        explorer = Explorer(setup.planner, setup.belief, world)
+        steps = explorer.explore(setup.limit)
+    else:
+        run = Run.create(record, GRID.name, config)
+        steps = run.steps()
+    small = max(world.grid.shape) <= LARGEST
+    for step in steps:
+        if explorer is None:
+            world.act(step.plan.action)  # the recorded explorer walks in a world of its own
+        for evidence in step.plan.evidence:
+            there = int(world.moves.dest[step.plan.state, evidence.action])
+            if evidence.verdict is Verdict.UNSAFE and there != step.plan.state:
+                refused = (step.plan.state, there)
+        path.append(step.state)
+        if small:
+            known = np.where(world.seen | world.grid.walls, world.grid.heights.ravel(), 0)
+            screen(write(known.reshape(world.grid.shape), step.state) + f"\nstep {step.number}")
+        else:
+            screen(f"step {step.number}: {world.seen.mean():.0%} seen")
+    end = str(run.manifest.end) if explorer is None else str(explorer.end)
+    return Outing(world, path, end, refused)
+
+
+@contextmanager
+def _screen(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Give a way to show a text that the next one takes the place of, if somebody looks."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    with Live(console=console, transient=True, refresh_per_second=12) as live:
+        yield lambda text: live.update(Text.from_ansi(text))
+
+
+def _read(file: Path) -> str:
+    """Read a map, which is checked here so that a message names the file."""
+    from homeward.worlds.maps import HeightMap
+
+    try:
+        text = file.read_text(encoding="utf-8")
+        HeightMap.from_text(text)
+    except (OSError, UnicodeDecodeError) as cause:
+        raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
+    except InvalidFileError as cause:
+        raise InvalidFileError(f"{file}: {cause}") from cause
+    return text

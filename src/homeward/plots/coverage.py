@@ -1,0 +1,72 @@
+"""The coverage figure: how much of random grid worlds different explorers uncover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+COLOURS = ("#2f6db3", "#e08a2e", "#7a7f85", "#b7bcc2", "#58a06a", "#a34e8b", "#c9b34b", "#8c6d5a")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One explorer's bars: a median with its quartiles at each place along the axis."""
+
+    name: str
+    low: Sequence[float]  # the lower quartile
+    middle: Sequence[float]  # the median
+    high: Sequence[float]  # the upper quartile
+    notes: Sequence[str] = ()  # above each bar
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One panel: places along the axis and the series over them."""
+
+    title: str
+    label: str  # of the upright axis
+    places: Sequence[str]
+    series: Sequence[Series]
+
+
+def draw_coverage(charts: Sequence[Chart], caption: str) -> Figure:
+    """Draw the charts below one another."""
+    figure = Figure(figsize=(11.0, 3.5 * len(charts) + 0.6), dpi=140, layout="constrained")
+    axes = figure.subplots(len(charts), 1, squeeze=False)[:, 0]
+    for axis, chart in zip(axes, charts, strict=True):
+        _draw(axis, chart)
+    figure.supxlabel(caption, fontsize=9, color="#444444")
+    return figure
+
+
+def _draw(axis: Axes, chart: Chart) -> None:
+    """Draw one chart."""
+    width = 0.8 / len(chart.series)
+    places = np.arange(len(chart.places))
+    for i, series in enumerate(chart.series):
+        at = places + (i - (len(chart.series) - 1) / 2) * width
+        middle = np.asarray(series.middle)
+        spread = np.abs(np.array([series.low, series.high]) - middle)
+        axis.bar(at, middle, 0.92 * width, color=COLOURS[i % len(COLOURS)], label=series.name)
+        axis.errorbar(at, middle, spread, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=2.5)
+        for x, top, note in zip(at, series.high, series.notes, strict=False):
+            axis.text(x, top + 0.015, note, ha="center", va="bottom", fontsize=6.5, color="#444444")
+    axis.set_title(chart.title, loc="left", fontsize=11)
+    axis.set_ylabel(chart.label)
+    axis.set_ylim(0.0, 1.08)
+    axis.set_xlim(-0.6, len(chart.places) - 0.4)
+    axis.set_xticks(places, chart.places)
+    axis.tick_params(axis="x", length=0)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    axis.yaxis.grid(color="#e2e4e6", linewidth=0.8)
+    axis.set_axisbelow(True)
+    axis.legend(frameon=False, ncols=len(chart.series), fontsize=8.5, loc="upper right")

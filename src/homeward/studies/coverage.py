@@ -1,0 +1,247 @@
+"""The paper's coverage figure: how much of random grid worlds different explorers uncover.
+
+Worlds of 10², 20², 30² and 40² squares with walls on a fifth to three fifths of them. All explorers
+of a cell see the same worlds. The reproduction is the paper's: no stay, the general correction,
+δ = 1, γ = .99. It does not say where an explorer starts: here in the middle, where the map's edge
+does not decide how much can be seen. Beyond it: other levels and our own correction, and for each
+run
+
+- ``seen``: the fraction of all squares that were uncovered, which is what the paper shows;
+- ``reached``: of the squares that a clairvoyant could uncover without ever losing the way back, the
+  fraction that was uncovered, which walls can't distort;
+- ``stranded``: whether the true world has no way back to the start from where the run ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.explorer import End, Explorer
+from homeward.planner import Planner
+from homeward.plots.coverage import Chart, Series
+from homeward.safety import Correction, ReturnHome
+from homeward.worlds import HeightGridWorld, HeightMap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from homeward.bonuses import Bonus
+
+DISCOUNT = 0.99
+WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}
+"""How many worlds the paper tried of each size."""
+
+WALLS = (0.2, 0.4, 0.6)
+EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")
+LEVELS = (1.0, 0.95, 0.9, 0.8)
+OTHER_SIZE, OTHER_WORLDS = 10, 200
+"""The size and number of worlds on which other levels and our own correction are tried."""
+
+LONGEST = 20
+"""No run takes more steps than this times the squares there are."""
+
+QUARTILES = (0.25, 0.5, 0.75)
+KEY = ("size", "walls", "explorer", "delta", "correction")
+"""What tells one cell from another."""
+
+
+def bonus_of(explorer: str) -> Bonus:
+    """Give what an explorer finds worth seeing."""
+    if explorer == "rmax":
+        return RMax()
+    return NearBayesian() if explorer == "near-bayesian" else Uncover()
+
+
+def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Let one explorer loose in one world; a task of the study."""
+    size, walls = int(cell["size"]), float(cell["walls"])
+    middle = (size // 2) * size + size // 2
+    world = HeightGridWorld(
+        HeightMap.random((size, size), seed, walls=walls, start=middle), stay=False
+    )
+    criteria = [ReturnHome(float(cell["delta"]))] if cell["explorer"] == "safe" else []
+    correction = Correction(cell["correction"]) if criteria else None
+    planner = Planner(bonus_of(str(cell["explorer"])), criteria, DISCOUNT, correction)
+    explorer = Explorer(planner, world.grid.belief("known", stay=False), world)
+    for _ in explorer.explore(LONGEST * size * size):
+        pass
+    safely = world.grid.safely_seen
+    return {
+        "seen": float(world.seen.mean()),
+        "reached": float(world.seen[safely].mean()),
+        "stranded": bool(world.stranded),
+        "steps": explorer.steps,
+        "end": str(explorer.end),
+    }
+
+
+def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
+    """List the cells of the study and how many worlds each takes, `scale` times the paper's."""
+    cells, counts = [], []
+    for size, worlds in WORLDS.items():
+        for walls in WALLS:
+            for explorer in EXPLORERS:
+                safe = explorer == "safe"
+                cells.append(_cell(size, walls, explorer, 1.0 if safe else None, "general"))
+                counts.append(scaled(worlds, scale))
+    for walls in WALLS:
+        for delta in LEVELS:
+            for correction in ("general", "moves"):
+                cell = _cell(OTHER_SIZE, walls, "safe", delta, correction)
+                if cell not in cells:
+                    cells.append(cell)
+                    counts.append(scaled(OTHER_WORLDS, scale))
+    return cells, counts
+
+
+def scaled(worlds: int, scale: float) -> int:
+    """Give so many times a number of worlds, but at least one."""
+    return max(1, round(worlds * scale))
+
+
+def _cell(
+    size: int, walls: float, explorer: str, delta: float | None, correction: str
+) -> dict[str, Any]:
+    return {
+        "size": size,
+        "walls": walls,
+        "explorer": explorer,
+        "delta": delta,
+        "correction": correction if delta is not None else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What the runs of one cell came to."""
+
+    size: int
+    walls: float
+    explorer: str
+    delta: float | None
+    correction: str | None
+    runs: int
+    q1: float  # of the fraction of all squares that was uncovered
+    median: float
+    q3: float
+    reached: float  # median of the fraction of what could be uncovered safely
+    stranded: int
+    steps: float  # median
+    cut_short: int  # runs that met the step limit
+
+
+def summarise(rows: Iterable[dict[str, Any]]) -> list[Cell]:
+    """Put the runs of each cell together, in the order in which the cells first appear."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in KEY), []).append(row)
+    found = []
+    for group in groups.values():
+        q1, median, q3 = np.quantile([row["seen"] for row in group], QUARTILES).tolist()
+        found.append(
+            Cell(
+                **{name: group[0][name] for name in KEY},
+                runs=len(group),
+                q1=q1,
+                median=median,
+                q3=q3,
+                reached=float(np.median([row["reached"] for row in group])),
+                stranded=sum(bool(row["stranded"]) for row in group),
+                steps=float(np.median([row["steps"] for row in group])),
+                cut_short=sum(row["end"] == str(End.STEPS) for row in group),
+            )
+        )
+    return found
+
+
+def papers(cells: Sequence[Cell]) -> list[Cell]:
+    """Pick the cells of the paper's own figure."""
+    return [
+        c for c in cells if c.explorer != "safe" or (c.delta == 1.0 and c.correction == "general")
+    ]
+
+
+def beyond(cells: Sequence[Cell]) -> list[Cell]:
+    """Pick the safe explorer's cells at every level and with both corrections, of one size."""
+    return [c for c in cells if c.explorer == "safe" and c.size == OTHER_SIZE]
+
+
+def claims(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Compare the medians of safe, adapted R-max and R-max in each of the paper's cells."""
+    found = []
+    median = {(c.size, c.walls, c.explorer): c for c in papers(cells)}
+    for size, walls in dict.fromkeys((c.size, c.walls) for c in papers(cells)):
+        safe, uncover, rmax, near = (median[size, walls, name].median for name in EXPLORERS)
+        found.append(
+            {
+                "size": size,
+                "walls": walls,
+                "safe": safe,
+                "uncover": uncover,
+                "rmax": rmax,
+                "safe >= uncover": safe >= uncover,
+                "uncover >= rmax": uncover >= rmax,
+                "rmax = near-bayesian": rmax == near,
+            }
+        )
+    return found
+
+
+def charts(cells: Sequence[Cell]) -> list[Chart]:
+    """Lay the study out as the figure's panels."""
+    mine = papers(cells)
+    places = list(dict.fromkeys((c.size, c.walls) for c in mine))
+    labels = [f"{size}² | {walls:g}" for size, walls in places]
+    shown = {"safe": "safe, adapted R-max", "uncover": "adapted R-max", "rmax": "R-max"}
+    explorers = {
+        title: [
+            c for place in places for c in mine if (c.size, c.walls, c.explorer) == (*place, name)
+        ]
+        for name, title in shown.items()
+    }
+    levels: dict[str, list[Cell]] = {}
+    others = beyond(cells)
+    for delta in LEVELS:
+        for correction in ("general", "moves"):
+            levels[f"δ = {delta:g}, {correction}"] = [
+                c for c in others if (c.delta, c.correction) == (delta, correction)
+            ]
+    walls = [f"walls {w:g}" for w in dict.fromkeys(c.walls for c in others)]
+    return [
+        Chart(
+            "Uncovered of all squares (median and quartiles; above: stranded of runs)",
+            "fraction of grid world",
+            labels,
+            [_series(title, found) for title, found in explorers.items()],
+        ),
+        Chart(
+            "Uncovered of what a clairvoyant could have uncovered and kept the way back (median)",
+            "fraction of what is safe",
+            labels,
+            [
+                Series(title, *[[c.reached for c in found]] * 3)
+                for title, found in explorers.items()
+            ],
+        ),
+        Chart(
+            f"The safe explorer on {OTHER_SIZE}² at other levels, with both corrections",
+            "fraction of grid world",
+            walls,
+            [_series(title, found) for title, found in levels.items()],
+        ),
+    ]
+
+
+def _series(title: str, cells: Sequence[Cell]) -> Series:
+    """Give the bars of some cells, with their strandings above."""
+    return Series(
+        title,
+        [c.q1 for c in cells],
+        [c.median for c in cells],
+        [c.q3 for c in cells],
+        [f"{c.stranded}/{c.runs}" for c in cells],
+    )
