@@ -1,0 +1,93 @@
+"""Files that are whole or not there, whenever the process that writes them is killed.
+
+A file is written under another name in the same directory, brought to the disk, and renamed; the
+rename is brought to the disk too. Whoever reads sees the old file or the new one, never a part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PART = ".part"
+"""How the names of files that are still being written end."""
+
+
+@contextmanager
+def refusing(path: Path, what: str) -> Iterator[None]:
+    """Turn what the system refuses into an `InvalidFileError` that names the file."""
+    try:
+        yield
+    except OSError as cause:
+        raise InvalidFileError(f"{path}: {what}: {cause.strerror or cause}") from cause
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put `data` in the place of a file, or of none."""
+    part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
+    with refusing(path, "can't be written"):
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def replace_json(path: Path, value: Any) -> None:
+    """Put a JSON value in the place of a file."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    replace_file(path, text.encode() + b"\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON value; refuse what is none."""
+    with refusing(path, "can't be read"):
+        data = path.read_bytes()
+    try:
+        return json.loads(data)
+    except ValueError as cause:
+        raise InvalidFileError(f"{path}: is not JSON: {cause}") from cause
+
+
+def sync_directory(directory: Path) -> None:
+    """Bring the names in a directory to the disk."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_tree(directory: Path) -> None:
+    """Bring everything below a directory to the disk, the innermost first."""
+    for folder, _, names in os.walk(directory, topdown=False):
+        for name in names:
+            handle = os.open(os.path.join(folder, name), os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        sync_directory(Path(folder))
+
+
+def sweep(directory: Path) -> None:
+    """Remove the parts that killed writers left; the caller must be the only writer."""
+    for part in directory.glob(f".*{PART}"):
+        if part.is_dir():
+            shutil.rmtree(part)
+        else:
+            part.unlink()

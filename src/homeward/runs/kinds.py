@@ -1,0 +1,103 @@
+"""Kinds of runs, by name: how a configuration becomes an explorer in a world.
+
+A kind is found by the name it is registered under, or as ``module:name`` wherever it can be
+imported. The second way also works in a process that has registered nothing, which is what resumes
+a run on another day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidInputError
+from homeward.runs.config import Config
+from homeward.runs.observations import check_types
+from homeward.runs.references import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from homeward.beliefs import Belief
+    from homeward.explorer import World
+    from homeward.planner import Planner
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """What an explorer needs to set out."""
+
+    planner: Planner
+    belief: Belief  # before the first look
+    world: World  # answers the same to the same actions: its chances come from the seed alone
+    limit: int  # steps
+    strict: bool = False  # end with an error where no action keeps every level
+
+
+def no_fields(belief: Any, world: Any) -> dict[str, NDArray[Any]]:
+    """Keep no arrays but the plan's own."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of run.
+
+    Parameters
+    ----------
+    name
+        What it is registered under.
+    version
+        Grows whenever the same configuration would give another run.
+    config
+        The model that configurations are checked against, a subclass of `Config`.
+    make
+        From a checked configuration to a `Setup`; the same one for the same configuration.
+    observations
+        The dataclasses that its worlds' observations are made of.
+    fields
+        From the last belief and the world to arrays that are kept when the run ends.
+    """
+
+    name: str
+    version: int
+    config: type[Config]
+    make: Callable[[Any], Setup]
+    observations: tuple[type, ...] = ()
+    fields: Callable[[Any, Any], Mapping[str, NDArray[Any]]] = no_fields
+
+    def __post_init__(self) -> None:
+        if not self.name or ":" in self.name:
+            raise InvalidInputError(f"{self.name!r} can't be the name of a kind of run")
+        if not issubclass(self.config, Config):
+            raise InvalidInputError(f"the config of {self.name} is no subclass of Config")
+        check_types(self.observations)
+
+
+_KINDS: dict[str, Kind | str] = {"toytext": "homeward.runs.toytext:TOYTEXT"}
+
+
+def register(kind: Kind) -> Kind:
+    """Make a kind known by its name in this process; a name is given once."""
+    if _KINDS.get(kind.name, kind) is not kind:
+        raise InvalidInputError(f"there is another kind of run named {kind.name}")
+    _KINDS[kind.name] = kind
+    return kind
+
+
+def find_kind(name: str) -> Kind:
+    """Find a kind by its registered name or as ``module:name``."""
+    known = _KINDS.get(name, name if ":" in name else None)
+    if known is None:
+        raise InvalidInputError(
+            f"there is no kind of run named {name!r}: known are {', '.join(sorted(_KINDS))}, "
+            "and module:name"
+        )
+    if isinstance(known, Kind):
+        return known
+    kind = load(known, "the kind of run")
+    if not isinstance(kind, Kind):
+        raise InvalidInputError(f"{known} is a {type(kind).__name__}, not a kind of run")
+    return kind

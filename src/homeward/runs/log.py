@@ -1,0 +1,141 @@
+r"""The step log: one line of JSON per step, appended and never changed.
+
+A line ends with a checksum of what stands before it. Writers may be killed at any moment, so the
+last line may be half there: it is left out when read and cut off before the next is written. Any
+other line that is not as it was written means that the file was damaged, and is refused.
+
+A line goes to the system at once, so a killed process loses none that it has written. It goes on to
+the disk unless the last one did so less than `SYNC` seconds ago: a power cut loses at most that
+much. What is lost is done again, the same way; nothing depends on it having been written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidFileError
+from homeward.runs.files import refusing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SYNC = 0.2
+
+_BEFORE = b',"crc":"'
+_AFTER = b'"}\n'
+_TAIL = len(_BEFORE) + 8 + len(_AFTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One step as it was recorded."""
+
+    step: int  # from 1
+    state: int  # before the action
+    action: int
+    next_state: int
+    observation: Any  # JSON, or what it stands for
+    status: str  # the plan's
+    value: float  # of the plan: discounted reward plus bonus, on the mean model
+    upper: float  # no safe plan is worth more
+    bounds: tuple[float, ...]  # per criterion, proven of the plan
+    kept_bounds: tuple[float, ...]  # per criterion, proven of what starts with the action
+    seeds: Any = None  # JSON of the `Seeds`, where they were written down
+
+
+def to_line(record: Record) -> bytes:
+    """Write a record as a line of the log."""
+    value = {name: getattr(record, name) for name in Record.__slots__}
+    for name in ("value", "upper"):
+        value[name] = _to_json(value[name])
+    for name in ("bounds", "kept_bounds"):
+        value[name] = [_to_json(x) for x in value[name]]
+    if record.seeds is None:
+        del value["seeds"]
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return text[:-1] + _BEFORE + b"%08x" % zlib.crc32(text) + _AFTER
+
+
+def from_line(line: bytes) -> Record:
+    """Read a line of the log; a `ValueError` says why it is not as it was written."""
+    if not line.endswith(b"\n"):
+        raise ValueError("it ends in the middle")
+    if line[-_TAIL : -_TAIL + len(_BEFORE)] != _BEFORE:
+        raise ValueError("it has no checksum")
+    text = line[:-_TAIL] + b"}"
+    if line[-_TAIL + len(_BEFORE) :] != b"%08x" % zlib.crc32(text) + _AFTER:
+        raise ValueError("its checksum does not fit")
+    value = json.loads(text)
+    for name in ("value", "upper"):
+        value[name] = float(value[name])
+    for name in ("bounds", "kept_bounds"):
+        value[name] = tuple(float(x) for x in value[name])
+    return Record(**value)
+
+
+def read_log(path: Path) -> Iterator[tuple[Record, int]]:
+    """Yield each record and where its line ends, without a half-written last one."""
+    end = 0
+    with refusing(path, "can't be read"), open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                record = from_line(line)
+            except (ValueError, TypeError, KeyError) as reason:
+                if file.read(1):
+                    raise InvalidFileError(
+                        f"{path}: line {number} is damaged: {reason}"
+                    ) from reason
+                return
+            if record.step != number:
+                raise InvalidFileError(f"{path}: line {number} holds step {record.step}")
+            end += len(line)
+            yield record, end
+
+
+class Log:
+    """The log, open to be written to by its only writer."""
+
+    def __init__(self, path: Path, end: int) -> None:
+        """Open it and cut off what stands after `end`."""
+        self.path = path
+        with refusing(path, "can't be written"):
+            self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            os.ftruncate(self._handle, end)
+            os.fsync(self._handle)
+        self._synced = time.monotonic()
+        self._dirty = False
+
+    def append(self, line: bytes) -> None:
+        """Add a line."""
+        with refusing(self.path, "can't be written"):
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._handle, left) :]
+            self._dirty = True
+            if time.monotonic() - self._synced >= SYNC:
+                self.sync()
+
+    def sync(self) -> None:
+        """Bring what was added to the disk."""
+        if self._dirty:
+            os.fsync(self._handle)
+            self._dirty = False
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Bring everything to the disk and close."""
+        try:
+            self.sync()
+        finally:
+            os.close(self._handle)
+
+
+def _to_json(value: float) -> float | str:
+    """Give a float as JSON, which has no infinities."""
+    return value if value - value == 0.0 else repr(value)

@@ -1,0 +1,86 @@
+"""Observations as JSON and back, without loss.
+
+An observation is made of plain values: numbers, texts, None, sequences, mappings with texts as
+keys, arrays, and dataclasses of the types that its kind of run lists. Floats keep every bit (the
+shortest decimal that reads back the same; an infinite one or a NaN is spelled out). Sequences come
+back as tuples, arrays as read-only ones of the same type.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.arrays import frozen
+from homeward.errors import InvalidFileError, InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MARKS = ("float", "array", "map")
+"""First keys of the objects that stand for something that JSON has not."""
+
+
+def encode(value: Any, types: Sequence[type]) -> Any:
+    """Give the JSON value of an observation."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        return encode(value.item(), types)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, tuple | list):
+        return [encode(item, types) for item in value]
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biuf":
+            raise InvalidInputError(f"an observed array of {value.dtype} can't be recorded")
+        flat = [encode(item, types) for item in value.ravel().tolist()]
+        return {"array": value.dtype.name, "shape": list(value.shape), "values": flat}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"map": {key: encode(item, types) for key, item in value.items()}}
+    if type(value) in types:
+        parts = {f.name: encode(getattr(value, f.name), types) for f in fields(value)}
+        return {type(value).__name__: parts}
+    raise InvalidInputError(
+        f"an observation of type {type(value).__name__} can't be recorded: this kind of run "
+        f"lists {', '.join(t.__name__ for t in types) or 'none'}"
+    )
+
+
+def decode(value: Any, types: Sequence[type]) -> Any:
+    """Give the observation that a JSON value stands for."""
+    if isinstance(value, list):
+        return tuple(decode(item, types) for item in value)
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"float": str(text)}:
+            return float(text)
+        case {"array": str(name), "shape": list(shape), "values": list(values)}:
+            flat = [decode(item, types) for item in values]
+            return frozen(np.array(flat, dtype=np.dtype(name)).reshape(shape))
+        case {"map": dict(items)}:
+            return {key: decode(item, types) for key, item in items.items()}
+    ((name, parts),) = value.items()
+    for kind in types:
+        if kind.__name__ == name:
+            return kind(**{key: decode(item, types) for key, item in parts.items()})
+    raise InvalidFileError(f"an observation is a {name}, which this kind of run does not list")
+
+
+def check_types(types: Sequence[type]) -> None:
+    """Refuse types that can't be told apart or taken apart."""
+    for kind in types:
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            raise InvalidInputError(f"{kind!r} is no dataclass, so it can't be recorded")
+        if kind.__name__ in MARKS:
+            raise InvalidInputError(f"an observation can't be named {kind.__name__}")
+    names = [kind.__name__ for kind in types]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInputError(f"two observations are named {name}")

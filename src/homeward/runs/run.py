@@ -1,0 +1,422 @@
+"""A run: the record of one explorer in one world, on disk, resumable.
+
+A run is a directory:
+
+- ``config.json``: the kind and its complete configuration; written once.
+- ``manifest.json``: status, times, versions, how far it came; replaced as a whole.
+- ``steps.jsonl``: one line per step; appended, see `log`.
+- ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
+- ``lock``: while a process is writing.
+
+Resuming: the configuration makes the same explorer and the same world again. The recorded actions
+are taken in the world without planning, and what it answers must be what was recorded; the belief
+learns from it. The next plan starts from the recorded `Seeds`, or, where the last steps were
+recorded without, those steps are planned again and must come out as recorded.
+
+Law: whenever the process is killed, and as often as it is, the run resumes to the same log, byte
+for byte, as one that was never killed (on the same machine with the same versions).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.runs.config import checked
+from homeward.runs.fields import read_fields, write_fields
+from homeward.runs.files import PART, read_json, refusing, replace_json, sweep, sync_directory
+from homeward.runs.kinds import find_kind
+from homeward.runs.lock import is_held, locked
+from homeward.runs.log import Log, Record, read_log, to_line
+from homeward.runs.manifest import (
+    FORMAT,
+    Manifest,
+    RunStatus,
+    Session,
+    changes,
+    check_format,
+    now,
+    versions_here,
+)
+from homeward.runs.observations import decode, encode
+from homeward.runs.seeds import Seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from homeward.explorer import Explorer, Step
+    from homeward.plan import Plan
+    from homeward.runs.config import Config
+    from homeward.runs.kinds import Kind, Setup
+
+CONFIG, MANIFEST, STEPS, FIELDS, LOCK = (
+    "config.json",
+    "manifest.json",
+    "steps.jsonl",
+    "fields",
+    "lock",
+)
+ROOM = 65_536
+"""Bytes of seeds that the log takes per step on average; larger ones are written more rarely."""
+
+REFRESH = 1.0
+"""Seconds after which the manifest says anew how far the run has come."""
+
+
+class Run:
+    """One run on disk. Reading needs no lock; `steps` and `resume` write and hold one."""
+
+    def __init__(self, directory: Path | str) -> None:
+        """Name a run; `open` also checks that it is one."""
+        self.directory = Path(directory)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.directory)!r})"
+
+    @classmethod
+    def create(
+        cls, directory: Path | str, kind: str, config: Config | Mapping[str, Any] | None = None
+    ) -> Run:
+        """Make a run with no steps: completely, or not at all.
+
+        Whatever is wrong with the configuration is found now, by setting it up once.
+        """
+        run = cls(directory)
+        known = find_kind(kind)
+        given: Any = {} if config is None else config
+        complete = checked(known.config, given, f"the config of a {known.name} run")
+        known.make(complete)
+        target = run.directory
+        with refusing(target, "can't be written"):
+            if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+                raise InvalidFileError(f"{target}: there is something already")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = Path(tempfile.mkdtemp(PART, f".{target.name}.", target.parent))
+            try:
+                part.chmod(0o777 & ~_umask())
+                values = {
+                    "format": FORMAT,
+                    "kind": kind,
+                    "version": known.version,
+                    "config": complete.model_dump(mode="json"),
+                }
+                replace_json(part / CONFIG, values)
+                (part / STEPS).touch()
+                made = now()
+                Manifest(
+                    format=FORMAT,
+                    kind=kind,
+                    config_sha256=_digest(part / CONFIG),
+                    seed=complete.seed,
+                    created=made,
+                    updated=made,
+                    status=RunStatus.INTERRUPTED,
+                    steps=0,
+                    limit=None,
+                    end=None,
+                    error=None,
+                    sessions=(),
+                ).write(part / MANIFEST)
+                os.rename(part, target)
+            except BaseException:
+                shutil.rmtree(part, ignore_errors=True)
+                raise
+            sync_directory(target.parent)
+        return run
+
+    @classmethod
+    def open(cls, directory: Path | str) -> Run:
+        """Open a run; refuse what is none, or is damaged, or of another version."""
+        run = cls(directory)
+        if not run.directory.is_dir():
+            raise InvalidFileError(f"{run.directory}: there is no run")
+        for name in (CONFIG, MANIFEST, STEPS):
+            if not (run.directory / name).is_file():
+                raise InvalidFileError(f"{run.directory}: is not a run: there is no {name}")
+        _ = run.manifest, run.config
+        return run
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the run is and how far it had come when that was last written down."""
+        return Manifest.read(self.directory / MANIFEST)
+
+    @property
+    def status(self) -> RunStatus:
+        """How the run stands; one whose process was killed is interrupted."""
+        # In this order: a process writes the manifest before it lets go of the lock.
+        if is_held(self.directory / LOCK):
+            return RunStatus.RUNNING
+        written = self.manifest.status
+        return RunStatus.INTERRUPTED if written is RunStatus.RUNNING else written
+
+    @property
+    def kind(self) -> str:
+        """The name of its kind."""
+        return str(self._written()["kind"])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The complete configuration."""
+        config: dict[str, Any] = self._written()["config"]
+        return config
+
+    def records(self) -> Iterator[Record]:
+        """Yield the recorded steps, observations as JSON; also while the run is being written."""
+        return (record for record, _ in read_log(self.directory / STEPS))
+
+    def trajectory(self) -> tuple[Record, ...]:
+        """Give the recorded steps with their observations as the world gave them."""
+        types = self._find_kind().observations
+        return tuple(
+            replace(record, observation=decode(record.observation, types), seeds=None)
+            for record in self.records()
+        )
+
+    def fields(self) -> dict[str, NDArray[Any]]:
+        """Give the arrays that were kept when the run ended."""
+        return read_fields(self.directory / FIELDS)
+
+    def resume(self, *, limit: int | None = None, other_versions: bool = False) -> str:
+        """Go on to the end and say why it ended; see `steps`."""
+        for _ in self.steps(limit=limit, other_versions=other_versions):
+            pass
+        return str(self.manifest.end)
+
+    def steps(
+        self, *, limit: int | None = None, other_versions: bool = False
+    ) -> Generator[Step, None, None]:
+        """Go on, and yield each new step once it is recorded; nothing if the run has ended.
+
+        A `limit` takes the place of the kind's own step limit, for good. With `other_versions` the
+        run goes on although something that it was made with has another version now; its way may
+        then differ from the one that it would have taken.
+        """
+        with locked(self.directory / LOCK, str(self.directory)):
+            yield from self._steps(limit, other_versions)
+
+    def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
+        """Go on; the caller holds the lock."""
+        from homeward.explorer import Explorer
+
+        sweep(self.directory)
+        manifest, kind = self.manifest, self._find_kind()
+        here = versions_here()
+        if manifest.sessions and not other_versions:
+            differ = changes(manifest.sessions[-1].versions, here)
+            if differ:
+                raise InvalidFileError(
+                    f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
+                    "its way might not go on as it would have; allow other versions to go on"
+                )
+        taken, end, seeded = self._survey(manifest)
+        if limit is not None:
+            if limit < taken:
+                raise InvalidInputError(f"the limit is {limit}, but {taken} steps are taken")
+            manifest = manifest.model_copy(update={"limit": limit})
+        setup = kind.make(self._checked_config(kind))
+        most = setup.limit if manifest.limit is None else manifest.limit
+        complete = manifest.status is RunStatus.FINISHED and manifest.steps == taken
+        if complete and (limit is None or taken >= most or not _met_its_limit(manifest)):
+            return
+        explorer = Explorer(setup.planner, setup.belief, setup.world, strict=setup.strict)
+        self._replay(explorer, kind, seeded)
+
+        session = Session(started=now(), ended=None, first=taken + 1, versions=here)
+        manifest = manifest.model_copy(
+            update={
+                "status": RunStatus.RUNNING,
+                "end": None,
+                "error": None,
+                "sessions": (*manifest.sessions, session),
+            }
+        )
+        log = Log(self.directory / STEPS, end)
+        try:
+            try:
+                manifest = self._note(manifest, explorer)
+                noted = time.monotonic()
+                for step in explorer.explore(most):
+                    seeds = Seeds.of(step.plan)
+                    explorer.plan = cast("Plan", seeds)
+                    line, with_seeds = _line(step, seeds, kind, seeded)
+                    log.append(line)
+                    seeded = step.number if with_seeds else seeded
+                    if time.monotonic() - noted > REFRESH:
+                        manifest = self._note(manifest, explorer)
+                        noted = time.monotonic()
+                    yield step
+            finally:
+                log.close()
+            self._keep(explorer, setup, kind)
+            self._close(manifest, explorer, RunStatus.FINISHED, end=str(explorer.end))
+        except (GeneratorExit, KeyboardInterrupt):
+            self._close(manifest, explorer, RunStatus.INTERRUPTED)
+            raise
+        except Exception:
+            self._close(manifest, explorer, RunStatus.FAILED, error=traceback.format_exc())
+            raise
+
+    def _survey(self, manifest: Manifest) -> tuple[int, int, int]:
+        """Read the log through: steps taken, bytes they fill, the last step with seeds."""
+        taken, end, seeded = 0, 0, 0
+        for record, place in read_log(self.directory / STEPS):
+            taken, end = record.step, place
+            if record.seeds is not None:
+                seeded = record.step
+        if manifest.status is RunStatus.FINISHED and taken > manifest.steps:
+            raise InvalidFileError(
+                f"{self.directory}: holds {taken} steps, but ended after {manifest.steps}"
+            )
+        return taken, end, seeded
+
+    def _replay(self, explorer: Explorer, kind: Kind, seeded: int) -> None:
+        """Bring an explorer to where the log ends; plan only what comes after the last seeds."""
+        for record in self.records():
+            if record.step <= seeded:
+                self._agree(record, "state", explorer.world.state)
+                observation = explorer.world.act(record.action)
+                explorer.belief = explorer.belief.update(observation)
+                explorer.steps += 1
+            else:
+                step = explorer.step()
+                if step is None:
+                    raise InvalidFileError(
+                        f"{self.directory}: the explorer ends before step {record.step}, which "
+                        "is recorded"
+                    )
+                self._agree(record, "action", step.plan.action)
+                observation = step.observation
+            seen = encode(observation, kind.observations)
+            self._agree(record, "observation", seen)
+            self._agree(record, "next_state", explorer.world.state)
+            if record.step == seeded:
+                explorer.plan = cast("Plan", Seeds.decode(record.seeds))
+            elif record.step > seeded:
+                explorer.plan = cast("Plan", Seeds.of(cast("Plan", explorer.plan)))
+
+    def _agree(self, record: Record, name: str, found: Any) -> None:
+        """Refuse to go on where the world or the planner is not the one that was recorded."""
+        written = getattr(record, name)
+        if written != found:
+            raise InvalidFileError(
+                f"{self.directory}: in step {record.step} the {name.replace('_', ' ')} is recorded "
+                f"as {written}, and comes out as {found}"
+            )
+
+    def _keep(self, explorer: Explorer, setup: Setup, kind: Kind) -> None:
+        """Write down the arrays that are kept at the end."""
+        arrays: dict[str, Any] = dict(kind.fields(explorer.belief, setup.world))
+        if explorer.plan is not None:
+            arrays["outbound"] = Seeds.of(explorer.plan).outbound
+        write_fields(self.directory / FIELDS, arrays)
+
+    def _note(self, manifest: Manifest, explorer: Explorer) -> Manifest:
+        """Write down how far the run has come."""
+        noted = manifest.model_copy(update={"steps": explorer.steps, "updated": now()})
+        noted.write(self.directory / MANIFEST)
+        return noted
+
+    def _close(
+        self,
+        manifest: Manifest,
+        explorer: Explorer,
+        status: RunStatus,
+        end: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Write down how a session ended."""
+        last = manifest.sessions[-1].model_copy(update={"ended": now()})
+        sessions = (*manifest.sessions[:-1], last)
+        update = {"status": status, "end": end, "error": error, "sessions": sessions}
+        self._note(manifest.model_copy(update=update), explorer)
+
+    def _written(self) -> dict[str, Any]:
+        """Read ``config.json``, which must be as it was when the run was made."""
+        path = self.directory / CONFIG
+        value = read_json(path)
+        check_format(value, path)
+        if _digest(path) != self.manifest.config_sha256:
+            raise InvalidFileError(f"{path}: was changed after the run was made")
+        written: dict[str, Any] = value
+        return written
+
+    def _find_kind(self) -> Kind:
+        """Find the kind, of the version that the run was made by."""
+        written = self._written()
+        kind = find_kind(written["kind"])
+        if kind.version != written["version"]:
+            raise InvalidFileError(
+                f"{self.directory}: is a {kind.name} run of version {written['version']}; "
+                f"this is version {kind.version}"
+            )
+        return kind
+
+    def _checked_config(self, kind: Kind) -> Config:
+        """Give the configuration, which must still be complete."""
+        what = str(self.directory / CONFIG)
+        written = self.config
+        config = checked(kind.config, written, what)
+        if config.model_dump(mode="json") != written:
+            raise InvalidFileError(f"{what}: is not complete for a {kind.name} run")
+        return config
+
+
+def list_runs(root: Path | str) -> tuple[Run, ...]:
+    """List the runs in a directory by name, and itself if it is one; none is opened."""
+    root = Path(root)
+    if not root.is_dir():
+        raise InvalidFileError(f"{root}: there is no such folder")
+    with refusing(root, "can't be read"):
+        found = [root, *sorted(p for p in root.iterdir() if not p.name.startswith("."))]
+    return tuple(
+        Run(path) for path in found if all((path / name).is_file() for name in (CONFIG, MANIFEST))
+    )
+
+
+def _line(step: Step, seeds: Seeds, kind: Kind, seeded: int) -> tuple[bytes, bool]:
+    """Give a step's line, and whether its seeds are in it."""
+    plan = step.plan
+    packed = seeds.encode()
+    afford = len(packed["policies"]) <= ROOM * (step.number - seeded)
+    record = Record(
+        step=step.number,
+        state=int(plan.state),
+        action=int(plan.action),
+        next_state=int(step.state),
+        observation=encode(step.observation, kind.observations),
+        status=str(plan.status),
+        value=float(plan.exploration_value),
+        upper=float(plan.upper_bound),
+        bounds=tuple(float(b) for b in plan.bounds),
+        kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
+        seeds=packed if afford else None,
+    )
+    return to_line(record), afford
+
+
+def _met_its_limit(manifest: Manifest) -> bool:
+    from homeward.explorer import End
+
+    return manifest.end == str(End.STEPS)
+
+
+def _digest(path: Path) -> str:
+    with refusing(path, "can't be read"):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,56 @@
+"""Runs in Gymnasium's own FrozenLake and CliffWalking; see `worlds.toytext`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from homeward.beliefs import Transition, Visit
+from homeward.bonuses import RMax
+from homeward.planner import Planner
+from homeward.runs.config import Config
+from homeward.runs.kinds import Kind, Setup
+from homeward.safety import ReturnHome
+from homeward.worlds.toytext import ToyTextWorld, tile_belief
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from homeward.beliefs import DirichletBelief
+
+Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
+
+
+class ToyTextConfig(Config):
+    """A world, what was believed of one's own actions beforehand, and the safety level."""
+
+    world: Literal["lake", "slippery lake", "cliff"]
+    prior: tuple[Concentration, Concentration, Concentration, Concentration]
+    delta: Annotated[float, Field(ge=0.0, le=1.0)] | None = 0.95  # none explores unsafely
+    home: Literal["start", "current"] = "start"
+    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.99
+    limit: Annotated[int, Field(ge=0)] = 300  # steps
+
+
+def make(config: ToyTextConfig) -> Setup:
+    """Set an explorer out in a toy-text world."""
+    world = ToyTextWorld(config.world, config.seed)
+    criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
+    planner = Planner(RMax(), criteria, config.discount)
+    return Setup(planner, tile_belief(world.tiles, config.prior), world, config.limit)
+
+
+def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
+    """Keep where it has been, and what was learned of its actions."""
+    return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
+
+
+TOYTEXT = Kind(
+    name="toytext",
+    version=1,
+    config=ToyTextConfig,
+    make=make,
+    observations=(Visit, Transition),
+    fields=fields,
+)

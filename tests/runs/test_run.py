@@ -1,0 +1,524 @@
+"""A run is recorded as it goes, and resumes to the same way whenever it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.runs.kinds import MEADOW, NAME, MeadowConfig, make
+
+from homeward.beliefs import Transition
+from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
+from homeward.explorer import Explorer
+from homeward.plan import Plan
+from homeward.runs import BusyError, Run, RunStatus, kinds, list_runs, run
+from homeward.runs.log import to_line
+from homeward.runs.manifest import versions_here
+
+ROOT = Path(__file__).parents[2]
+
+
+def meadow(directory: Path, **config: Any) -> Run:
+    return Run.create(directory, NAME, config)
+
+
+def log_of(run: Run) -> bytes:
+    return (run.directory / "steps.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Take a run to its end without a stop."""
+    run = meadow(tmp_path_factory.mktemp("whole") / "run")
+    run.resume()
+    return run
+
+
+def test_a_new_run_has_a_complete_config_and_no_steps(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "deep" / "run", seed=7)
+    assert run.config == MeadowConfig(seed=7).model_dump(mode="json")
+    assert run.kind == NAME
+    assert run.status is RunStatus.INTERRUPTED
+    assert run.trajectory() == ()
+    assert run.fields() == {}
+    manifest = run.manifest
+    assert (manifest.steps, manifest.seed, manifest.end) == (0, 7, None)
+    assert [p.name for p in run.directory.parent.iterdir()] == ["run"]
+
+
+def test_a_run_goes_the_way_of_an_explorer_that_plans_from_each_last_plan(whole: Run) -> None:
+    setup = make(MeadowConfig())
+    scout = Explorer(setup.planner, setup.belief, setup.world)
+    steps = list(scout.explore(setup.limit))
+    trajectory = whole.trajectory()
+    assert len(trajectory) == len(steps) == 12
+    for record, step in zip(trajectory, steps, strict=True):
+        assert record.step == step.number
+        assert record.state == step.plan.state
+        assert record.action == step.plan.action
+        assert record.next_state == step.state
+        assert record.observation == step.observation
+        assert isinstance(record.observation, Transition)
+        assert record.value.hex() == float(step.plan.exploration_value).hex()
+        assert record.bounds == step.plan.bounds
+        assert record.kept_bounds == tuple(c.kept_bound for c in step.plan.criteria)
+        assert record.status == step.plan.status
+
+
+def test_a_finished_run_says_so_and_keeps_its_fields(whole: Run) -> None:
+    assert whole.status is RunStatus.FINISHED
+    manifest = whole.manifest
+    assert manifest.end == "the step limit was reached"
+    assert manifest.steps == 12
+    (session,) = manifest.sessions
+    assert session.first == 1
+    assert session.ended is not None
+    assert session.versions["numpy"] == np.__version__
+    fields = whole.fields()
+    assert fields["counts"].sum() == 12
+    assert fields["visited"].shape == (4, 5)
+    assert fields["outbound"].shape[1] == 20
+
+
+def test_resuming_a_finished_run_changes_nothing(whole: Run) -> None:
+    before = {p: p.read_bytes() for p in whole.directory.rglob("*") if p.is_file()}
+    assert list(whole.steps()) == []
+    assert whole.resume() == "the step limit was reached"
+    assert {p: p.read_bytes() for p in whole.directory.rglob("*") if p.is_file()} == before
+
+
+def test_a_step_is_on_record_before_it_is_shown(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run")
+    for step in run.steps():
+        assert len(run.trajectory()) == step.number
+        assert run.status is RunStatus.RUNNING
+    assert run.status is RunStatus.FINISHED
+
+
+def test_a_run_stopped_after_each_step_goes_the_same_way(tmp_path: Path, whole: Run) -> None:
+    run = meadow(tmp_path / "run")
+    for number in range(1, 13):
+        steps = run.steps()
+        assert next(steps).number == number
+        steps.close()
+        assert run.status is RunStatus.INTERRUPTED
+        assert run.manifest.steps == number
+    run.resume()
+    assert log_of(run) == log_of(whole)
+    manifest = run.manifest
+    assert [session.first for session in manifest.sessions] == list(range(1, 14))
+    assert all(session.ended for session in manifest.sessions)
+
+
+@pytest.mark.parametrize("moody", [True, False])
+def test_steps_that_are_replayed_are_not_planned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moody: bool
+) -> None:
+    run = meadow(tmp_path / "run", moody=moody, rows=6, columns=8, limit=30)
+    for step in run.steps():
+        if step.number == 20:
+            break
+    planned = []
+    real = Explorer.step
+
+    def counted(self: Explorer) -> Any:
+        planned.append(self.steps)
+        return real(self)
+
+    monkeypatch.setattr(Explorer, "step", counted)
+    run.resume()
+    assert planned == list(range(20, 30))
+
+
+@pytest.mark.parametrize("room", [0, 5, 8, 100])
+def test_seeds_too_large_for_every_step_are_written_more_rarely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Run, room: int
+) -> None:
+    monkeypatch.setattr(run, "ROOM", room)
+    sparse = meadow(tmp_path / "run")
+    sparse.resume()
+    seeded = [record.step for record in sparse.records() if record.seeds is not None]
+    expected: list[int] = []
+    for record in whole.records():
+        last = expected[-1] if expected else 0
+        if len(record.seeds["policies"]) <= room * (record.step - last):
+            expected.append(record.step)
+    assert seeded == expected
+    assert (len(seeded) == 0, len(seeded) == 12) == (room == 0, room == 100)
+    assert sparse.trajectory() == whole.trajectory()
+
+    stopped = meadow(tmp_path / "stopped")
+    while stopped.manifest.end is None:
+        steps = stopped.steps()
+        for _ in range(3):
+            next(steps, None)
+        steps.close()
+    assert log_of(stopped) == log_of(sparse)
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_a_log_cut_at_any_byte_resumes_to_the_same_way(
+    tmp_path_factory: pytest.TempPathFactory, whole: Run, data: st.DataObject
+) -> None:
+    complete = log_of(whole)
+    directory = tmp_path_factory.mktemp("cut") / "run"
+    shutil.copytree(whole.directory, directory)
+    cut = data.draw(st.integers(0, len(complete)))
+    (directory / "steps.jsonl").write_bytes(complete[:cut])
+    run = Run.open(directory)
+    assert run.resume() == "the step limit was reached"
+    assert log_of(run) == complete
+    assert run.trajectory() == whole.trajectory()
+    assert run.fields().keys() == whole.fields().keys()
+    shutil.rmtree(directory.parent)
+
+
+def killing(*arguments: str) -> dict[str, Any]:
+    """Have runs killed by another process; see tests/runs/killing.py."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "tests.runs.killing", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_a_run_killed_at_random_moments_goes_the_same_way(tmp_path: Path) -> None:
+    config = {"limit": 30, "pause": 0.005}
+    found = killing("clock", str(tmp_path), json.dumps(config), "20")
+    assert found["killed"] >= 20
+    assert found["same"]
+    assert all(found["same"])
+    assert found["whole"]["status"] == "finished"
+    assert found["whole"]["steps"] == 30
+    assert found["whole"]["files"] == ["config.json", "fields", "manifest.json", "steps.jsonl"]
+
+
+def test_a_run_killed_at_any_call_to_the_system_goes_the_same_way(tmp_path: Path) -> None:
+    found = killing("calls", str(tmp_path), json.dumps({"limit": 2, "rows": 2, "columns": 2}))
+    assert found["calls"] > 40
+    assert found["different"] == []
+
+
+def test_a_run_whose_process_was_killed_is_interrupted(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run")
+    steps = run.steps()
+    next(steps)
+    killed = run.manifest
+    steps.close()
+    assert killed.status is RunStatus.RUNNING
+    killed.write(tmp_path / "run/manifest.json")
+    assert run.status is RunStatus.INTERRUPTED
+    run.resume()
+    assert [session.ended is None for session in run.manifest.sessions] == [True, False]
+
+
+def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run")
+    steps = run.steps()
+    next(steps)
+    with pytest.raises(BusyError, match=f"run: process {os.getpid()} on .* is writing it"):
+        Run.open(tmp_path / "run").resume()
+    steps.close()
+    Run.open(tmp_path / "run").resume()
+
+
+def test_a_run_can_be_read_while_it_is_written(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run")
+    steps = run.steps()
+    next(steps)
+    with open(tmp_path / "run/steps.jsonl", "ab") as file:
+        file.write(b'{"step":2,"sta')
+    assert len(Run.open(tmp_path / "run").trajectory()) == 1
+    steps.close()
+
+
+def test_the_manifest_says_now_and_then_how_far_the_run_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "REFRESH", -1.0)
+    for step in meadow(tmp_path / "run").steps():
+        assert Run.open(tmp_path / "run").manifest.steps == step.number
+
+
+def test_a_world_that_raises_fails_the_run_and_it_can_be_tried_again(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run", raises=4)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="thunder in step 4"):
+            run.resume()
+        assert run.status is RunStatus.FAILED
+        manifest = run.manifest
+        assert manifest.error is not None
+        assert "thunder in step 4" in manifest.error
+        assert "Traceback" in manifest.error
+        assert len(run.trajectory()) == 3
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_strict_run_fails_where_no_action_keeps_the_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strict: bool
+) -> None:
+    run = meadow(tmp_path / "run", strict=strict)
+    monkeypatch.setattr(Plan, "keeps_all", property(lambda plan: plan.state != 1))
+    with pytest.raises(InfeasibleError) if strict else nullcontext():
+        run.resume()
+    assert run.status is (RunStatus.FAILED if strict else RunStatus.FINISHED)
+
+
+def test_ctrl_c_leaves_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = meadow(tmp_path / "run")
+    steps = run.steps()
+    next(steps)
+    monkeypatch.setattr(Explorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+    assert run.status is RunStatus.INTERRUPTED
+
+
+def test_a_limit_can_be_raised_and_the_way_is_as_if_it_had_been_so_from_the_start(
+    tmp_path: Path, whole: Run
+) -> None:
+    run = meadow(tmp_path / "run", limit=5)
+    assert run.resume() == "the step limit was reached"
+    assert run.resume(limit=12) == "the step limit was reached"
+    assert log_of(run) == log_of(whole)
+    assert run.manifest.limit == 12
+    with pytest.raises(InvalidInputError, match="the limit is 3, but 12 steps are taken"):
+        run.resume(limit=3)
+
+
+def test_a_raised_limit_outlives_a_stop(tmp_path: Path, whole: Run) -> None:
+    run = meadow(tmp_path / "run", limit=5)
+    run.resume()
+    steps = run.steps(limit=12)
+    next(steps)
+    steps.close()
+    run.resume()
+    assert log_of(run) == log_of(whole)
+
+
+def test_an_end_of_another_kind_is_for_good(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run", moody=False, rows=1, columns=2, limit=50)
+    assert run.resume() == "nothing is left to explore"
+    taken = len(run.trajectory())
+    assert list(run.steps(limit=100)) == []
+    assert len(run.trajectory()) == taken
+
+
+def test_other_versions_are_refused_unless_they_are_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = meadow(tmp_path / "run")
+    steps = made.steps()
+    next(steps)
+    steps.close()
+    monkeypatch.setattr(run, "versions_here", lambda: versions_here() | {"numpy": "9.9"})
+    before = log_of(made)
+    with pytest.raises(InvalidFileError, match=rf"numpy {np.__version__} is now 9\.9"):
+        made.resume()
+    assert log_of(made) == before
+    made.resume(other_versions=True)
+    assert [session.versions["numpy"] for session in made.manifest.sessions] == [
+        np.__version__,
+        "9.9",
+    ]
+    assert made.resume() == "the step limit was reached"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"state": 19}, "in step 3 the state is recorded as 19, and comes out as"),
+        ({"next_state": 19}, "in step 3 the next state is recorded as 19, and comes out as"),
+        ({"observation": 5}, "in step 3 the observation is recorded as 5, and comes out as {"),
+    ],
+)
+@pytest.mark.parametrize("room", [0, 65_536])
+def test_a_record_of_another_world_is_refused_and_left_as_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, Any],
+    message: str,
+    room: int,
+) -> None:
+    if room == 0 and "state" in change:
+        return  # where steps are planned again, the state before is the one after the last
+    monkeypatch.setattr(run, "ROOM", room)
+    made = meadow(tmp_path / "run")
+    steps = made.steps()
+    for _ in range(5):
+        next(steps)
+    steps.close()
+    records = list(made.records())
+    records[2] = replace(records[2], **change)
+    forged = b"".join(map(to_line, records))
+    (tmp_path / "run/steps.jsonl").write_bytes(forged)
+    manifest = (tmp_path / "run/manifest.json").read_bytes()
+    with pytest.raises(InvalidFileError, match=message):
+        made.resume()
+    assert log_of(made) == forged
+    assert (tmp_path / "run/manifest.json").read_bytes() == manifest
+
+
+def test_a_plan_that_comes_out_differently_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "ROOM", 0)
+    made = meadow(tmp_path / "run")
+    steps = made.steps()
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    records = list(made.records())
+    other = (records[1].action + 1) % 5
+    records[1] = replace(records[1], action=other)
+    (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match=f"step 2 the action is recorded as {other}"):
+        made.resume()
+
+
+def test_steps_beyond_the_explorers_own_end_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "ROOM", 0)
+    made = meadow(tmp_path / "run", moody=False, rows=1, columns=2, limit=50)
+    made.resume()
+    records = list(made.records())
+    records.append(replace(records[-1], step=len(records) + 1))
+    (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match=f"holds {len(records)} steps, but ended after"):
+        made.resume()
+    stopped = made.manifest.model_copy(update={"status": RunStatus.INTERRUPTED})
+    stopped.write(tmp_path / "run/manifest.json")
+    with pytest.raises(InvalidFileError, match=f"the explorer ends before step {len(records)}"):
+        made.resume()
+
+
+def test_damage_in_the_middle_of_the_log_is_refused_and_nothing_is_overwritten(
+    tmp_path: Path, whole: Run
+) -> None:
+    shutil.copytree(whole.directory, tmp_path / "run")
+    log = tmp_path / "run/steps.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[6] = lines[6].replace(b'"action":', b'"action":1')
+    log.write_bytes(b"".join(lines))
+    before = {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()}
+    with pytest.raises(InvalidFileError, match=r"steps\.jsonl: line 7 is damaged: its checksum"):
+        Run.open(tmp_path / "run").resume()
+    assert {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()} == before
+
+
+def test_a_config_that_was_changed_is_refused(tmp_path: Path) -> None:
+    meadow(tmp_path / "run")
+    path = tmp_path / "run/config.json"
+    path.write_text(path.read_text().replace('"delta": 0.5', '"delta": 0.1'))
+    with pytest.raises(InvalidFileError, match=r"config\.json: was changed after the run was made"):
+        Run.open(tmp_path / "run")
+
+
+def test_a_config_of_another_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "_KINDS", {"meadow": MEADOW})
+    made = Run.create(tmp_path / "run", "meadow")
+    monkeypatch.setattr(kinds, "_KINDS", {"meadow": replace(MEADOW, version=2)})
+    for act in (made.resume, made.trajectory):
+        with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
+            act()
+    monkeypatch.setattr(run, "FORMAT", 2)
+    Run.create(tmp_path / "newer", "meadow")
+    with pytest.raises(InvalidFileError, match=r"has format 2; homeward .* reads format 1"):
+        Run.open(tmp_path / "newer")
+
+
+def test_a_config_that_is_no_longer_complete_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Longer(MeadowConfig):
+        colour: str = "green"
+
+    monkeypatch.setattr(kinds, "_KINDS", {"meadow": MEADOW})
+    made = Run.create(tmp_path / "run", "meadow")
+    monkeypatch.setattr(kinds, "_KINDS", {"meadow": replace(MEADOW, config=Longer)})
+    with pytest.raises(InvalidFileError, match=r"config\.json: is not complete for a meadow run"):
+        made.resume()
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (None, "there is no run"),
+        ([], "is not a run: there is no config.json"),
+        (["config.json"], "is not a run: there is no manifest.json"),
+        (["config.json", "manifest.json"], r"is not a run: there is no steps\.jsonl"),
+        (["config.json", "manifest.json", "steps.jsonl"], r"manifest\.json: is not JSON"),
+    ],
+)
+def test_a_folder_that_is_no_run_is_refused(
+    tmp_path: Path, names: list[str] | None, message: str
+) -> None:
+    if names is not None:
+        (tmp_path / "run").mkdir()
+        for name in names:
+            (tmp_path / "run" / name).touch()
+    with pytest.raises(InvalidFileError, match=message):
+        Run.open(tmp_path / "run")
+
+
+def test_a_run_is_not_made_over_something(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/thesis.txt").write_text("years")
+    (tmp_path / "file").touch()
+    for name in ("taken", "file"):
+        with pytest.raises(InvalidFileError, match=f"{name}: there is something already"):
+            meadow(tmp_path / name)
+    assert (tmp_path / "taken/thesis.txt").read_text() == "years"
+    with pytest.raises(InvalidFileError, match="file/run: can't be written"):
+        meadow(tmp_path / "file" / "run")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "taken"]
+
+
+def test_a_run_is_made_in_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    meadow(tmp_path / "run")
+    assert Run.open(tmp_path / "run").kind == NAME
+
+
+def test_a_run_whose_folder_can_not_be_written_is_not_half_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidFileError, match="can't be written: No space left on device"):
+        meadow(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_are_listed_by_name_and_only_they(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        meadow(tmp_path / name)
+    (tmp_path / "other").mkdir()
+    (tmp_path / ".c.part").mkdir()
+    (tmp_path / "note.txt").touch()
+    assert [run.directory.name for run in list_runs(tmp_path)] == ["a", "b"]
+    assert [run.directory for run in list_runs(tmp_path / "a")] == [tmp_path / "a"]
+    with pytest.raises(InvalidFileError, match="gone: there is no such folder"):
+        list_runs(tmp_path / "gone")
