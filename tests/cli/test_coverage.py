@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
 from typer.testing import CliRunner
 
 from homeward.cli.app import app
@@ -11,6 +10,8 @@ from homeward.studies import coverage
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 runner = CliRunner()
 

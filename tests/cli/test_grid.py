@@ -32,12 +32,9 @@ def test_a_run_is_told_drawn_and_recorded(tmp_path: Path) -> None:
 def test_a_map_of_ones_own_is_explored_and_filmed(tmp_path: Path) -> None:
     (tmp_path / "map.txt").write_text("1111\n1a15\n1111\n")
     film = tmp_path / "walk.gif"
-    done = runner.invoke(
-        app,
-        ["grid", "--map", str(tmp_path / "map.txt"), "--out", str(tmp_path / "a.png")]
-        + ["--film", str(film), "--explorer", "uncover"],
-        catch_exceptions=False,
-    )
+    places = ["--map", str(tmp_path / "map.txt"), "--out", str(tmp_path / "a.png")]
+    more = ["--film", str(film), "--explorer", "uncover"]
+    done = runner.invoke(app, ["grid", *places, *more], catch_exceptions=False)
     assert done.exit_code == 0
     assert "100% seen" in done.stdout
     assert film.read_bytes()[:3] == b"GIF"

@@ -19,7 +19,7 @@ def test_every_chart_has_its_bars_whiskers_and_notes() -> None:
     figure = draw_coverage([CHART, CHART], "below")
     assert len(figure.axes) == 2
     for axes in figure.axes:
-        heights = [bar.get_height() for bars in axes.containers[:1] for bar in bars]  # type: ignore[attr-defined]
+        heights = [bar.get_height() for bars in axes.containers[:1] for bar in bars]
         assert heights == [0.2, 0.3, 0.4]
         assert [tick.get_text() for tick in axes.get_xticklabels()] == ["a", "b", "c"]
         assert [text.get_text() for text in axes.texts] == ["1/2", "0/2", "2/2"]

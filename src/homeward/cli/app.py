@@ -7,17 +7,20 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import bench, check, paper, toytext
+from homeward.cli import bench, check, grid, paper, runs, toytext
 
 app = typer.Typer(
     name="homeward",
     help="Explore unknown worlds and keep a way home, with a probability that you set.\n\n"
-    "Exit codes: 0 all went well, 1 a check did not hold, 2 the input was wrong.",
+    "Exit codes: 0 all went well, 1 a check did not hold or a run failed, 2 the input was wrong, "
+    "130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 app.command()(toytext.demo)
 app.command()(toytext.toytext)
+app.command()(grid.grid)
+app.add_typer(runs.app, name="runs")
 app.add_typer(paper.app, name="paper")
 app.add_typer(check.app, name="check")
 app.add_typer(bench.app, name="bench")

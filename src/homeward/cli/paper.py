@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from homeward.cli.coverage import coverage
 from homeward.cli.show import check_writable, save, say_json, track
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ WIDE = 120
 """Columns that a terminal must have for the table to hold its sentences."""
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
+app.command()(coverage)
 
 
 @app.command()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from homeward.runs.config import Config
-from homeward.runs.kinds import Kind, Setup
 from pydantic import Field, model_validator
 
 from homeward.beliefs import Reveal
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.planner import Planner
+from homeward.runs.config import Config
+from homeward.runs.kinds import Kind, Setup
 from homeward.safety import Correction, ReturnHome
 from homeward.worlds.height_grid import HeightGridWorld
 from homeward.worlds.maps import HeightMap

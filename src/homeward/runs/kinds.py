@@ -76,7 +76,10 @@ class Kind:
         check_types(self.observations)
 
 
-_KINDS: dict[str, Kind | str] = {"toytext": "homeward.runs.toytext:TOYTEXT"}
+_KINDS: dict[str, Kind | str] = {
+    "grid": "homeward.runs.grid:GRID",
+    "toytext": "homeward.runs.toytext:TOYTEXT",
+}
 
 
 def register(kind: Kind) -> Kind:

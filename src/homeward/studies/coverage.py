@@ -14,7 +14,7 @@ run
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -222,10 +222,7 @@ def charts(cells: Sequence[Cell]) -> list[Chart]:
             "Uncovered of what a clairvoyant could have uncovered and kept the way back (median)",
             "fraction of what is safe",
             labels,
-            [
-                Series(title, *[[c.reached for c in found]] * 3)
-                for title, found in explorers.items()
-            ],
+            [_series(title, map(_reached, found)) for title, found in explorers.items()],
         ),
         Chart(
             f"The safe explorer on {OTHER_SIZE}² at other levels, with both corrections",
@@ -236,8 +233,14 @@ def charts(cells: Sequence[Cell]) -> list[Chart]:
     ]
 
 
-def _series(title: str, cells: Sequence[Cell]) -> Series:
+def _reached(cell: Cell) -> Cell:
+    """Put what was uncovered of what is safe in the place of what was uncovered of all."""
+    return replace(cell, q1=cell.reached, median=cell.reached, q3=cell.reached)
+
+
+def _series(title: str, found: Iterable[Cell]) -> Series:
     """Give the bars of some cells, with their strandings above."""
+    cells = list(found)
     return Series(
         title,
         [c.q1 for c in cells],

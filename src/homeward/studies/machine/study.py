@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import tomllib
-from itertools import product
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -31,6 +33,7 @@ class Study(Strict):
     task: str  # module:name of a function (cell, seed) -> row
     cells: Annotated[tuple[dict[str, JsonValue], ...], Field(min_length=1)]
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # how many seeds each cell takes
     version: Annotated[int, Field(ge=1)] = 1  # grows whenever a task would give another row
 
     @model_validator(mode="after")
@@ -44,16 +47,27 @@ class Study(Strict):
                 raise ValueError(f"cell {i} is the same as cell {first}")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError("a seed comes twice")
+        if self.counts is not None:
+            if len(self.counts) != len(self.cells):
+                raise ValueError(f"{len(self.counts)} counts for {len(self.cells)} cells")
+            if max(self.counts) > len(self.seeds):
+                raise ValueError(f"a cell takes {max(self.counts)} of {len(self.seeds)} seeds")
         return self
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The number of tasks up to each cell and with it."""
+        return list(accumulate(self.counts or [len(self.seeds)] * len(self.cells)))
 
     @property
     def tasks(self) -> int:
         """How many tasks there are; they are numbered by cell, then by seed."""
-        return len(self.cells) * len(self.seeds)
+        return self._ends[-1]
 
     def task_at(self, position: int) -> tuple[dict[str, Any], int]:
         """Give the cell and the seed of a task."""
-        cell, seed = divmod(position, len(self.seeds))
+        cell = bisect_right(self._ends, position)
+        seed = position - (self._ends[cell - 1] if cell else 0)
         return dict(self.cells[cell]), self.seeds[seed]
 
 
@@ -63,13 +77,15 @@ def define(
     cells: Iterable[Mapping[str, Any]],
     seeds: Iterable[int],
     version: int = 1,
+    counts: Iterable[int] | None = None,
 ) -> Study:
-    """Define a study; refuse what is none."""
+    """Define a study; refuse what is none. Each cell takes the first `counts` of the seeds."""
     values = {
         "name": name,
         "task": task,
         "cells": [dict(cell) for cell in cells],
         "seeds": list(seeds),
+        "counts": None if counts is None else list(counts),
         "version": version,
     }
     return checked(Study, values, f"study {name}")
