@@ -35,3 +35,34 @@ def test_the_table_names_its_columns() -> None:
     result = CliRunner().invoke(app, ["check", "agreement", "--problems", "2"])
     assert "worst relative difference" in result.stdout
     assert "disagreements" in result.stdout
+
+
+def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> None:
+    small = ["--worlds", "200", "--plans", "3"]
+    result = CliRunner().invoke(app, ["check", "calibration", *small, "--json"])
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["holds"] is True
+    assert {(row["belief"], row["δ"], row["correction"]) for row in answer["rows"]} == {
+        (belief, delta, correction)
+        for belief in ("heights, 8 × 8", "heights, 10 × 10", "terrain, 24 × 32")
+        for delta in (0.9, 0.8)
+        for correction in ("general", "moves")
+    }
+    assert all(row["plans"] == 3 and row["worlds"] == 200 for row in answer["rows"])
+    assert all(row["99% at least"] <= row["fraction"] for row in answer["rows"])
+    assert len(answer["naive"]) == 6
+    assert not any(row["holds"] for row in answer["naive"])
+
+
+def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from homeward.studies import calibration
+
+    def broken(*_: object) -> calibration.Calibration:
+        return calibration.Calibration(plans=1, worlds=100, home=50, level=0.9, bound=0.9)
+
+    monkeypatch.setattr(calibration, "examine", broken)
+    result = CliRunner().invoke(app, ["check", "calibration"])
+    assert result.exit_code == 1
+    assert "12 of 12 promises refuted" in result.stdout
+    assert "mean bound" in result.stdout
