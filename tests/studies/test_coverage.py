@@ -100,7 +100,7 @@ def test_the_figure_has_every_cell_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(coverage, "OTHER_WORLDS", 1)
     found = summarise(whole(monkeypatch))
     all_, reached, levels = charts(found)
-    assert list(all_.places) == [f"{size}² | {w:g}" for size in (4, 5) for w in WALLS]
+    assert list(all_.places) == [f"{z}² | .{n}" for z in (4, 5) for n in (2, 4, 6)]
     for chart in (all_, reached):
         assert [s.name for s in chart.series] == ["safe, adapted R-max", "adapted R-max", "R-max"]
         assert all(len(s.middle) == 6 for s in chart.series)

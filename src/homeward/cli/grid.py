@@ -105,7 +105,7 @@ def grid(
     save(draw_panels([panel], 1), out)
     if film is not None:
         write_film(world.grid, path, film, title=name)
-    reached = float(world.seen[world.grid.safely_seen].mean())
+    reached = float(world.seen[world.grid.safely_seen & ~world.grid.walls].mean())
     if as_json:
         say_json(
             {
