@@ -64,7 +64,7 @@ def grid(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Explore one grid world of heights, and draw what was seen.
+    """Explore one grid world of heights from its middle, and draw what was seen.
 
     Every square has a height from 1 to 5 that is unknown until it or a neighbour is entered. A move
     works if it climbs by one at most; any drop works, and may have no way back. The safe explorer
@@ -85,6 +85,7 @@ def grid(
         "seed": seed,
         "size": size,
         "walls": walls,
+        "start": (size // 2) * size + size // 2 if map_file is None else None,
         "map": None if map_file is None else _read(map_file),
         "explorer": explorer,
         "delta": delta,
@@ -101,7 +102,8 @@ def grid(
     name = explorer if explorer != "safe" else f"safe at δ = {delta:g}"
     note = f"{world.seen.mean():.0%} seen in {len(path) - 1} steps: {outing.end}"
     stranded = bool(world.stranded)
-    panel = Panel(world.grid, world.seen, path, name, note, outing.refused, stranded)
+    known = world.seen | world.grid.walls
+    panel = Panel(world.grid, known, path, name, note, outing.refused, stranded)
     save(draw_panels([panel], 1), out)
     if film is not None:
         write_film(world.grid, path, film, title=name)
