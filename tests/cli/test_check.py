@@ -1,15 +1,21 @@
 """``homeward check``, small."""
 
 import json
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from typer.testing import CliRunner
 
 from homeward.cli.app import app
+from homeward.solvers import ConstrainedProblem, ConstrainedSolution, solve_constrained
+from homeward.studies import edges
 
 SMALL = {
     "agreement": ["--problems", "3"],
     "soundness": ["--beliefs", "40"],
+    "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
 }
 
@@ -66,3 +72,39 @@ def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> No
     assert result.exit_code == 1
     assert "12 of 12 promises refuted" in result.stdout
     assert "mean bound" in result.stdout
+
+
+def test_a_wrong_answer_at_an_edge_is_named_with_its_family_and_problem() -> None:
+    def low_if_warm(problem: ConstrainedProblem, *start: Any) -> ConstrainedSolution:
+        found = solve_constrained(problem, *start)
+        low = found.objective - 1e-5 * (1.0 + abs(found.objective))
+        return replace(found, objective=low) if start else found
+
+    with patch.object(edges, "solve_constrained", low_if_warm):
+        results = [
+            CliRunner().invoke(app, ["check", "edges", *SMALL["edges"], *form])
+            for form in (["--json"], [])
+        ]
+    assert [result.exit_code for result in results] == [1, 1]
+    answer = json.loads(results[0].stdout)
+    assert answer["holds"] is False
+    assert answer["problems"] == len(edges.FAMILIES)
+    assert answer["disagreements"] == answer["problems"]
+    said = "the objective is not the mixture's"
+    assert {
+        "family": "nothing to earn",
+        "answer": "warm",
+        "fault": said,
+        "times": 1,
+        "first problem": 0,
+    } in answer["wrong"]
+    assert "What is wrong" in results[1].stdout
+    assert said in results[1].stdout
+
+
+def test_the_table_of_edges_counts_every_answer_once() -> None:
+    result = CliRunner().invoke(app, ["check", "edges", *SMALL["edges"], "--json"])
+    for row in json.loads(result.stdout)["rows"]:
+        assert row["answers"] == 2 * row["problems"]
+        assert row["optimal"] + row["infeasible"] + row["other"] == row["answers"]
+        assert row["worst difference"] <= 1e-7

@@ -129,6 +129,74 @@ def soundness(
 
 
 @app.command()
+def edges(
+    problems: Annotated[int, typer.Option(help="Problems of each family.", min=1)] = 32,
+    tolerance: Annotated[float, typer.Option(help="Allowed relative difference.", min=0.0)] = 1e-7,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Solve random problems where rounding bites, and compare with exact rational answers.
+
+    δ = 1, γ = .99999, chances of 1e-12 and 1 − 1e-12, bonuses of 1e6, multipliers of zero and
+    without bound, ties, nothing to earn. Each is solved from nothing and from an answer nearby. It
+    must be right or say that it is not sure, and a way home must never be above the best there is.
+    """
+    from homeward.studies.edges import FAMILIES, draw, examine
+
+    rows: list[dict[str, Any]] = []
+    wrong: dict[tuple[str, str, str], list[int]] = {}
+    for family in FAMILIES:
+        found = [
+            examine(draw(family, number, seed), tolerance)
+            for number in track(range(problems), family.name, quiet=as_json)
+        ]
+        answers = [verdict for e in found for verdict in (e.cold, e.warm)]
+        ends = Counter(str(a.status) for a in answers)
+        rows.append(
+            {
+                "family": family.name,
+                "problems": len(found),
+                "answers": len(answers),
+                "optimal": ends["optimal"],
+                "infeasible": ends["infeasible"],
+                "other": len(answers) - ends["optimal"] - ends["infeasible"],
+                "LP off": sum(a.referee == "proof" for a in answers),
+                "disagreements": sum(bool(a.faults) for a in answers),
+                "worst difference": max(a.difference for a in answers),
+                "wrong ways home": sum(bool(e.way_home.faults) for e in found),
+            }
+        )
+        for e in found:
+            for answer, fault in e.faults:
+                wrong.setdefault((family.name, answer, fault), []).append(e.edge.number)
+    faults = [
+        {"family": name, "answer": answer, "fault": fault, "times": len(at), "first problem": at[0]}
+        for (name, answer, fault), at in wrong.items()
+    ]
+    total, apart, astray = (
+        sum(row[column] for row in rows)
+        for column in ("problems", "disagreements", "wrong ways home")
+    )
+    worst = max(row["worst difference"] for row in rows)
+    show(
+        {
+            "rows": rows,
+            "wrong": faults,
+            "problems": total,
+            "worst_difference": worst,
+            "disagreements": apart,
+            "wrong_ways_home": astray,
+            "holds": not faults,
+        },
+        {"rows": "Solvers against exact answers", **({"wrong": "What is wrong"} if faults else {})},
+        f"{total} problems: worst relative difference {worst:.2e}, {apart} disagreements, "
+        f"{astray} wrong ways home",
+        as_json,
+    )
+    raise typer.Exit(1 if faults else 0)
+
+
+@app.command()
 def dirichlet(
     samples: Annotated[int, typer.Option(help="Samples of each row.", min=100)] = 1_000_000,
     allowed: Annotated[float, typer.Option(help="Allowed distance in standard errors.")] = 4.5,

@@ -47,7 +47,9 @@ FEASIBLE = 1e-9
 GAP = 1e-8
 TINY = 1e-290
 EXACT = 1e-13
+CLOSE = 1e-11
 ROUND_LIMIT = 2000
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 PATIENCE = 1
 AROUND = (1.0, 2.0)
 
@@ -170,7 +172,10 @@ class Pricer:
                 break
         else:
             column = self._add(found)
-        return column, found.worth(weights.tolist(), self.problem.start) + found.gap
+        used = weights.tolist()
+        size = sum(w * s for w, s in zip(used, found.sizes, strict=True))
+        rounding = ROUNDING / (1.0 - self.problem.discount) * size
+        return column, found.worth(used, self.problem.start) + found.gap + rounding
 
     def _add(self, solution: PolicySolution) -> Column:
         point = solution.values[:, self.problem.start].copy()
@@ -296,10 +301,12 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
 
     least = 0.0  # a proven lower bound on the total shortfall
     while (mix := master.solve()).shortfall > FEASIBLE:
+        held = len(pricer.columns)
         column, bound = pricer.price(0.0, mix.multipliers)
         least = max(least, float(mix.multipliers @ levels) - bound)
         gain = float(mix.multipliers @ column.point[1:]) - mix.price
-        if gain <= 1e-3 * FEASIBLE or not mix.sound or pricer.rounds >= ROUND_LIMIT:
+        ended = len(pricer.columns) == held or gain <= 1e-3 * FEASIBLE
+        if ended or not mix.sound or pricer.rounds >= ROUND_LIMIT:
             left = mix.shortfall - least
             status = Status.INFEASIBLE if least > FEASIBLE else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
@@ -307,22 +314,32 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         master.add(column.point)
 
     master.fix_shortfall()
-    upper = np.inf
+    upper, proof = np.inf, np.zeros(len(levels))  # the least bound, and what multipliers gave it
     status = Status.NOT_CONVERGED
     while pricer.rounds < ROUND_LIMIT:
         mix = master.solve()
         if not mix.sound:
             status = Status.NUMERICAL
             break
+        held = len(pricer.columns)
         column, bound = pricer.price(1.0, mix.multipliers)
-        upper = min(upper, bound - float(mix.multipliers @ mix.levels))
+        above = bound - float(mix.multipliers @ mix.levels)
+        if above < upper:
+            upper, proof = above, mix.multipliers
         best = pricer.columns[int(np.argmax(mix.weights))]
-        if not _improves(pricer, column, best, mix.multipliers):
+        worth = sum(
+            w * float(c.point[0]) for w, c in zip(mix.weights, pricer.columns, strict=False)
+        )
+        if (
+            len(pricer.columns) == held
+            or upper - worth <= CLOSE * pricer.scale
+            or not _improves(pricer, column, best, mix.multipliers)
+        ):
             status = Status.OPTIMAL
             break
         master.add(column.point)
     columns = pricer.columns[: len(mix.weights)]
-    return _finish(pricer, columns, mix.weights, upper, mix.multipliers, status)
+    return _finish(pricer, columns, mix.weights, upper, proof, status)
 
 
 def _finish(

@@ -17,6 +17,9 @@ from homeward.compiling import announce
 
 announce()
 
+UP = 1.0 + 2.0**-51
+"""Makes up for the rounding of a division, a sum and this product."""
+
 DEEP, FINE = 64, 6
 """Distances are sorted roughly: down to 2**−DEEP, each power of 2 in 2**FINE steps."""
 
@@ -355,6 +358,7 @@ def distances_home(
     An edge costs ``−correction[s, a] / success[s, a]`` and is not there where success is 0. Gives
     the distance [S] (infinite beyond 1) and the action that starts the shortest way (−1: none).
     Of equal ways it is the one through the lower-numbered successor, unless that is no nearer.
+    Every sum is rounded up, so that no way is taken for shorter than it is.
 
     States wait in buckets of nearly equal distance, by its exponent and first `FINE` bits; one
     whose distance still falls after its turn has another, so that the end is exact.
@@ -386,7 +390,8 @@ def distances_home(
             p = success[s, a]
             if p < 1e-250:  # so rare a success is not counted on
                 continue
-            candidate = here - correction[s, a] / p
+            cost = -correction[s, a] / p
+            candidate = (here + cost) * UP if cost > 0.0 else here
             if candidate >= 1.0 or candidate > distance[s]:
                 continue
             if candidate < distance[s]:
