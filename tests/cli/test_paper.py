@@ -8,7 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from homeward.cli import main
-from homeward.studies import satisfiability
+from homeward.studies import examples, satisfiability
+from homeward.worlds.maps import HeightMap
 from homeward.worlds.satisfiability import Formula, belief_from
 
 if TYPE_CHECKING:
@@ -110,6 +111,57 @@ def test_a_place_where_no_figure_can_go_is_one_line(run: Any, target: str, compl
     assert err.startswith(f"homeward: {target}: ")
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_examples_draws_nine_panels_and_says_what_each_shows(run: Any, tmp_path: Path) -> None:
+    code, out, _ = run("examples")
+    assert code == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["examples.png"]
+    assert (tmp_path / "examples.png").read_bytes().startswith(PNG)
+    cells = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
+    assert "".join(cell for cell in cells if cell.isalpha()) == "abcdefghi"
+    assert "moving South-West is held to be unsafe" in out
+    assert "0.61 │ no      │ yes" in out
+    assert out.endswith("Every caption of the paper comes true. The figure is in examples.png.\n")
+
+
+def test_examples_as_json_holds_the_claims_and_their_numbers(run: Any) -> None:
+    code, out, _ = run("examples", "--out", "worlds.svg", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert (told["figure"], told["discount"]) == ("worlds.svg", 0.99)
+    assert HeightMap.from_text("\n".join(told["worlds"]["pit"])).states == 49
+    assert [panel["panel"] for panel in told["panels"]] == list("abcdefghi")
+    for panel in told["panels"]:
+        assert panel["holds"] is True
+        assert set(panel) == {"panel", "claim", "holds", "caption", "numbers"}
+    assert told["panels"][6]["numbers"]["probability"] == 0.8
+    assert told["panels"][8]["numbers"]["taken_up_to"] == {"general": 0.6, "moves": 0.8}
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_caption_that_does_not_come_true_gives_exit_code_1(
+    run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    mirrored = "\n".join(line[::-1] for line in str(examples.PIT).splitlines())
+    monkeypatch.setattr(examples, "PIT", HeightMap.from_text(mirrored))
+    code, out, _ = run("examples", *words)
+    assert code == 1
+    if words:
+        holds = {panel["panel"]: panel["holds"] for panel in json.loads(out)["panels"]}
+        assert [letter for letter in holds if not holds[letter]] == ["a"]
+    else:
+        assert "Not as in the paper: a." in out
+        assert "comes true" not in out
+
+
+def test_examples_refuses_a_place_for_no_figure_before_it_explores(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examples, "run_all", lambda: pytest.fail("it explored"))
+    code, out, err = run("examples", "--out", "x.gif")
+    assert (code, out) == (2, "")
+    assert err == "homeward: x.gif: a figure can be written as .png, .pdf, .svg\n"
 
 
 def test_sat_decides_a_satisfiable_file_and_shows_the_way_back(run: Any, tmp_path: Path) -> None:
@@ -249,7 +301,7 @@ def test_options_for_random_formulas_do_not_go_with_a_file(
 
 @pytest.mark.parametrize(
     ("command", "taught"),
-    [("counterexamples", "mean model"), ("sat", "NP-hard")],
+    [("counterexamples", "mean model"), ("examples", "The gamble"), ("sat", "NP-hard")],
 )
 def test_help_teaches(run: Any, command: str, taught: str) -> None:
     code, out, _ = run(command, "--help")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from PIL import Image
 
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.plots import height_grid
-from homeward.plots.height_grid import WARNING, Panel, Scene, draw_panels, write_film
+from homeward.plots.height_grid import LIKED, WARNING, Panel, Scene, draw_panels, write_film
 from homeward.worlds.height_grid import COLOURS, GROUND, INK, UNSEEN_COLOUR, WALL_COLOUR
 from homeward.worlds.maps import HeightMap
 
@@ -100,6 +101,25 @@ def test_a_refused_move_is_an_arrow_crossed_out() -> None:
     assert not any(isinstance(p, FancyArrowPatch) for p in draw_panels([panel()]).axes[0].patches)
 
 
+def test_a_move_that_stands_out_is_an_arrow_over_the_path() -> None:
+    axes = draw_panels([panel(taken=(4, 9))]).axes[0]
+    (arrow,) = (p for p in axes.patches if isinstance(p, FancyArrowPatch))
+    line, start, here = axes.lines
+    assert to_hex(arrow.get_edgecolor()) == LIKED
+    assert arrow.get_zorder() > max(line.get_zorder(), start.get_zorder(), here.get_zorder())
+    box = arrow.get_path().get_extents()
+    assert (box.x1, box.y1) == pytest.approx((1.0, 2.0), abs=0.2)
+    assert box.x0 >= 0.0
+    assert box.y0 >= 1.0
+
+
+def test_a_square_in_doubt_bears_a_question_mark() -> None:
+    figure = draw_panels([panel(doubt=7)])
+    (mark,) = figure.axes[0].texts
+    assert mark.get_text() == "?"
+    assert mark.get_position() == (3.0, 1.0)
+
+
 def words(figure: Figure) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
@@ -109,6 +129,7 @@ def test_the_key_names_the_marks_that_are_there() -> None:
     assert words(draw_panels([panel()])) == plain
     marked = draw_panels([panel(), panel(stranded=True, refused=(0, 1))])
     assert words(marked) == [*plain, "no way back to the start", "held to be unsafe"]
+    assert words(draw_panels([panel(taken=(0, 1))])) == [*plain, "that move, taken"]
 
 
 def test_nine_panels_stand_three_by_three_without_touching() -> None:
@@ -134,6 +155,36 @@ def test_the_words_of_a_panel_stand_above_it_and_below_what_is_above() -> None:
     assert min(t.y0 for t in texts) >= lower.get_window_extent().y1
     assert max(t.y1 for t in texts) <= upper.get_window_extent().y0
     assert " ".join(t.get_text() for t in lower.texts) == f"title {note}"
+
+
+def test_a_caption_stands_below_its_panel_and_above_what_is_below() -> None:
+    caption = "A long caption that takes more than one line of so narrow a panel, and some more."
+    figure = draw_panels([panel(title="title", caption=caption), panel(title="other")], 1)
+    pixels(figure)
+    upper, lower = figure.axes
+    title, *texts = upper.texts
+    boxes = [text.get_window_extent() for text in texts]
+    assert " ".join(text.get_text() for text in texts) == caption
+    assert len(texts) > 1
+    assert title.get_text() == "title"
+    assert max(box.y1 for box in boxes) <= upper.get_window_extent().y0
+    assert min(box.y0 for box in boxes) >= lower.texts[0].get_window_extent().y1
+    assert [box.x0 for box in boxes] == pytest.approx([upper.get_window_extent().x0] * len(boxes))
+
+
+def test_captions_side_by_side_do_not_touch() -> None:
+    figure = draw_panels([panel(caption="Moving South-West was worth more. " * 4)] * 3)
+    pixels(figure)
+    for one, two in pairwise(figure.axes):
+        right = max(text.get_window_extent().x1 for text in one.texts)
+        assert right < two.get_window_extent().x0
+
+
+def test_the_captions_of_the_last_row_stand_above_the_key() -> None:
+    figure = draw_panels([panel(caption="a caption " * 12)])
+    pixels(figure)
+    least = min(text.get_window_extent().y0 for text in figure.axes[0].texts)
+    assert least >= max(key.get_window_extent().y1 for key in figure.legends)
 
 
 def test_the_titles_of_a_row_stand_at_one_height() -> None:
@@ -166,6 +217,9 @@ def test_the_same_data_gives_the_same_pixels() -> None:
         ({"refused": (0, 12)}, "the refused move"),
         ({"refused": (3, 3)}, "from s=3 to itself"),
         ({"refused": (3,)}, "the refused move"),
+        ({"taken": (0, -1)}, "the taken move"),
+        ({"taken": (5, 5)}, "the taken move leads from s=5 to itself"),
+        ({"doubt": 12}, "the doubted square is 12"),
     ],
 )
 def test_a_panel_that_is_none_is_refused(options: dict[str, Any], match: str) -> None:

@@ -37,7 +37,7 @@ def test_a_name_is_given_once() -> None:
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
-    with pytest.raises(InvalidInputError, match="no kind of run named 'mars': known are grid, toytext"):
+    with pytest.raises(InvalidInputError, match="'mars': known are grid, toytext"):
         find_kind("mars")
 
 

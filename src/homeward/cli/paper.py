@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homeward.cli.coverage import coverage
-from homeward.cli.show import check_writable, save, say_json, track
+from homeward.cli.show import check_writable, save, say_json, show, track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,68 @@ def counterexamples(
     else:
         _print_stories(rows)
         typer.echo(f"The figure is in {out}.")
+
+
+@app.command()
+def examples(
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to draw the figure: .png, .pdf or .svg.")
+    ] = Path("examples.png"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")
+    ] = False,
+) -> None:
+    """Explore three grid worlds, safely and boldly: the paper's figure of examples, run anew.
+
+    Heights are unknown until seen from next to them; a square more than one
+    higher can't be climbed, and any drop can be taken. A safe explorer keeps a
+    way back with probability δ. Adapted R-max keeps none.
+
+    The pit: a drop that the safe explorer refuses is a trap for the other. The
+    detour: a drop is refused until a way back has come into sight, then taken.
+    The gamble: moving East is safe with probability .8; it is taken at δ ≤ .6
+    with the paper's "general" correction and at δ ≤ .8 with our "moves".
+
+    The maps are our own, made for the paper's captions; every panel is found by
+    exploring. A caption that does not come true gives exit code 1.
+
+    Example: homeward paper examples --out worlds.pdf
+    """
+    from homeward.plots.height_grid import draw_panels
+    from homeward.studies.examples import DISCOUNT, TITLE, WORLDS, run_all
+
+    check_writable(out)
+    findings = run_all()
+    save(draw_panels([f.panel for f in findings], title=TITLE), out)
+    failed = [f.letter for f in findings if not f.holds]
+    if as_json:
+        told = [
+            {
+                "panel": f.letter,
+                "claim": f.claim,
+                "holds": f.holds,
+                "caption": f.panel.caption,
+                "numbers": f.numbers,
+            }
+            for f in findings
+        ]
+        worlds = {name: str(grid).splitlines() for name, grid in WORLDS.items()}
+        say_json({"figure": str(out), "discount": DISCOUNT, "worlds": worlds, "panels": told})
+    else:
+        levels = findings[-1].numbers["levels"]
+        tables = {
+            "panels": [
+                {"panel": f.letter, "what was found": f.panel.caption, "as in the paper": f.holds}
+                for f in findings
+            ],
+            "levels": [{"δ": row.pop("delta"), **row} for row in map(dict, levels)],
+        }
+        titles = {"panels": "The nine panels", "levels": "Is moving East taken?"}
+        all_true = "Every caption of the paper comes true."
+        verdict = f"Not as in the paper: {', '.join(failed)}." if failed else all_true
+        show(tables, titles, f"{verdict} The figure is in {out}.", as_json=False)
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()

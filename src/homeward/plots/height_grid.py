@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.worlds.maps import HeightMap
 
-QUIET, PAPER, WARNING = "#4d565e", "#ffffff", "#c4381d"
+QUIET, PAPER, WARNING, LIKED = "#4d565e", "#ffffff", "#c4381d", "#1261b8"
 DPI = 120
 GAP, KEY = 0.34, 0.62  # inches, between panels and for the key below them
 LINE = 0.17  # inches, one line of words
@@ -57,6 +57,9 @@ class Panel:
     note: str = ""
     refused: tuple[int, int] | None = None  # a move, from and to, that was held to be unsafe
     stranded: bool = False  # there is no way back
+    taken: tuple[int, int] | None = None  # a move, from and to, that is to stand out
+    doubt: int | None = None  # an unseen square that all depends on
+    caption: str = ""  # below the panel
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
@@ -67,11 +70,14 @@ class Panel:
             raise error("a path is empty; it begins with the start")
         path = indices(np.asarray(self.path), "the path", shape, (0, states), "n", error)
         object.__setattr__(self, "path", tuple(path.tolist()))
-        if self.refused is not None:
-            ends = np.asarray(self.refused)
-            ends = indices(ends, "the refused move", (2,), (0, states), "n", error)
+        for name, move in (("refused", self.refused), ("taken", self.taken)):
+            if move is None:
+                continue
+            ends = indices(np.asarray(move), f"the {name} move", (2,), (0, states), "n", error)
             if ends[0] == ends[1]:
-                raise error(f"the refused move leads from s={ends[0]} to itself")
+                raise error(f"the {name} move leads from s={ends[0]} to itself")
+        if self.doubt is not None:
+            index(self.doubt, states, "the doubted square", error)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:
@@ -83,19 +89,22 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
     side = _side(panels)
     tall = [side * max(p.grid.shape[0] / p.grid.shape[1] for p in line) for line in lines]
     said = [max(len(_words(p, side)) for p in line) for line in lines]  # lines of words
+    below = [max(len(_caption(p, side)) for p in line) for line in lines]
     head = 0.62 if title else 0.22
     wide = max(columns * (side + GAP) + GAP, 4.6)
-    high = head + sum(tall) + LINE * sum(said) + (GAP + 0.06) * len(lines) - GAP + KEY + 0.1
+    spoken = LINE * (sum(said) + sum(below))
+    high = head + sum(tall) + spoken + (GAP + 0.06) * len(lines) - GAP + KEY + 0.1
     figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
     FigureCanvasAgg(figure)
     left, top = (wide - columns * (side + GAP) + GAP) / 2, high - head
-    for line, room, count in zip(lines, tall, said, strict=True):
+    for line, room, count, after in zip(lines, tall, said, below, strict=True):
         top -= LINE * count + 0.06 + room
         for c, panel in enumerate(line):
             box = ((left + c * (side + GAP)) / wide, top / high, side / wide, room / high)
             axes = figure.add_axes(box, anchor="N")
             _draw_panel(axes, panel, _words(panel, side), count)
-        top -= GAP
+            _draw_caption(axes, _caption(panel, side))
+        top -= LINE * after + GAP
     figure.text(
         0.5, 1.0 - 0.34 / high, title, ha="center", va="center", color=INK, size=15, weight="bold"
     )
@@ -227,6 +236,11 @@ def _draw_panel(axes: Axes, panel: Panel, words: list[str], count: int) -> None:
     _draw_path(axes, panel)
     if panel.refused is not None:
         _draw_refused(axes, _places(panel.refused, panel.grid))
+    if panel.taken is not None:
+        _draw_move(axes, _places(panel.taken, panel.grid), LIKED)
+    if panel.doubt is not None:
+        x, y = _places([panel.doubt], panel.grid)[0].tolist()
+        axes.text(x, y, "?", ha="center", va="center", color=WARNING, size=15, weight="bold")
     for i, line in enumerate(words):
         is_title = i == 0 and bool(panel.title)
         axes.annotate(
@@ -240,6 +254,21 @@ def _draw_panel(axes: Axes, panel: Panel, words: list[str], count: int) -> None:
             color=INK if is_title else QUIET,
             size=11 if is_title else 9.5,
             weight="bold" if is_title else "normal",
+        )
+
+
+def _draw_caption(axes: Axes, lines: list[str]) -> None:
+    """Write the lines of a caption below a panel, from its left edge."""
+    for i, line in enumerate(lines):
+        axes.annotate(
+            line,
+            (0.0, 0.0),
+            (0.0, -72.0 * (0.06 + LINE * (i + 0.45))),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            va="center",
+            color=QUIET,
+            size=9,
         )
 
 
@@ -314,6 +343,15 @@ def _lost(points: float) -> Line2D:
 def _draw_refused(axes: Axes, ends: FloatArray) -> None:
     """Draw a move that was not made: an arrow, crossed out."""
     along = ends[1] - ends[0]
+    _draw_move(axes, ends, WARNING)
+    cross = np.array([[-0.16, -0.16], [0.16, 0.16], [np.nan, np.nan], [-0.16, 0.16], [0.16, -0.16]])
+    cross += ends[0] + 0.5 * along
+    axes.add_line(Line2D(*cross.T, color=WARNING, lw=2.4, solid_capstyle="round", zorder=7))
+
+
+def _draw_move(axes: Axes, ends: FloatArray, colour: str) -> None:
+    """Draw a move as an arrow."""
+    along = ends[1] - ends[0]
     axes.add_patch(
         FancyArrowPatch(
             tuple(ends[0] + 0.22 * along),
@@ -323,13 +361,10 @@ def _draw_refused(axes: Axes, ends: FloatArray) -> None:
             shrinkA=0,
             shrinkB=0,
             lw=2.0,
-            color=WARNING,
+            color=colour,
             zorder=6,
         )
     )
-    cross = np.array([[-0.16, -0.16], [0.16, 0.16], [np.nan, np.nan], [-0.16, 0.16], [0.16, -0.16]])
-    cross += ends[0] + 0.5 * along
-    axes.add_line(Line2D(*cross.T, color=WARNING, lw=2.4, solid_capstyle="round", zorder=7))
 
 
 def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
@@ -349,6 +384,8 @@ def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
     if any(panel.refused is not None for panel in panels):
         cross = Line2D([], [], ls="", marker="x", ms=8, color=WARNING, mew=2.4)
         signs.append(("held to be unsafe", cross))
+    if any(panel.taken is not None for panel in panels):
+        signs.append(("that move, taken", Line2D([], [], color=LIKED, lw=2.0)))
     for inches, entries in ((0.44, squares), (0.18, signs)):
         key = figure.legend(
             handles=[handle for _, handle in entries],
@@ -384,3 +421,8 @@ def _words(panel: Panel, side: float) -> list[str]:
     """Give the lines above a panel of that width."""
     note = wrap(panel.note, max(12, int(LETTERS * side)), break_on_hyphens=False)
     return [panel.title, *note] if panel.title else note
+
+
+def _caption(panel: Panel, side: float) -> list[str]:
+    """Give the lines below a panel of that width."""
+    return wrap(panel.caption, max(12, int(1.12 * LETTERS * side)), break_on_hyphens=False)
