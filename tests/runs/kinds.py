@@ -12,10 +12,12 @@ from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.models import Moves
 from homeward.planner import Planner
-from homeward.runs import Config, Kind, Setup
+from homeward.runs import Config, Kind, Run, Setup
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from homeward.plan import Plan
@@ -118,3 +120,13 @@ MEADOW = Kind("meadow", 1, MeadowConfig, make, (Visit, Transition), fields)
 NEWER = replace(MEADOW, version=2)
 
 NAME = "tests.runs.kinds:MEADOW"
+
+
+def meadow(directory: Path, **config: Any) -> Run:
+    """Make a run in a meadow."""
+    return Run.create(directory, NAME, config)
+
+
+def log_of(run: Run) -> bytes:
+    """Read a run's log as it is."""
+    return (run.directory / "steps.jsonl").read_bytes()

@@ -8,7 +8,7 @@ import pytest
 import homeward
 from homeward.errors import InvalidFileError
 from homeward.runs import Manifest, RunStatus
-from homeward.runs.manifest import FORMAT, Session, changes, versions_here
+from homeward.runs.manifest import FORMAT, Session, changes, made_alike, versions_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,3 +75,23 @@ def test_a_change_that_may_matter_is_named() -> None:
     assert changes(here | {"numpy": "1.0"}, here) == [f"numpy 1.0 is now {here['numpy']}"]
     assert changes(here | {"python": "3.0"}, here) == []
     assert changes({}, here)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "alike"),
+    [(1, 4, True), (5, 5, False), (1, 5, False), (3, 7, False), (6, 9, True), (7, 6, True)],
+)
+def test_steps_are_told_apart_by_the_versions_that_they_were_taken_with(
+    first: int, last: int, alike: bool
+) -> None:
+    here = versions_here()
+    other = here | {"numpy": "1.0"}
+    sessions = tuple(
+        Session(started="", ended=None, first=n, versions=versions)
+        for n, versions in ((1, here), (5, other), (6, other), (6, here))
+    )
+    assert made_alike(sessions, first, last, here) is alike
+
+
+def test_no_steps_are_of_no_other_version() -> None:
+    assert made_alike((), 1, 0, versions_here())

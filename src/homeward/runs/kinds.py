@@ -58,7 +58,8 @@ class Kind:
     observations
         The dataclasses that its worlds' observations are made of.
     fields
-        From the last belief and the world to arrays that are kept when the run ends.
+        From the last belief and the world to arrays that are kept when the run ends, beside
+        ``outbound`` [J, S], the last plan's policies.
     """
 
     name: str

@@ -109,3 +109,13 @@ def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
         for name in here
         if name != "python" and before.get(name) != here[name]
     ]
+
+
+def made_alike(sessions: tuple[Session, ...], first: int, last: int, here: dict[str, str]) -> bool:
+    """Tell whether the steps from `first` to `last` were all taken with the versions here."""
+    ends = [*(session.first - 1 for session in sessions[1:]), last]
+    return not any(
+        changes(session.versions, here)
+        for session, end in zip(sessions, ends, strict=False)
+        if max(session.first, first) <= min(end, last)
+    )

@@ -8,10 +8,8 @@ A run is a directory:
 - ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
 - ``lock``: while a process is writing.
 
-Resuming: the configuration makes the same explorer and the same world again. The recorded actions
-are taken in the world without planning, and what it answers must be what was recorded; the belief
-learns from it. The next plan starts from the recorded `Seeds`, or, where the last steps were
-recorded without, those steps are planned again and must come out as recorded.
+Resuming: the configuration makes the same explorer and the same world again, and the recorded steps
+are taken without planning; see `replay`.
 
 Law: whenever the process is killed, and as often as it is, the run resumes to the same log, byte
 for byte, as one that was never killed (on the same machine with the same versions).
@@ -27,7 +25,7 @@ import time
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.config import checked
@@ -43,10 +41,12 @@ from homeward.runs.manifest import (
     Session,
     changes,
     check_format,
+    made_alike,
     now,
     versions_here,
 )
-from homeward.runs.observations import decode, encode
+from homeward.runs.observations import decode
+from homeward.runs.replay import replay, start_from, to_record
 from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.explorer import Explorer, Step
-    from homeward.plan import Plan
     from homeward.runs.config import Config
     from homeward.runs.kinds import Kind, Setup
 
@@ -66,9 +65,6 @@ CONFIG, MANIFEST, STEPS, FIELDS, LOCK = (
     "fields",
     "lock",
 )
-ROOM = 65_536
-"""Bytes of seeds that the log takes per step on average; larger ones are written more rarely."""
-
 REFRESH = 1.0
 """Seconds after which the manifest says anew how far the run has come."""
 
@@ -220,17 +216,19 @@ class Run:
                     "its way might not go on as it would have; allow other versions to go on"
                 )
         taken, end, seeded = self._survey(manifest)
+        if limit is not None and limit < taken:
+            raise InvalidInputError(f"the limit is {limit}, but {taken} steps are taken")
+        if manifest.status is RunStatus.FINISHED and manifest.steps == taken:
+            more = limit is not None and limit > taken and _met_its_limit(manifest)
+            if not more:
+                return
         if limit is not None:
-            if limit < taken:
-                raise InvalidInputError(f"the limit is {limit}, but {taken} steps are taken")
             manifest = manifest.model_copy(update={"limit": limit})
         setup = kind.make(self._checked_config(kind))
         most = setup.limit if manifest.limit is None else manifest.limit
-        complete = manifest.status is RunStatus.FINISHED and manifest.steps == taken
-        if complete and (limit is None or taken >= most or not _met_its_limit(manifest)):
-            return
         explorer = Explorer(setup.planner, setup.belief, setup.world, strict=setup.strict)
-        self._replay(explorer, kind, seeded)
+        again = made_alike(manifest.sessions, seeded + 1, taken, here)
+        replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
 
         session = Session(started=now(), ended=None, first=taken + 1, versions=here)
         manifest = manifest.model_copy(
@@ -248,10 +246,10 @@ class Run:
                 noted = time.monotonic()
                 for step in explorer.explore(most):
                     seeds = Seeds.of(step.plan)
-                    explorer.plan = cast("Plan", seeds)
-                    line, with_seeds = _line(step, seeds, kind, seeded)
-                    log.append(line)
-                    seeded = step.number if with_seeds else seeded
+                    start_from(explorer, seeds)
+                    record = to_record(step, seeds, kind, seeded)
+                    log.append(to_line(record))
+                    seeded = seeded if record.seeds is None else step.number
                     if time.monotonic() - noted > REFRESH:
                         manifest = self._note(manifest, explorer)
                         noted = time.monotonic()
@@ -279,40 +277,6 @@ class Run:
                 f"{self.directory}: holds {taken} steps, but ended after {manifest.steps}"
             )
         return taken, end, seeded
-
-    def _replay(self, explorer: Explorer, kind: Kind, seeded: int) -> None:
-        """Bring an explorer to where the log ends; plan only what comes after the last seeds."""
-        for record in self.records():
-            if record.step <= seeded:
-                self._agree(record, "state", explorer.world.state)
-                observation = explorer.world.act(record.action)
-                explorer.belief = explorer.belief.update(observation)
-                explorer.steps += 1
-            else:
-                step = explorer.step()
-                if step is None:
-                    raise InvalidFileError(
-                        f"{self.directory}: the explorer ends before step {record.step}, which "
-                        "is recorded"
-                    )
-                self._agree(record, "action", step.plan.action)
-                observation = step.observation
-            seen = encode(observation, kind.observations)
-            self._agree(record, "observation", seen)
-            self._agree(record, "next_state", explorer.world.state)
-            if record.step == seeded:
-                explorer.plan = cast("Plan", Seeds.decode(record.seeds))
-            elif record.step > seeded:
-                explorer.plan = cast("Plan", Seeds.of(cast("Plan", explorer.plan)))
-
-    def _agree(self, record: Record, name: str, found: Any) -> None:
-        """Refuse to go on where the world or the planner is not the one that was recorded."""
-        written = getattr(record, name)
-        if written != found:
-            raise InvalidFileError(
-                f"{self.directory}: in step {record.step} the {name.replace('_', ' ')} is recorded "
-                f"as {written}, and comes out as {found}"
-            )
 
     def _keep(self, explorer: Explorer, setup: Setup, kind: Kind) -> None:
         """Write down the arrays that are kept at the end."""
@@ -382,27 +346,6 @@ def list_runs(root: Path | str) -> tuple[Run, ...]:
     return tuple(
         Run(path) for path in found if all((path / name).is_file() for name in (CONFIG, MANIFEST))
     )
-
-
-def _line(step: Step, seeds: Seeds, kind: Kind, seeded: int) -> tuple[bytes, bool]:
-    """Give a step's line, and whether its seeds are in it."""
-    plan = step.plan
-    packed = seeds.encode()
-    afford = len(packed["policies"]) <= ROOM * (step.number - seeded)
-    record = Record(
-        step=step.number,
-        state=int(plan.state),
-        action=int(plan.action),
-        next_state=int(step.state),
-        observation=encode(step.observation, kind.observations),
-        status=str(plan.status),
-        value=float(plan.exploration_value),
-        upper=float(plan.upper_bound),
-        bounds=tuple(float(b) for b in plan.bounds),
-        kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
-        seeds=packed if afford else None,
-    )
-    return to_line(record), afford
 
 
 def _met_its_limit(manifest: Manifest) -> bool:

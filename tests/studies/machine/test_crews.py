@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -127,6 +128,19 @@ def test_workers_that_can_not_find_the_task_stop_the_study(
         list(conduct(ledger, scheduler=dask.address))
 
 
+def test_a_scheduler_that_falls_silent_midway_is_told(tmp_path: Path, dask: Dask) -> None:
+    with Ledger.open(tmp_path / "s.sqlite", NAPS) as ledger:
+        outcomes = conduct(ledger, scheduler=dask.address, patience=3.0)
+        next(outcomes)
+        dask.scheduler.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(CrewError, match="the scheduler"):
+                list(outcomes)
+        finally:
+            dask.scheduler.send_signal(signal.SIGCONT)
+        assert ledger.done >= 1
+
+
 def test_a_scheduler_that_dies_midway_is_told_and_what_was_done_is_kept(
     tmp_path: Path, dask: Dask
 ) -> None:
@@ -172,7 +186,7 @@ class Deserted:
 
     scheduler = type("Scheduler", (), {"address": "tcp://there:1"})
 
-    def nthreads(self) -> dict[str, int]:
+    def nthreads(self, callback_timeout: float) -> dict[str, int]:
         return {}
 
 

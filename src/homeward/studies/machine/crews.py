@@ -153,7 +153,7 @@ class Cluster:
         """Count the workers' threads; give up if there have been none for too long."""
         now = time.monotonic()
         try:
-            threads = self._client.nthreads()
+            threads = self._client.nthreads(callback_timeout=self._patience)
         except (OSError, TimeoutError) as cause:
             raise CrewError(f"the scheduler does not answer any more: {cause}") from cause
         self._count = sum(threads.values())

@@ -1,0 +1,97 @@
+"""From a step to its record, and from records back to the explorer that made them.
+
+The recorded actions are taken in the world without planning; what it answers must be what was
+recorded, and the belief learns from it. The last recorded seeds are what the next plan starts from.
+Steps after them were recorded without, since theirs were too large: those are planned again, and
+must come out as recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from homeward.errors import InvalidFileError
+from homeward.runs.log import Record
+from homeward.runs.observations import encode
+from homeward.runs.seeds import Seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from homeward.explorer import Explorer, Step
+    from homeward.plan import Plan
+    from homeward.runs.kinds import Kind
+
+ROOM = 65_536
+"""Bytes of seeds that the log takes per step on average; larger ones are written more rarely."""
+
+
+def start_from(explorer: Explorer, seeds: Seeds) -> None:
+    """Let an explorer's next plan start from seeds, which stand in for its last plan."""
+    explorer.plan = cast("Plan", seeds)
+
+
+def to_record(step: Step, seeds: Seeds, kind: Kind, seeded: int) -> Record:
+    """Give the record of a step, with its seeds if there is room since step `seeded` had them."""
+    plan = step.plan
+    packed = seeds.encode()
+    fits = len(packed["policies"]) <= ROOM * (step.number - seeded)
+    return Record(
+        step=step.number,
+        state=int(plan.state),
+        action=int(plan.action),
+        next_state=int(step.state),
+        observation=encode(step.observation, kind.observations),
+        status=str(plan.status),
+        value=float(plan.exploration_value),
+        upper=float(plan.upper_bound),
+        bounds=tuple(float(b) for b in plan.bounds),
+        kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
+        seeds=packed if fits else None,
+    )
+
+
+def replay(
+    explorer: Explorer,
+    records: Iterable[Record],
+    kind: Kind,
+    seeded: int,
+    directory: Path,
+    *,
+    plan_again: bool,
+) -> None:
+    """Bring an explorer that has just set out to where the records end.
+
+    Seeds are read from step `seeded`, the last that has some (0: none has). Unless later steps are
+    planned again, the next plan starts from those seeds.
+    """
+    for record in records:
+        if record.step <= seeded or not plan_again:
+            _agree(record, "state", explorer.world.state, directory)
+            observation = explorer.world.act(record.action)
+            explorer.belief = explorer.belief.update(observation)
+            explorer.steps += 1
+            if record.step == seeded:
+                start_from(explorer, Seeds.decode(record.seeds))
+        else:
+            step = explorer.step()
+            if step is None:
+                raise InvalidFileError(
+                    f"{directory}: the explorer ends before step {record.step}, which is recorded"
+                )
+            _agree(record, "action", step.plan.action, directory)
+            observation = step.observation
+            start_from(explorer, Seeds.of(step.plan))
+        _agree(record, "observation", encode(observation, kind.observations), directory)
+        _agree(record, "next_state", explorer.world.state, directory)
+
+
+def _agree(record: Record, name: str, found: Any, directory: Path) -> None:
+    """Refuse to go on where the world or the planner is not the one that was recorded."""
+    written = getattr(record, name)
+    if written != found:
+        raise InvalidFileError(
+            f"{directory}: in step {record.step} the {name.replace('_', ' ')} is recorded as "
+            f"{written}, and comes out as {found}"
+        )

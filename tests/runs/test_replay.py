@@ -1,0 +1,159 @@
+"""Records lead back to the explorer that made them, or are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.runs.kinds import log_of, meadow
+
+from homeward.errors import InvalidFileError
+from homeward.explorer import Explorer
+from homeward.runs import RunStatus, run
+from homeward.runs import replay as replaying
+from homeward.runs.log import to_line
+from homeward.runs.manifest import versions_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from homeward.runs import Run
+
+
+def counted_plans(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give a list that grows by each step that is planned from now on, counted from 0."""
+    planned: list[int] = []
+    real = Explorer.step
+
+    def counted(self: Explorer) -> Any:
+        planned.append(self.steps)
+        return real(self)
+
+    monkeypatch.setattr(Explorer, "step", counted)
+    return planned
+
+
+@pytest.mark.parametrize("moody", [True, False])
+def test_steps_that_are_replayed_are_not_planned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moody: bool
+) -> None:
+    run = meadow(tmp_path / "run", moody=moody, rows=6, columns=8, limit=30)
+    for step in run.steps():
+        if step.number == 20:
+            break
+    planned = counted_plans(monkeypatch)
+    run.resume()
+    assert planned == list(range(20, 30))
+
+
+@pytest.mark.parametrize("room", [0, 5, 8, 100])
+def test_seeds_too_large_for_every_step_are_written_more_rarely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Run, room: int
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", room)
+    sparse = meadow(tmp_path / "run")
+    sparse.resume()
+    seeded = [record.step for record in sparse.records() if record.seeds is not None]
+    expected: list[int] = []
+    for record in whole.records():
+        last = expected[-1] if expected else 0
+        if len(record.seeds["policies"]) <= room * (record.step - last):
+            expected.append(record.step)
+    assert seeded == expected
+    assert (len(seeded) == 0, len(seeded) == 12) == (room == 0, room == 100)
+    assert sparse.trajectory() == whole.trajectory()
+
+    stopped = meadow(tmp_path / "stopped")
+    while stopped.manifest.end is None:
+        steps = stopped.steps()
+        for _ in range(3):
+            next(steps, None)
+        steps.close()
+    assert log_of(stopped) == log_of(sparse)
+
+
+def test_steps_without_seeds_are_not_planned_again_with_other_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", 8)
+    made = meadow(tmp_path / "run")
+    steps = made.steps()
+    for _ in range(6):
+        next(steps)
+    steps.close()
+    assert [r.step for r in made.records() if r.seeds is not None][-1] < 6
+    monkeypatch.setattr(run, "versions_here", lambda: versions_here() | {"numpy": "9.9"})
+    planned = counted_plans(monkeypatch)
+    for limit in (6, 12):  # a session that takes no step does not vouch for those before it
+        made.resume(limit=limit, other_versions=True)
+    assert planned == list(range(6, 12))
+
+
+@pytest.mark.parametrize(
+    ("room", "change", "message"),
+    [
+        # Where steps are planned again, the state before is the one after the last.
+        (65_536, {"state": 19}, "the state is recorded as 19, and comes out as"),
+        (65_536, {"next_state": 19}, "the next state is recorded as 19, and comes out as"),
+        (65_536, {"observation": 5}, "the observation is recorded as 5, and comes out as {"),
+        (0, {"next_state": 19}, "the next state is recorded as 19, and comes out as"),
+        (0, {"observation": 5}, "the observation is recorded as 5, and comes out as {"),
+    ],
+)
+def test_a_record_of_another_world_is_refused_and_left_as_it_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    room: int,
+    change: dict[str, Any],
+    message: str,
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", room)
+    made = meadow(tmp_path / "run")
+    steps = made.steps()
+    for _ in range(5):
+        next(steps)
+    steps.close()
+    records = list(made.records())
+    records[2] = replace(records[2], **change)
+    forged = b"".join(map(to_line, records))
+    (tmp_path / "run/steps.jsonl").write_bytes(forged)
+    manifest = (tmp_path / "run/manifest.json").read_bytes()
+    with pytest.raises(InvalidFileError, match=f"in step 3 {message}"):
+        made.resume()
+    assert log_of(made) == forged
+    assert (tmp_path / "run/manifest.json").read_bytes() == manifest
+
+
+def test_a_plan_that_comes_out_differently_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", 0)
+    made = meadow(tmp_path / "run")
+    steps = made.steps()
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    records = list(made.records())
+    other = (records[1].action + 1) % 5
+    records[1] = replace(records[1], action=other)
+    (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match=f"step 2 the action is recorded as {other}"):
+        made.resume()
+
+
+def test_steps_beyond_the_explorers_own_end_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", 0)
+    made = meadow(tmp_path / "run", moody=False, rows=1, columns=2, limit=50)
+    made.resume()
+    records = list(made.records())
+    records.append(replace(records[-1], step=len(records) + 1))
+    (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match=f"holds {len(records)} steps, but ended after"):
+        made.resume()
+    stopped = made.manifest.model_copy(update={"status": RunStatus.INTERRUPTED})
+    stopped.write(tmp_path / "run/manifest.json")
+    with pytest.raises(InvalidFileError, match=f"the explorer ends before step {len(records)}"):
+        made.resume()
