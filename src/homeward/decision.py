@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.plan import ActionEvidence, Verdict
+from homeward.plan import ActionEvidence, Evidence, Verdict
 from homeward.solvers import Status, engine
 from homeward.solvers.constrained import FEASIBLE
 
@@ -74,7 +74,7 @@ def evidence_of(
     choice: Choice,
     leaving: FloatArray,
     stays: BoolArray,
-) -> tuple[ActionEvidence, ...]:
+) -> Evidence:
     """Say what each action here is worth with the plan followed after it, and why not it.
 
     `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`.
@@ -90,31 +90,28 @@ def evidence_of(
     following[:, choice.action] = choice.values
     unsafe: BoolArray = np.any(following[1:] < problem.levels[:, None] - FEASIBLE, axis=0)
     infeasible = solved.status is Status.INFEASIBLE
-    found = []
-    for a, (closed, leaves, explores, risky, waits, share) in enumerate(
-        zip(
-            (problem.objective[s] == -np.inf).tolist(),
-            leaving.tolist(),
-            following[0].tolist(),
-            unsafe.tolist(),
-            stays.tolist(),
-            shares,
-            strict=True,
-        )
-    ):
-        if a == choice.action:
-            verdict = Verdict.CHOSEN
-        elif closed:
-            verdict = Verdict.UNAVAILABLE
-        elif share > 0.0:
-            verdict = Verdict.WAITS if waits else Verdict.LESS_SAFE
-        elif infeasible:
-            verdict = Verdict.NO_SAFER
-        else:
-            verdict = Verdict.UNSAFE if risky else Verdict.WORTH_LESS
-        safety = tuple(min(1.0, max(0.0, v)) for v in following[1:, a].tolist())
-        found.append(ActionEvidence(a, leaves, explores, safety, share, verdict))
-    return tuple(found)
+    closed: BoolArray = problem.objective[s] == -np.inf
+
+    def tell() -> tuple[ActionEvidence, ...]:
+        found = []
+        for a, share in enumerate(shares):
+            if a == choice.action:
+                verdict = Verdict.CHOSEN
+            elif closed[a]:
+                verdict = Verdict.UNAVAILABLE
+            elif share > 0.0:
+                verdict = Verdict.WAITS if stays[a] else Verdict.LESS_SAFE
+            elif infeasible:
+                verdict = Verdict.NO_SAFER
+            else:
+                verdict = Verdict.UNSAFE if unsafe[a] else Verdict.WORTH_LESS
+            explores, *bounds = following[:, a].tolist()
+            safety = tuple(min(1.0, max(0.0, bound)) for bound in bounds)
+            leaves = float(leaving[a])
+            found.append(ActionEvidence(a, leaves, explores, safety, share, verdict))
+        return tuple(found)
+
+    return Evidence(tell)
 
 
 def _share(problem: ConstrainedProblem, solved: ConstrainedSolution, action: int) -> Choice:

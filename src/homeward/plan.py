@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from homeward.safety import Correction
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from homeward.arrays import FloatArray, IntArray
 
 
@@ -38,6 +41,37 @@ class ActionEvidence(NamedTuple):
     safety: tuple[float, ...]  # per criterion, the corrected bound
     weight: float  # how much of the mixture starts with it
     verdict: Verdict
+
+
+class Evidence(Sequence[ActionEvidence]):
+    """The evidence on every action, in their order; put into words when it is first asked for."""
+
+    def __init__(self, tell: Callable[[], tuple[ActionEvidence, ...]]) -> None:
+        self._tell = tell
+        self._told: tuple[ActionEvidence, ...] | None = None
+
+    def _all(self) -> tuple[ActionEvidence, ...]:
+        if self._told is None:
+            self._told = self._tell()
+        return self._told
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __getitem__(self, which: Any) -> Any:
+        return self._all()[which]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Evidence | tuple) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return tuple, (self._all(),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +104,7 @@ class Plan:
     kept_outbound: IntArray  # [J', S]
     kept_value: float  # what that part is worth
     criteria: tuple[CriterionEvidence, ...]
-    evidence: tuple[ActionEvidence, ...]  # per action, in the current state
+    evidence: Sequence[ActionEvidence]  # per action, in the current state
     correction: Correction
     discount: float
     method: str  # which solver it is from: "columns" or "lp"

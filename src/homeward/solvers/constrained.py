@@ -32,7 +32,7 @@ import numpy as np
 
 from homeward.arrays import index, indices
 from homeward.errors import InvalidProblemError
-from homeward.solvers import engines
+from homeward.solvers import engines, kernels
 from homeward.solvers.engines import LARGEST, PolicySolution, engine_of
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
@@ -94,7 +94,7 @@ class ConstrainedProblem:
                 f"state s={int(np.argmax(idle))} has no action that can be chosen"
             )
         for k, constraint in enumerate(self.constraints):
-            if not -largest < constraint.min() <= constraint.max() < largest:
+            if not kernels.are_within(constraint, -largest, largest):
                 raise InvalidProblemError(f"constraint {k} is not finite, or its total is not")
         if not np.isfinite(self.levels).all():
             raise InvalidProblemError("the levels are not finite")

@@ -17,8 +17,8 @@ from homeward.compiling import announce
 
 announce()
 
-UP = 1.0 + 2.0**-51
-"""Makes up for the rounding of a division, a sum and this product."""
+UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51
+"""Make up for the rounding of a division, a sum or a difference, and of this product."""
 
 DEEP, FINE = 64, 6
 """Distances are sorted roughly: down to 2**−DEEP, each power of 2 in 2**FINE steps."""
@@ -404,6 +404,23 @@ def distances_home(
             elif t < dest[s, choice[s]]:
                 choice[s] = a
     return distance, choice
+
+
+@njit(cache=True, error_model="numpy")
+def chances_home(distance: FloatArray) -> None:
+    """Turn distances [S] into what a way home is worth at least: 1 less that, rounded down."""
+    for s in range(len(distance)):
+        worth = (1.0 - distance[s]) * DOWN if distance[s] > 0.0 else 1.0
+        distance[s] = worth if worth > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def are_within(values: FloatArray, low: float, high: float) -> bool:
+    """Tell whether all values [S, A] are above one bound and at most another; NaN is not."""
+    outside = 0
+    for value in values.reshape(-1):
+        outside += 0 if (value > low) & (value <= high) else 1
+    return outside == 0
 
 
 @njit(cache=True, error_model="numpy", inline="always")

@@ -41,9 +41,6 @@ CLOSE = 1e-9
 UNIT = 32 * float(np.finfo(np.float64).eps)
 ROUND_LIMIT = 1000
 
-DOWN = 1.0 - 2.0**-51
-"""Makes up for the rounding of a difference and of this product."""
-
 GIVE_UP = -1
 """The action of a return policy that stops trying (and of home, where nothing is left to do)."""
 
@@ -70,7 +67,7 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
     if home.ndim != 1 or home.size == 0:
         raise error(f"home has shape {home.shape}, expected at least one state [n]")
     correction = numbers(correction, "the correction", shape, error)
-    if not (-np.inf < correction.min() and correction.max() <= 0.0):
+    if not kernels.are_within(correction, -np.inf, 0.0):
         at = np.argwhere(~((correction <= 0.0) & (correction > -np.inf)))[0]
         where = place(tuple(int(i) for i in at), "sa")
         raise error(f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0")
@@ -86,8 +83,8 @@ def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> Retu
     distance, policy = kernels.distances_home(
         unsigned(model.dest), success, correction, unsigned(home), *ways_to(model)
     )
-    value = np.where(distance > 0.0, (1.0 - distance) * DOWN, 1.0)
-    return ReturnSolution(np.maximum(0.0, value, out=value), policy, 0.0, Status.OPTIMAL, 1)
+    kernels.chances_home(distance)
+    return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1)
 
 
 def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:
