@@ -136,3 +136,40 @@ def peers(
                 sys.stderr.write(f"{row.problem}: {row.solver} done\n")
     shown = [{k: "no answer" if v is None else v for k, v in row.items()} for row in rows]
     show({"rows": rows if as_json else shown}, {"rows": "Peers"}, "ratio: time over ours", as_json)
+
+
+@app.command()
+def grid(
+    size: Annotated[int, typer.Option(help="Squares along each side.", min=2)] = 40,
+    steps: Annotated[int, typer.Option(help="Steps of each exploration.", min=1)] = 300,
+    delta: Annotated[float, typer.Option(help="The safety level.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Which world.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Time the steps of a safe exploration of a grid world, and how much of it is Python.
+
+    A step is all that an explorer does: plan, act, observe, update.
+    """
+    from homeward.studies.bench.grid import measure
+
+    rows = []
+    for walls in track((0.2, 0.4, 0.6), "worlds", quiet=as_json):
+        found = measure(size, walls, delta, steps, seed)
+        rows.append(
+            {
+                "squares": found.squares,
+                "walls": walls,
+                "steps": found.steps,
+                "median_ms": 1e3 * found.median,
+                "lower_ms": 1e3 * found.quartiles[0],
+                "upper_ms": 1e3 * found.quartiles[1],
+                "outside_kernels": found.outside,
+            }
+        )
+    show(
+        {"rows": rows},
+        {"rows": f"A step at {size} × {size}"},
+        f"at most {max(row['median_ms'] for row in rows):.2f} ms, of which "
+        f"{max(row['outside_kernels'] for row in rows):.0%} outside kernels",
+        as_json,
+    )
