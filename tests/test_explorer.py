@@ -335,7 +335,7 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
 
 
 def test_every_end_is_a_sentence_of_its_own() -> None:
-    assert len({str(end) for end in End}) == len(End) == 6
+    assert len({str(end) for end in End}) == len(End) == 7
 
 
 @pytest.mark.parametrize("seed", [7, 8, 21])
@@ -347,3 +347,13 @@ def test_it_does_not_walk_about_for_nothing_where_only_a_gamble_is_left(seed: in
     for _ in explorer.explore(400):
         pass
     assert explorer.end is not End.STEPS
+
+
+def test_who_keeps_nothing_safe_ends_where_the_rest_is_out_of_reach() -> None:
+    grid = HeightMap.from_text("15\na5")  # nothing can be climbed, the corner is seen at once
+    high = HeightMap.from_text("1151\na551")
+    for world, end in ((grid, End.ALL_SEEN), (high, End.OUT_OF_REACH)):
+        explorer = Explorer(Planner(Uncover(), []), world.belief("known"), HeightGridWorld(world))
+        for _ in explorer.explore(20):
+            pass
+        assert explorer.end is end

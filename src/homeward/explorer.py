@@ -44,6 +44,7 @@ class End(StrEnum):
 
     ALL_SEEN = "nothing is left to explore"
     ALL_SAFE_SEEN = "all that is safe is seen"
+    OUT_OF_REACH = "what is left is out of reach"
     ONLY_BY_CHANCE = "the rest would take a gamble"
     LOST = "the world ended it"
     INFEASIBLE = "no policy keeps the safety level"
@@ -114,10 +115,11 @@ class Explorer:
         elif plan.status is Status.INFEASIBLE:
             self.end = End.INFEASIBLE if plan.waits else None
         elif plan.worthless:
-            self.end = End.ALL_SAFE_SEEN
+            self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
         elif plan.waits:
             gamble = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
-            self.end = End.ONLY_BY_CHANCE if gamble else End.ALL_SAFE_SEEN
+            calm = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
+            self.end = End.ONLY_BY_CHANCE if gamble else calm
         if self.end is not None:
             return None
         observation = self.world.act(plan.action)

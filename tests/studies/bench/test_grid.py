@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from homeward.solvers import kernels
+from homeward.studies.bench.grid import clocked, measure
+
+
+def test_steps_are_timed_and_split() -> None:
+    found = measure(8, 0.2, 1.0, 10, 0)
+    assert (found.squares, found.steps) == (64, 10)
+    assert 0.0 < found.quartiles[0] <= found.median <= found.quartiles[1]
+    assert 0.0 < found.outside < 1.0
+
+
+def test_clocks_are_taken_off_again() -> None:
+    before = kernels.optimise_moves
+    with clocked() as spent:
+        assert kernels.optimise_moves is not before
+        assert spent() == 0.0
+    assert kernels.optimise_moves is before
