@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.show import check_writable, save, say, show, track
+from homeward.cli.show import check_writable, save, show, track
 
 
 def coverage(
@@ -72,12 +72,19 @@ def coverage(
     file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
     with Ledger.open(file, definition) as ledger:
         outcomes = conduct(ledger, workers=workers, scheduler=scheduler)
-        for _ in track(outcomes, "exploring", quiet=as_json, total=len(list(ledger.left()))):
-            pass
+        try:
+            for _ in track(outcomes, "exploring", quiet=as_json, total=len(list(ledger.left()))):
+                pass
+        except KeyboardInterrupt:
+            typer.echo(f"stopped; what is done is in {file}, the same command goes on", err=True)
+            raise typer.Exit(130) from None
         laid = table_of(ledger)
         failed = [outcome for outcome in ledger.outcomes() if outcome.failed]
     if table is not None:
         write_table(laid, table)
+    if failed:
+        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        raise typer.Exit(1)
     rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
     found = summarise(rows)
     save(draw_coverage(charts(found), "grid world size | fraction of walls"), out)
@@ -86,7 +93,6 @@ def coverage(
         {
             "rows": [asdict(cell) for cell in found],
             "claims": said,
-            "failed": [str(outcome.error).strip().splitlines()[-1] for outcome in failed],
             "figure": str(out),
             "study": str(file),
         },
@@ -97,7 +103,3 @@ def coverage(
         f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
         as_json,
     )
-    if failed:
-        if not as_json:
-            say(f"{len(failed)} runs failed; the first: {failed[0].error}")
-        raise typer.Exit(1)

@@ -96,8 +96,13 @@ def grid(
         "limit": limit,
     }
     config = checked(GridConfig, values, "the grid world")
-    with _screen(quiet=as_json) as screen:
-        outing = _walk(config, run, screen)
+    try:
+        with _screen(quiet=as_json) as screen:
+            outing = _walk(config, run, screen)
+    except KeyboardInterrupt:
+        kept = "" if run is None else f"; to go on: homeward runs resume {run}"
+        typer.echo(f"stopped{kept}", err=True)
+        raise typer.Exit(130) from None
     world, path = outing.world, outing.path
     name = explorer if explorer != "safe" else f"safe at δ = {delta:g}"
     note = f"{world.seen.mean():.0%} seen in {len(path) - 1} steps: {outing.end}"

@@ -252,9 +252,13 @@ def optimise_moves(
     stale[len(policy) :] = 0
     rounds = 0
     rises = 1
+    enough = 0.0
     known = worth[state]
     while True:
-        enough = slack * size
+        if slack * size < 0.5 * enough:  # what was let pass before is looked at again
+            stale[: len(policy)] = 1
+            enough = slack * size
+        enough = max(enough, slack * size)
         if size >= 0.0:
             for i in range(sweeps):
                 rises = sweep_moves(
@@ -277,9 +281,10 @@ def optimise_moves(
         follow_moves(dest, success, discount, totals, policy, onto, share, gain)
         evaluate_moves(onto, share, gain, values, mark, path)
         rounds += 1
-        if rises == 0:
+        now = (np.abs(weights) * sizes_of(values)).sum()
+        if rises == 0 and slack * now >= 0.5 * enough:
             break
-        if rounds >= limit and FEW * rises > len(policy):
+        if rounds >= limit and (FEW * rises > len(policy) or rounds >= limit + FEW):
             return rounds, np.inf
         weigh(values, weights, blend)
         if size >= 0.0:
@@ -289,7 +294,7 @@ def optimise_moves(
                     for e in range(first[s], first[s + 1]):
                         stale[source[e]] = 1
         worth[:] = blend
-        size = (np.abs(weights) * sizes_of(values)).sum()
+        size = now
     # What was not looked at again has changed by no more than this in each evaluation.
     return rounds, (1 + 2 * rounds) * enough
 

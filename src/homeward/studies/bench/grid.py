@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.bonuses import Uncover
+from homeward.errors import InvalidProblemError
 from homeward.explorer import Explorer
 from homeward.planner import Planner
 from homeward.safety import ReturnHome
@@ -50,6 +51,10 @@ def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Str
     """Time the first `steps` of a safe exploration."""
     _explore(size, walls, delta, min(steps, 3), seed)  # compiles
     times = _explore(size, walls, delta, steps, seed)
+    if not len(times):
+        raise InvalidProblemError(
+            f"nothing can be explored safely on {size} × {size} squares with {walls:g} walls"
+        )
     with clocked() as inside:
         again = _explore(size, walls, delta, steps, seed)
     low, middle, high = np.quantile(times, [0.25, 0.5, 0.75]).tolist()
