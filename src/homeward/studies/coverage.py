@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.explorer import End, Explorer
 from homeward.planner import Planner
 from homeward.plots.coverage import Chart, Series
+from homeward.runs.grid import LONGEST, bonus_of
 from homeward.safety import Correction, ReturnHome
 from homeward.worlds import HeightGridWorld, HeightMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from homeward.bonuses import Bonus
 
 DISCOUNT = 0.99
 WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}
@@ -42,19 +41,9 @@ LEVELS = (1.0, 0.95, 0.9, 0.8)
 OTHER_SIZE, OTHER_WORLDS = 10, 200
 """The size and number of worlds on which other levels and our own correction are tried."""
 
-LONGEST = 20
-"""No run takes more steps than this times the squares there are."""
-
 QUARTILES = (0.25, 0.5, 0.75)
 KEY = ("size", "walls", "explorer", "delta", "correction")
 """What tells one cell from another."""
-
-
-def bonus_of(explorer: str) -> Bonus:
-    """Give what an explorer finds worth seeing."""
-    if explorer == "rmax":
-        return RMax()
-    return NearBayesian() if explorer == "near-bayesian" else Uncover()
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -64,7 +53,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     world = HeightGridWorld(HeightMap.random((size, size), seed, walls=walls, start=middle))
     criteria = [ReturnHome(float(cell["delta"]))] if cell["explorer"] == "safe" else []
     correction = Correction(cell["correction"]) if criteria else None
-    planner = Planner(bonus_of(str(cell["explorer"])), criteria, DISCOUNT, correction)
+    planner = Planner(bonus_of(cell["explorer"]), criteria, DISCOUNT, correction)
     explorer = Explorer(planner, world.grid.belief("known"), world)
     for _ in explorer.explore(LONGEST * size * size):
         pass
