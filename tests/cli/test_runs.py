@@ -29,9 +29,9 @@ ROOT = Path(__file__).parents[2]
 TASKS = "tests.studies.machine.tasks"
 
 MAIN = """
-from homeward.cli import main, runs
-from homeward.cli.app import app
-app.add_typer(runs.app, name="runs")
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it was ignored before
+from homeward.cli import main
 main()
 """
 

@@ -95,7 +95,7 @@ def show_run(
 
 @app.command()
 def start(
-    kind: Annotated[str, typer.Argument(help='What kind of run: "grid", "toytext", or module:name.')],
+    kind: Annotated[str, typer.Argument(help="What kind of run: grid, toytext, or module:name.")],
     directory: Directory,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Its configuration, in TOML.")
