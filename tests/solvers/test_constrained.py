@@ -256,7 +256,6 @@ def test_what_a_mixture_achieves_is_what_its_policies_are_densely_worth(
         claimed = found.objective if k == 0 else found.achieved[k - 1]
         assert claimed == pytest.approx(found.weights @ each[:, problem.start], abs=1e-9)
         assert found.values[:, k] == pytest.approx(each, abs=1e-9)
-        assert found.mixed_values[k] == pytest.approx(found.weights @ each, abs=1e-9)
 
 
 @given(st.one_of(problems(models()), problems(models(), constraints=2)))

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.show import check_writable, save, show, track
+from homeward.cli.runs import do_all
+from homeward.cli.show import check_writable, save, show
 
 
 def coverage(
@@ -53,14 +54,7 @@ def coverage(
     """
     from homeward.plots.coverage import draw_coverage
     from homeward.studies.coverage import cells_of, charts, claims, summarise
-    from homeward.studies.machine import (
-        Ledger,
-        check_table,
-        conduct,
-        define,
-        table_of,
-        write_table,
-    )
+    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
 
     check_writable(out)
     if table is not None:
@@ -71,15 +65,8 @@ def coverage(
     )
     file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
     with Ledger.open(file, definition) as ledger:
-        outcomes = conduct(ledger, workers=workers, scheduler=scheduler)
-        try:
-            for _ in track(outcomes, "exploring", quiet=as_json, total=len(list(ledger.left()))):
-                pass
-        except KeyboardInterrupt:
-            typer.echo(f"stopped; what is done is in {file}, the same command goes on", err=True)
-            raise typer.Exit(130) from None
-        laid = table_of(ledger)
-        failed = [outcome for outcome in ledger.outcomes() if outcome.failed]
+        do_all(ledger, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(ledger), ledger.failures()
     if table is not None:
         write_table(laid, table)
     if failed:

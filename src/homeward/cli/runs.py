@@ -206,28 +206,11 @@ def carry_out(
     *,
     as_json: bool,
 ) -> None:
-    """Conduct a study with a progress bar, write its table, say what failed, and exit.
-
-    For any command that conducts a study: leaves by `typer.Exit` with 0, with 1 if a task failed,
-    and with 130 if it was stopped.
-    """
-    from homeward.studies.machine import conduct, table_of, write_table
+    """Conduct a study, write its table, say what failed, and exit: with 1 if a task did."""
+    from homeward.studies.machine import table_of, write_table
 
     study = ledger.study
-    before = ledger.done
-    label = study.name if not before else f"{study.name}, {before} done before"
-    outcomes = conduct(ledger, workers=workers, scheduler=scheduler)
-    try:
-        with closing(outcomes) as found:
-            for _ in track(found, label, quiet=as_json, total=study.tasks - before):
-                pass
-    except KeyboardInterrupt:
-        done = ledger.done
-        sys.stderr.write(
-            f"stopped: {done} of {study.tasks} tasks are done and kept in {ledger.path}; "
-            "give the same command again to go on\n"
-        )
-        raise typer.Exit(STOPPED) from None
+    do_all(ledger, workers, scheduler, as_json=as_json)
     failures = ledger.failures()
     if table is not None:
         write_table(table_of(ledger), table)
@@ -251,6 +234,30 @@ def carry_out(
             reason = failure["error"].rstrip().splitlines()[-1]
             say(f"failed: {failure['cell']} with seed {failure['seed']}: {reason}")
     raise typer.Exit(1 if failures else 0)
+
+
+def do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_json: bool) -> None:
+    """Do what is left of a study, with a progress bar; Ctrl-C exits with 130 and says how to go on.
+
+    For any command that conducts a study.
+    """
+    from homeward.studies.machine import conduct
+
+    study = ledger.study
+    before = ledger.done
+    label = study.name if not before else f"{study.name}, {before} done before"
+    outcomes = conduct(ledger, workers=workers, scheduler=scheduler)
+    try:
+        with closing(outcomes) as found:
+            for _ in track(found, label, quiet=as_json, total=study.tasks - before):
+                pass
+    except KeyboardInterrupt:
+        done = ledger.done
+        sys.stderr.write(
+            f"stopped: {done} of {study.tasks} tasks are done and kept in {ledger.path}; "
+            "give the same command again to go on\n"
+        )
+        raise typer.Exit(STOPPED) from None
 
 
 def _go_on(run: Run, limit: int | None, *, other_versions: bool, as_json: bool) -> None:

@@ -127,12 +127,6 @@ class ConstrainedSolution:
     multipliers: FloatArray  # [K] λ ≥ 0, what a unit of each constraint costs
     rounds: int  # ordinary MDPs solved
 
-    @property
-    def mixed_values(self) -> FloatArray:
-        """The values [1 + K, S] of drawing a policy now and following it."""
-        mixed: FloatArray = np.tensordot(self.weights, self.values, axes=1)
-        return mixed
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:

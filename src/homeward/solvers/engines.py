@@ -11,9 +11,12 @@ V ≤ T_π V for the policy π that the sweep records, so every round improves. 
 policies takes in each state the action of the one that is worth most there, which is worth at
 least each of them.
 
+After its first sweep a round looks only at states whose successors have changed.
+
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
-Proof: with e = max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap.
+Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves` e
+also allows for what was too small a change to be looked at again.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class PolicySolution:
 
     policy: IntArray  # [S]
     values: FloatArray  # [K, S] under each total, finite
-    gap: float  # no policy's weighted sum is above this one's by more, in any state
+    gap: float  # no policy's weighted sum is above this one's by more, where it was asked for
     status: Status
     rounds: int
     sizes: tuple[float, ...] = field(init=False)  # K of them: the largest value, signless
