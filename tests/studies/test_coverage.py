@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from homeward.beliefs.heights import WALL
+from homeward.explorer import Explorer
+from homeward.runs.grid import GridConfig, make
 from homeward.studies import coverage
 from homeward.studies.coverage import (
     EXPLORERS,
@@ -55,6 +58,18 @@ def test_who_is_safe_at_one_is_never_stranded(seed: int) -> None:
         assert not row["stranded"]
         assert 0.0 < row["seen"] <= 1.0
         assert 0.0 < row["reached"] <= 1.0
+
+
+def test_what_was_reached_is_counted_among_free_squares_that_can_be_seen_safely() -> None:
+    for seed in range(4):
+        setup = make(GridConfig(size=8, walls=0.2, seed=seed, start=36, explorer="rmax"))
+        world: Any = setup.world
+        for _ in Explorer(setup.planner, setup.belief, world).explore(setup.limit):
+            pass
+        grid = world.grid
+        free = [s for s in range(64) if grid.safely_seen[s] and grid.heights.flat[s] != WALL]
+        expected = sum(bool(world.seen[s]) for s in free) / len(free)
+        assert explore(cell("rmax"), seed)["reached"] == pytest.approx(expected, abs=1e-15)
 
 
 def test_an_explorer_without_care_is_stranded_in_some_of_the_same_worlds() -> None:
