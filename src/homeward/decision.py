@@ -24,7 +24,7 @@ import numpy as np
 
 from homeward.plan import ActionEvidence, Evidence, Verdict
 from homeward.solvers import Status, engine
-from homeward.solvers.constrained import FEASIBLE
+from homeward.solvers.tolerances import FEASIBLE
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

@@ -441,7 +441,7 @@ def test_seeds_that_are_worth_nothing_say_nothing_of_the_unit() -> None:
     totals = np.full((3, 2, 2), 0.05)
     totals[0] = [[0.0, 0.0], [1e-12, 1e-12]]
     problem = ConstrainedProblem(model, 0.9, 0, totals, np.array([0.1, 0.1]))
-    with patch.object(constrained, "ROUND_LIMIT", 50):
+    with patch.object(constrained, "PRICINGS", 50):
         found = solve_constrained(problem, [np.zeros(2, np.int32)])
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(9e-12, rel=1e-9, abs=0)
@@ -460,7 +460,7 @@ def test_where_the_best_is_to_lose_nothing_rounding_is_no_improvement() -> None:
             SparseMDP.from_dense(rows), 0.9, 0, totals, np.full(2, rng.uniform(0.1, 0.5))
         )
         seed = rng.integers(0, 2, states).astype(np.int32)
-        with patch.object(constrained, "ROUND_LIMIT", 50):
+        with patch.object(constrained, "PRICINGS", 50):
             found = solve_constrained(problem), solve_constrained(problem, [seed])
         assert Status.NOT_CONVERGED not in {f.status for f in found}
 

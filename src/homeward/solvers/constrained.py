@@ -32,26 +32,28 @@ import numpy as np
 
 from homeward.arrays import index, indices
 from homeward.errors import InvalidProblemError
-from homeward.solvers import engines, kernels
-from homeward.solvers.engines import LARGEST, PolicySolution, engine_of
+from homeward.models import Moves
+from homeward.solvers import engines, kernels, secant
+from homeward.solvers.engines import LARGEST, MovesEngine, PolicySolution, engine_of
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
+from homeward.solvers.tolerances import (
+    AROUND,
+    CLOSE,
+    EXACT,
+    FEASIBLE,
+    GAP,
+    PATIENCE,
+    PRICINGS,
+    ROUNDING,
+    TINY,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model
-
-FEASIBLE = 1e-9
-GAP = 1e-8
-TINY = 1e-290
-EXACT = 1e-13
-CLOSE = 1e-11
-ROUND_LIMIT = 2000
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-PATIENCE = 1
-AROUND = (1.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,9 +147,8 @@ class Pricer:
         self.scale = 0.0  # the largest value of the objective, anywhere
         self.rounds = 0
         self.columns: list[Column] = []
-        states, actions = problem.objective.shape
         for given in seeds:
-            seed = indices(given, "a seed", (states,), (0, actions), "s", InvalidProblemError)
+            seed = _checked(problem, given)
             values = self.engine.evaluate(seed)
             if not self.problem.closed or values[0].min() > -np.inf:  # all of it can be chosen now
                 self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
@@ -192,10 +193,13 @@ def solve_constrained(
     Those of the last plan, in a world that has hardly changed, make it quicker and not different:
     what the policies are worth is evaluated anew, and the multipliers are where to look first.
     """
-    pricer = Pricer(problem, seeds)
     count = len(problem.levels)
+    first = 0.0 if hint is None or count != 1 else float(hint[0])
+    if count == 1 and isinstance(problem.model, Moves):
+        return _narrow(problem, seeds, first)
+    pricer = Pricer(problem, seeds)
     if count == 1:
-        return _secant(pricer, 0.0 if hint is None else float(hint[0]))
+        return _secant(pricer, first)
     if count > 1 and pricer.columns:
         return _generate(pricer)
     # The safest policies come first: what is then worth most starts from them and leaves them only
@@ -204,8 +208,47 @@ def solve_constrained(
         pricer.price(0.0, unit)
     free, upper = pricer.price(1.0, np.zeros(count))
     if (free.point[1:] >= problem.levels).all():
-        return _finish(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
+        return _mix(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
     return _generate(pricer)
+
+
+def _narrow(
+    problem: ConstrainedProblem, seeds: Sequence[IntArray], hint: float
+) -> ConstrainedSolution:
+    """Solve with one constraint on a move-or-stay graph; see `secant`."""
+    level = float(problem.levels[0])
+    assert isinstance(problem.model, Moves)
+    solver = MovesEngine(problem.model, problem.discount, problem.totals)
+    known = [_checked(problem, seed) for seed in seeds]
+    found, columns = secant.narrow(solver, problem.start, level, known, hint)
+    reached = float(columns.points[found.above, 1])
+    kept, weights, gap = [found.above], np.ones(1), None
+    if found.ending == secant.TOO_LOW:
+        status = Status.INFEASIBLE if found.most < level - FEASIBLE else Status.NUMERICAL
+        gap = found.most - reached
+    else:
+        status = Status.NOT_CONVERGED if found.ending == secant.CUT_SHORT else Status.OPTIMAL
+    if found.below != secant.NONE and reached > level:
+        low = (reached - level) / (reached - float(columns.points[found.below, 1]))
+        kept, weights = [found.above, found.below], np.array([1.0 - low, low])
+    return _finish(
+        problem,
+        columns.policies[kept].view(np.int32),
+        columns.values[kept],
+        weights,
+        found.upper,
+        np.full(1, found.slope),
+        status,
+        found.scale,
+        found.rounds,
+        gap,
+    )
+
+
+def _checked(problem: ConstrainedProblem, seed: IntArray) -> IntArray:
+    """Check a policy [S] that is given to start from."""
+    states, actions = problem.objective.shape
+    return indices(seed, "a seed", (states,), (0, actions), "s", InvalidProblemError)
 
 
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
@@ -226,7 +269,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         if reached < level:
             status = Status.INFEASIBLE if most < level - FEASIBLE else Status.NUMERICAL
             free = np.full(1, np.inf)
-            return _finish(pricer, [safest], np.ones(1), -np.inf, free, status, most - reached)
+            return _mix(pricer, [safest], np.ones(1), -np.inf, free, status, most - reached)
     upper, nothing = np.inf, np.zeros(1)
     while True:
         above, below = _bracket(pricer.columns, level)
@@ -237,7 +280,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
                 above = column
             elif _improves(pricer, column, above, nothing):
                 continue
-            return _finish(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
+            return _mix(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
         (f_low, g_low), (f_high, g_high) = below.point.tolist(), above.point.tolist()
         slope = np.full(1, (f_low - f_high) / (g_high - g_low))
         # The best to start from, and what was being worked on; the others' room is free.
@@ -250,11 +293,11 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         if bound < np.inf and not _improves(pricer, column, above, slope):
             status = Status.OPTIMAL
             break
-        if pricer.rounds >= ROUND_LIMIT:
+        if pricer.rounds >= PRICINGS:
             status = Status.NOT_CONVERGED
             break
     low = (g_high - level) / (g_high - g_low)
-    return _finish(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
+    return _mix(pricer, [above, below], np.array([1.0 - low, low]), upper, slope, status)
 
 
 def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Column | None]:
@@ -300,17 +343,17 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         least = max(least, float(mix.multipliers @ levels) - bound)
         gain = float(mix.multipliers @ column.point[1:]) - mix.price
         ended = len(pricer.columns) == held or gain <= 1e-3 * FEASIBLE
-        if ended or not mix.sound or pricer.rounds >= ROUND_LIMIT:
+        if ended or not mix.sound or pricer.rounds >= PRICINGS:
             left = mix.shortfall - least
             status = Status.INFEASIBLE if least > FEASIBLE else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
-            return _finish(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)
+            return _mix(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)
         master.add(column.point)
 
     master.fix_shortfall()
     upper, proof = np.inf, np.zeros(len(levels))  # the least bound, and what multipliers gave it
     status = Status.NOT_CONVERGED
-    while pricer.rounds < ROUND_LIMIT:
+    while pricer.rounds < PRICINGS:
         mix = master.solve()
         if not mix.sound:
             status = Status.NUMERICAL
@@ -333,41 +376,60 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
             break
         master.add(column.point)
     columns = pricer.columns[: len(mix.weights)]
-    return _finish(pricer, columns, mix.weights, upper, proof, status)
+    return _mix(pricer, columns, mix.weights, upper, proof, status)
 
 
-def _finish(
+def _mix(
     pricer: Pricer,
-    columns: list[Column],
+    columns: Sequence[Column],
     weights: FloatArray,
     upper: float,
     multipliers: FloatArray,
     status: Status,
     gap: float | None = None,
 ) -> ConstrainedSolution:
-    """Drop what has no weight and recompute what the mixture is worth."""
-    kept = [c.solution for w, c in zip(weights, columns, strict=True) if w > 0.0]
-    used = weights[weights > 0.0]
-    used /= used.sum()
+    """Give the mixture of some columns, without those that have no weight."""
+    used = weights > 0.0
+    kept = [c.solution for c, use in zip(columns, used.tolist(), strict=True) if use]
+    policies = np.array([c.policy for c in kept])
     values = np.array([c.values for c in kept])
-    mixed = used @ values[:, :, pricer.problem.start]
+    size, rounds = pricer.scale, pricer.rounds
+    problem, shares = pricer.problem, weights[used]
+    return _finish(problem, policies, values, shares, upper, multipliers, status, size, rounds, gap)
+
+
+def _finish(
+    problem: ConstrainedProblem,
+    policies: IntArray,
+    values: FloatArray,
+    weights: FloatArray,
+    upper: float,
+    multipliers: FloatArray,
+    status: Status,
+    scale: float,
+    rounds: int,
+    gap: float | None,
+) -> ConstrainedSolution:
+    """Recompute what a mixture is worth, and look at it once more."""
+    weights = weights / weights.sum()
+    mixed = weights @ values[:, :, problem.start]
     objective = float(mixed[0])
     if gap is None:
         gap = upper - objective
     if status is Status.OPTIMAL:
-        close = gap <= GAP * pricer.scale or gap <= TINY  # NaN is neither
-        met = bool((mixed[1:] >= pricer.problem.levels - 2.0 * FEASIBLE).all())
+        close = gap <= GAP * scale or gap <= TINY  # NaN is neither
+        met = bool((mixed[1:] >= problem.levels - 2.0 * FEASIBLE).all())
         if not (close and met and np.isfinite(objective)):
             status = Status.NUMERICAL
     return ConstrainedSolution(
         status=status,
-        weights=used,
-        policies=np.array([c.policy for c in kept]),
+        weights=weights,
+        policies=policies,
         values=values,
         objective=objective,
         achieved=mixed[1:],
         upper=max(upper, objective) if np.isfinite(upper) else upper,
         gap=max(0.0, gap),
         multipliers=multipliers,
-        rounds=pricer.rounds,
+        rounds=rounds,
     )

@@ -120,29 +120,26 @@ class MovesEngine:
     def __init__(self, model: Moves, discount: float, totals: FloatArray) -> None:
         self.model, self.discount, self.totals = model, discount, totals
         states, shape = model.states, totals.shape[1:]
-        self._tries, self._reward = np.empty(shape), np.empty(shape)
-        self._dest = unsigned(model.dest)
-        kernels.tries_of(self._dest, model.success, discount, self._tries)
-        self._graph: tuple[IntArray, FloatArray, FloatArray] = (
-            np.empty(states, np.uint32),
-            np.empty(states),
-            np.empty(totals.shape[:2]),
+        tries, dest = np.empty(shape), unsigned(model.dest)
+        kernels.tries_of(dest, model.success, discount, tries)
+        self.graph = kernels.Graph(dest, model.success, tries, *ways_to(model)[:2])
+        self.scratch = kernels.Scratch(
+            worth=np.empty(states),
+            reward=np.empty(shape),
+            blend=np.empty(states),
+            onto=np.empty(states, np.uint32),
+            share=np.empty(states),
+            gain=np.empty(totals.shape[:2]),
+            mark=np.empty(states, np.uint8),
+            path=np.empty(states, np.uint32),
+            stale=np.empty(-(-states // 8) * 8, np.uint8),
         )
-        self._scratch = (np.empty(states, np.uint8), np.empty(states, np.uint32))
-        self._blend, self._stale = np.empty(states), np.empty(-(-states // 8) * 8, np.uint8)
 
     def evaluate(self, policy: IntArray) -> FloatArray:
         """Give the exact values [K, S] of a policy [S] under every total."""
         values = np.empty(self.totals.shape[:2])
-        kernels.follow_moves(
-            self._dest,
-            self.model.success,
-            self.discount,
-            self.totals,
-            unsigned(policy),
-            *self._graph,
-        )
-        kernels.evaluate_moves(*self._graph, values, *self._scratch)
+        chosen = unsigned(policy)
+        kernels.value_moves(self.graph, self.discount, self.totals, chosen, values, self.scratch)
         return values
 
     def optimise(
@@ -156,13 +153,10 @@ class MovesEngine:
         policy, worth, size = first_policy(self.totals[0], weights, start)
         values: FloatArray = np.empty(self.totals.shape[:2])
         rounds, most = kernels.optimise_moves(
-            self._dest,
-            self.model.success,
+            self.graph,
             self.discount,
             self.totals,
             weights,
-            self._tries,
-            *ways_to(self.model)[:2],
             SLACK,
             SWEEPS,
             limit,
@@ -171,11 +165,7 @@ class MovesEngine:
             unsigned(policy),
             worth,
             values,
-            self._reward,
-            self._blend,
-            *self._graph,  # type: ignore[arg-type]
-            *self._scratch,
-            self._stale,
+            self.scratch,
         )
         gap = most / (1.0 - self.discount)
         if rounds == 0:

@@ -9,6 +9,8 @@ deterministic policy is an affine function along a functional graph::
 where ``tries[s, a]`` is the discounted number of attempts; one that leads back to s never works.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -25,6 +27,30 @@ DEEP, FINE = 64, 6
 
 FEW = 50
 """A sweep that raises less than one state in so many is nearly done."""
+
+
+class Graph(NamedTuple):
+    """A move-or-stay graph as the kernels read it."""
+
+    dest: IntArray  # [S, A]
+    success: FloatArray  # [S, A]
+    tries: FloatArray  # [S, A]
+    first: IntArray  # [S + 1] of the edges by where they lead, see `reverse_edges`
+    source: IntArray  # [E]
+
+
+class Scratch(NamedTuple):
+    """Room that the kernels work in; what is in it means nothing to others."""
+
+    worth: FloatArray  # [S]
+    reward: FloatArray  # [S, A]
+    blend: FloatArray  # [S]
+    onto: IntArray  # [S]
+    share: FloatArray  # [S]
+    gain: FloatArray  # [K, S]
+    mark: IntArray  # [S]
+    path: IntArray  # [S]
+    stale: IntArray  # [S], filled up to eights
 
 
 @njit(cache=True, error_model="numpy")
@@ -212,15 +238,26 @@ def sweep_moves(
 
 
 @njit(cache=True, error_model="numpy")
+def value_moves(
+    graph: Graph,
+    discount: float,
+    totals: FloatArray,
+    policy: IntArray,
+    values: FloatArray,
+    scratch: Scratch,
+) -> None:
+    """Write the exact values [K, S] of a policy [S] under every total."""
+    onto, share, gain = scratch.onto, scratch.share, scratch.gain
+    follow_moves(graph.dest, graph.success, discount, totals, policy, onto, share, gain)
+    evaluate_moves(onto, share, gain, values, scratch.mark, scratch.path)
+
+
+@njit(cache=True, error_model="numpy")
 def optimise_moves(
-    dest: IntArray,
-    success: FloatArray,
+    graph: Graph,
     discount: float,
     totals: FloatArray,
     weights: FloatArray,
-    tries: FloatArray,
-    first: IntArray,
-    source: IntArray,
     slack: float,
     sweeps: int,
     limit: int,
@@ -229,14 +266,7 @@ def optimise_moves(
     policy: IntArray,
     worth: FloatArray,
     values: FloatArray,
-    reward: FloatArray,
-    blend: FloatArray,
-    onto: IntArray,
-    share: FloatArray,
-    gain: FloatArray,
-    mark: IntArray,
-    path: IntArray,
-    stale: IntArray,
+    scratch: Scratch,
 ) -> tuple[int, float]:
     """Policy iteration on ``Σ_k weights[k]·totals[k]`` from ``policy`` [S], written in place.
 
@@ -245,8 +275,10 @@ def optimise_moves(
     policy is evaluated first. Ends when no action is better by more than ``slack·size``, or after
     ``limit`` rounds unless it is nearly done. Gives the rounds and what no action is better by,
     infinite where it was cut short. After a round ``values`` [K, S] are the policy's; with none,
-    nothing is better than what was known, in ``state`` if that is not −1. The rest is scratch.
+    nothing is better than what was known, in ``state`` if that is not −1.
     """
+    first, source = graph.first, graph.source
+    reward, blend, stale = scratch.reward, scratch.blend, scratch.stale
     combine(totals, weights, reward)
     stale[: len(policy)] = 1
     stale[len(policy) :] = 0
@@ -262,8 +294,8 @@ def optimise_moves(
         if size >= 0.0:
             for i in range(sweeps):
                 rises = sweep_moves(
-                    dest,
-                    tries,
+                    graph.dest,
+                    graph.tries,
                     reward,
                     discount,
                     first,
@@ -278,8 +310,7 @@ def optimise_moves(
                     break
             if rises == 0 and (i == 0 or (rounds == 0 and state >= 0 and worth[state] <= known)):
                 break
-        follow_moves(dest, success, discount, totals, policy, onto, share, gain)
-        evaluate_moves(onto, share, gain, values, mark, path)
+        value_moves(graph, discount, totals, policy, values, scratch)
         rounds += 1
         now = (np.abs(weights) * sizes_of(values)).sum()
         if rises == 0 and slack * now >= 0.5 * enough:

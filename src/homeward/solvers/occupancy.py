@@ -24,10 +24,11 @@ import highspy
 import numpy as np
 from scipy.sparse import csc_array, csr_array, identity, kron, vstack
 
-from homeward.solvers.constrained import FEASIBLE, GAP, ConstrainedSolution
+from homeward.solvers.constrained import ConstrainedSolution
 from homeward.solvers.engines import PolicySolution, engine
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
+from homeward.solvers.tolerances import FEASIBLE, GAP
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray

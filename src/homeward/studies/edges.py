@@ -38,7 +38,7 @@ from homeward.solvers import (
     solve_constrained,
     solve_return,
 )
-from homeward.solvers.constrained import FEASIBLE
+from homeward.solvers.tolerances import FEASIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

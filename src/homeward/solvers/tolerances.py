@@ -1,0 +1,30 @@
+"""How close is close: the tolerances that the constrained solvers share."""
+
+import numpy as np
+
+FEASIBLE = 1e-9
+"""A policy this close to a level counts as meeting it."""
+
+GAP = 1e-8
+"""An optimal answer's gap, as a fraction of the largest value anywhere, is at most this."""
+
+EXACT = 1e-13
+"""A column that prices above another by less than this fraction is above by rounding alone."""
+
+CLOSE = 1e-11
+"""A gap of this fraction is not worth another round."""
+
+TINY = 1e-290
+"""What is this small is nothing."""
+
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+"""What an evaluation may be off by, as a fraction and times 1 − γ."""
+
+PRICINGS = 2000
+"""Ordinary MDPs that one constrained problem may take."""
+
+PATIENCE = 1
+"""Rounds of policy iteration that a column may take which only narrows a bracket."""
+
+AROUND = (1.0, 2.0)
+"""By which factors a multiplier's neighbourhood is searched for the first bracket."""
