@@ -270,10 +270,19 @@ def sweep(
     first, source, _ = kernels.reverse_edges(dest, np.empty(0, np.uint8))
     left = np.zeros(8, np.uint8)
     left[: len(dest)] = True if stale is None else stale
+    apart, written, again = value.copy(), policy.copy(), left.copy()
     rises = kernels.sweep_moves(
-        dest, tries, reward, 0.5, first, source, forward, slack, value, policy, left
+        dest, tries, reward, None, 0.0, 0.5, first, source, forward, slack, value, policy, left
     )
     assert not left[len(dest) :].any()
+    # The same reward in two parts, one of which counts by a weight.
+    half, other = 0.5 * reward, 0.125 * reward
+    same = kernels.sweep_moves(
+        dest, tries, half, other, 4.0, 0.5, first, source, forward, slack, apart, written, again
+    )
+    assert same == rises
+    for parts, whole in ((apart, value), (written, policy), (again, left)):
+        np.testing.assert_array_equal(parts, whole)
     return rises, (left[: len(dest)] > 0).tolist()
 
 

@@ -14,11 +14,13 @@ from homeward.solvers import ConstrainedProblem, Status, constrained, secant, so
 if TYPE_CHECKING:
     from homeward.arrays import IntArray
 
+    Case = tuple[ConstrainedProblem, list[IntArray], float]
+
 COARSE = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[ConstrainedProblem, list[IntArray], float]:
+def problems(draw: st.DrawFn) -> Case:
     """A problem with one constraint on a small graph, policies to start from, and a multiplier."""
     model: Moves = draw(move_graphs(max_states=5))
     shape = (model.states, model.actions)
@@ -33,14 +35,14 @@ def problems(draw: st.DrawFn) -> tuple[ConstrainedProblem, list[IntArray], float
     policy = st.lists(
         st.integers(0, model.actions - 1), min_size=model.states, max_size=model.states
     )
-    seeds = [np.array(p, np.int32) for p in draw(st.lists(policy, max_size=3))]
+    seeds: list[IntArray] = [np.array(p, np.int32) for p in draw(st.lists(policy, max_size=3))]
     return problem, seeds, draw(st.sampled_from([0.0, 0.01, 1.0, 300.0, np.inf]))
 
 
 @settings(max_examples=300)
 @given(problems())
 def test_the_compiled_search_is_the_plain_one(
-    case: tuple[ConstrainedProblem, list[IntArray], float],
+    case: Case,
 ) -> None:
     problem, seeds, hint = case
     plain = constrained._secant(constrained.Pricer(problem, seeds), hint)

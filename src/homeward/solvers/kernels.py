@@ -188,6 +188,8 @@ def sweep_moves(
     dest: IntArray,
     tries: FloatArray,
     reward: FloatArray,
+    other: FloatArray | None,
+    weight: float,
     discount: float,
     first: IntArray,
     source: IntArray,
@@ -199,6 +201,7 @@ def sweep_moves(
 ) -> int:
     """One Gauss–Seidel improvement sweep; raises ``value``, writes ``policy``, gives the rises.
 
+    An action earns its ``reward`` and, where there is one, ``weight`` times its ``other`` reward.
     Looks at states that are ``stale`` only, 1 in an array [S] filled up to eights with 0. One rises
     where an action beats its value by more than ``slack``, so that rounding can't make two equal
     policies chase each other; among equal actions it keeps its own. What leads to it
@@ -221,14 +224,20 @@ def sweep_moves(
             choice = 0
             for a in range(actions):
                 there = value[dest[s, a]]
-                q = there + tries[s, a] * (reward[s, a] - stop * there)
+                gain = reward[s, a]
+                if other is not None:
+                    gain += weight * other[s, a]
+                q = there + tries[s, a] * (gain - stop * there)
                 if q > best:
                     best = q
                     choice = a
             if best - value[s] > slack:
                 own = policy[s]
                 there = value[dest[s, own]]
-                if there + tries[s, own] * (reward[s, own] - stop * there) < best:
+                gain = reward[s, own]
+                if other is not None:
+                    gain += weight * other[s, own]
+                if there + tries[s, own] * (gain - stop * there) < best:
                     policy[s] = choice
                 value[s] = best
                 rises += 1
@@ -277,9 +286,14 @@ def optimise_moves(
     infinite where it was cut short. After a round ``values`` [K, S] are the policy's; with none,
     nothing is better than what was known, in ``state`` if that is not −1.
     """
-    first, source = graph.first, graph.source
-    reward, blend, stale = scratch.reward, scratch.blend, scratch.stale
-    combine(totals, weights, reward)
+    dest, tries, first, source = graph.dest, graph.tries, graph.first, graph.source
+    blend, stale = scratch.blend, scratch.stale
+    pair = len(totals) == 2 and weights[0] == 1.0  # then they are added up where they are read
+    reward, other, weight = scratch.reward, totals[-1], weights[-1]
+    if pair or (len(totals) == 1 and weights[0] == 1.0):
+        reward = totals[0]
+    else:
+        combine(totals, weights, reward)
     stale[: len(policy)] = 1
     stale[len(policy) :] = 0
     rounds = 0
@@ -293,19 +307,39 @@ def optimise_moves(
         enough = max(enough, slack * size)
         if size >= 0.0:
             for i in range(sweeps):
-                rises = sweep_moves(
-                    graph.dest,
-                    graph.tries,
-                    reward,
-                    discount,
-                    first,
-                    source,
-                    i % 2 == 0,
-                    enough,
-                    worth,
-                    policy,
-                    stale,
-                )
+                way = i % 2 == 0
+                if pair:
+                    rises = sweep_moves(
+                        dest,
+                        tries,
+                        reward,
+                        other,
+                        weight,
+                        discount,
+                        first,
+                        source,
+                        way,
+                        enough,
+                        worth,
+                        policy,
+                        stale,
+                    )
+                else:
+                    rises = sweep_moves(
+                        dest,
+                        tries,
+                        reward,
+                        None,
+                        0.0,
+                        discount,
+                        first,
+                        source,
+                        way,
+                        enough,
+                        worth,
+                        policy,
+                        stale,
+                    )
                 if rises == 0:
                     break
             if rises == 0 and (i == 0 or (rounds == 0 and state >= 0 and worth[state] <= known)):
