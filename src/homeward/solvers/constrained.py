@@ -274,7 +274,9 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
     while True:
         above, below = _bracket(pricer.columns, level)
         assert above is not None
+        last = pricer.columns[-1]
         if below is None:  # unless something is, what is worth most is safe
+            pricer.columns = [above] if last is above else [above, last]
             column, upper = pricer.price(1.0, nothing)
             if column.point[1] >= level:
                 above = column
@@ -284,7 +286,6 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         (f_low, g_low), (f_high, g_high) = below.point.tolist(), above.point.tolist()
         slope = np.full(1, (f_low - f_high) / (g_high - g_low))
         # The best to start from, and what was being worked on; the others' room is free.
-        last = pricer.columns[-1]
         pricer.columns = [above, below]
         if last is not above and last is not below:
             pricer.columns.append(last)

@@ -125,7 +125,6 @@ class MovesEngine:
         self.graph = kernels.Graph(dest, model.success, tries, *ways_to(model)[:2])
         self.scratch = kernels.Scratch(
             worth=np.empty(states),
-            reward=np.empty(shape),
             blend=np.empty(states),
             onto=np.empty(states, np.uint32),
             share=np.empty(states),

@@ -43,7 +43,6 @@ class Scratch(NamedTuple):
     """Room that the kernels work in; what is in it means nothing to others."""
 
     worth: FloatArray  # [S]
-    reward: FloatArray  # [S, A]
     blend: FloatArray  # [S]
     onto: IntArray  # [S]
     share: FloatArray  # [S]
@@ -289,10 +288,9 @@ def optimise_moves(
     dest, tries, first, source = graph.dest, graph.tries, graph.first, graph.source
     blend, stale = scratch.blend, scratch.stale
     pair = len(totals) == 2 and weights[0] == 1.0  # then they are added up where they are read
-    reward, other, weight = scratch.reward, totals[-1], weights[-1]
-    if pair or (len(totals) == 1 and weights[0] == 1.0):
-        reward = totals[0]
-    else:
+    reward, other, weight = totals[0], totals[-1], weights[-1]
+    if not pair and (len(totals) > 1 or weights[0] != 1.0):
+        reward = np.empty(dest.shape)
         combine(totals, weights, reward)
     stale[: len(policy)] = 1
     stale[len(policy) :] = 0

@@ -35,8 +35,12 @@ MIXED, SINGLE, TOO_LOW, CUT_SHORT = range(4)
 """How a search ends: two policies, one, none that keeps the level, or at the limit of rounds."""
 
 NONE = -1
-SPARE = 5
-"""Slots beside those of the policies that a search starts from: three held, and two found."""
+SPARE, LEAST = 3, 4
+"""Slots beside those of the policies that a search starts from, and how many at least.
+
+Near a hint two columns may be found, then the safest; from then on three are held at most while a
+fourth is looked for.
+"""
 
 
 class Columns(NamedTuple):
@@ -66,7 +70,7 @@ def narrow(
     engine: "MovesEngine", start: int, level: float, seeds: Sequence[IntArray], hint: float
 ) -> tuple[Found, Columns]:
     """Search from known policies [S] and a multiplier, where that is above 0 and finite."""
-    states, slots = engine.model.states, len(seeds) + SPARE
+    states, slots = engine.model.states, max(LEAST, len(seeds) + SPARE)
     columns = Columns(
         np.empty((slots, states), np.uint32),
         np.empty((slots, 2, states)),
@@ -141,8 +145,10 @@ def search(
     upper = np.inf
     while True:
         above, below = bracket(columns, count, level)
+        last = held[count - 1]
         if below == NONE:  # unless something is, what is worth most keeps the level
             weights[1] = 0.0
+            held[0], held[1], count = above, last, 1 if last == above else 2
             column, count, upper = _price(
                 graph, discount, totals, weights, how, start, level, columns, count, scratch
             )
@@ -155,7 +161,6 @@ def search(
             return SINGLE, above, NONE, 0.0, upper, 0.0, scale, rounds
         slope = (points[below, 0] - points[above, 0]) / (points[above, 1] - points[below, 1])
         # The best to start from, and what was being worked on; the others' room is free.
-        last = held[count - 1]
         held[0], held[1], count = above, below, 2
         if last != above and last != below:
             held[2], count = last, 3
