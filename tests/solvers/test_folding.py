@@ -136,7 +136,13 @@ def systems(draw: Callable[..., Any]) -> tuple[csr_array, FloatArray, FloatArray
     return csr_array(onward), leave, draw(tables(st.floats(-5.0, 5.0), states, columns))
 
 
-WAYS = {"dense": (150, 1500), "lu": (0, 1500), "iterated": (0, 0)}
+WAYS = {"dense": (150, 1500, 10.0), "lu": (0, 1500, 10.0), "iterated": (0, 0, -1.0)}
+
+
+def by_way(way: str) -> Any:
+    """Let systems of any size be solved in one way."""
+    dense, iterate, narrow = WAYS[way]
+    return patch.multiple(folding, DENSE=dense, ITERATE=iterate, NARROW=narrow)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -144,7 +150,7 @@ WAYS = {"dense": (150, 1500), "lu": (0, 1500), "iterated": (0, 0)}
 def test_every_way_to_solve_gives_the_same_answer(way: str, system: Any) -> None:
     onward, leave, gain = system
     expected = np.linalg.solve(np.diag(leave) - onward.toarray(), gain)
-    with patch.multiple(folding, DENSE=WAYS[way][0], ITERATE=WAYS[way][1]):
+    with by_way(way):
         found = solve_folded(onward, leave, gain)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-10 * np.abs(expected).max())
 
@@ -159,16 +165,35 @@ def test_a_long_way_is_left_to_lu() -> None:
     onward, leave = line(600)
     gain = np.zeros((600, 1))
     gain[-1] = 1.0
-    with patch.object(folding, "ITERATE", 300):
+    with by_way("iterated"):
         found = solve_folded(onward, leave, gain)
     assert found is not None
     assert found[:, 0].tolist() == [1.0] * 600
 
 
+@pytest.mark.parametrize(("side", "along"), [(30, 30), (4, 500)])
+def test_a_map_is_narrow_in_whatever_order_its_cells_come(side: int, along: int) -> None:
+    cell = np.arange(side * along).reshape(side, along)
+    pairs = [(cell[:-1], cell[1:]), (cell[:, :-1], cell[:, 1:])]
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()]) for a, b in pairs], axis=1)
+    shuffled = np.random.default_rng(0).permutation(side * along)[edges]
+    graph = csr_array((np.ones(edges.shape[1]), shuffled), shape=(cell.size, cell.size))
+    assert folding._width(graph) <= 2 * side
+
+
+def test_a_random_graph_is_wide_and_is_not_left_to_lu() -> None:
+    rng = np.random.default_rng(0)
+    onward = csr_array((np.ones(20_000), rng.integers(0, 5000, (2, 20_000))), shape=(5000, 5000))
+    onward.sum_duplicates()
+    assert folding._width(onward) > folding.NARROW * np.sqrt(5000)
+    with patch.object(folding, "splu", side_effect=AssertionError):
+        assert solve_folded(onward, onward.sum(axis=1) + 1.0, np.ones((5000, 1))) is not None
+
+
 @pytest.mark.parametrize("way", ["dense", "lu"])
 def test_a_singular_system_has_no_answer(way: str) -> None:
     loop = csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    with patch.multiple(folding, DENSE=WAYS[way][0], ITERATE=WAYS[way][1]):
+    with by_way(way):
         assert solve_folded(loop, np.ones(2), np.array([[1.0], [0.0]])) is None
 
 
