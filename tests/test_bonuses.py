@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from homeward.beliefs import (
     DirichletBelief,
     FiniteBelief,
     HeightBelief,
     Reveal,
+    Sensor,
+    TerrainBelief,
     Transition,
     Visit,
 )
-from homeward.bonuses import MbieEb, NearBayesian, RMax, Uncover
+from homeward.bonuses import Information, MbieEb, NearBayesian, RMax, Uncover, weights_of
+from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 
 BELIEF = FiniteBelief([Moves(np.array([[1, 0], [0, 1]]), np.full((2, 2), 0.5))])
@@ -106,3 +113,60 @@ def test_a_bonus_leaves_the_belief_as_it_was(bonus: RMax | NearBayesian | MbieEb
     bonus(SEEN)
     assert (SEEN.counts == before[0]).all()
     assert (SEEN.visited == before[1]).all()
+
+
+def summed(belief: TerrainBelief, sensor: Sensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Add up variance over v(d) of every open cell in reach of each cell, as it is defined."""
+    rows, columns = belief.shape
+    at = np.array([(r * belief.size[0], c * belief.size[1]) for r, c in np.ndindex(rows, columns)])
+    distance = np.hypot(*(at[:, None] - at).transpose(2, 0, 1))
+    counted = (distance <= sensor.reach) & ~belief.blocked
+    parts = np.where(counted, belief.variance / sensor.variance(distance), 0.0)
+    return np.asarray(parts.sum(axis=1))
+
+
+@given(
+    st.sampled_from([(6, 9), (1, 40), (40, 1), (2, 2), (1, 1), (13, 11)]),
+    st.sampled_from([20.0, (20.0, 5.0), (3.0, 20.0)]),
+    st.sampled_from([None, 0.0, 19.9, 20.0, 40.0, 61.0, 100.0, 1e9]),
+    st.integers(0, 2**32 - 1),
+)
+def test_information_is_the_sum_of_variance_over_error_in_reach(
+    shape: tuple[int, int], cell: Any, reach: float | None, seed: int
+) -> None:
+    rng, states = np.random.default_rng(seed), shape[0] * shape[1]
+    belief = TerrainBelief(
+        shape,
+        np.zeros(states),
+        10.0 ** rng.uniform(-6.0, 1.0, states),
+        cell,
+        blocked=rng.random(states) < 0.2,
+    )
+    sensor = Sensor(reach)
+    found = Information(sensor)(belief)
+    assert found.shape == (states, 9)
+    assert found == pytest.approx(np.repeat(summed(belief, sensor)[:, None], 9, axis=1), rel=1e-9)
+    assert (found >= 0.0).all()
+    assert Information(sensor)(belief).tobytes() == found.tobytes()
+    assert not found.flags.writeable
+
+
+def test_information_by_transforms_and_one_by_one_is_the_same() -> None:
+    variance = np.random.default_rng(0).uniform(0.1, 1.0, (30, 40))
+    for reach in (20.0, 60.0, 200.0, None):
+        by_waves = weights_of((30, 40), (20.0, 10.0), Sensor(reach), nearby=0)
+        plain = weights_of((30, 40), (20.0, 10.0), Sensor(reach), nearby=10**9)
+        assert by_waves.transform is not None
+        assert plain.transform is None
+        assert by_waves.add_up(variance) == pytest.approx(plain.add_up(variance), rel=1e-12)
+
+
+def test_the_weights_of_a_map_are_computed_once() -> None:
+    one = weights_of((30, 40), (20.0, 10.0), Sensor(500.0))
+    assert weights_of((30, 40), (20.0, 10.0), Sensor(500.0)) is one
+    assert weights_of((30, 40), (10.0, 20.0), Sensor(500.0)) is not one
+
+
+def test_information_needs_a_sensor() -> None:
+    with pytest.raises(InvalidProblemError, match="the sensor is 200"):
+        Information(200)  # type: ignore[arg-type]

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
         DirichletBelief,
         FiniteBelief,
         HeightBelief,
+        Heights,
         Reveal,
         Rows,
+        Sensor,
+        TerrainBelief,
         Transition,
         Visit,
+        entropy_reduction,
     )
-    from homeward.bonuses import Bonus, MbieEb, NearBayesian, RMax, Uncover
+    from homeward.bonuses import Bonus, Information, MbieEb, NearBayesian, RMax, Uncover
     from homeward.errors import (
         HomewardError,
         ImpossibleObservationError,
@@ -36,7 +40,15 @@ if TYPE_CHECKING:
     from homeward.planner import Planner
     from homeward.safety import Correction, Criterion, ReturnHome
     from homeward.solvers import Status
-    from homeward.worlds import HeightGridEnv, HeightGridWorld, HeightMap
+    from homeward.worlds import (
+        HeightGridEnv,
+        HeightGridWorld,
+        HeightMap,
+        Rover,
+        RoverEnv,
+        draw_heights,
+        true_heights,
+    )
 
 __version__ = "0.1.0"
 
@@ -46,12 +58,16 @@ _HOME = {
         "DirichletBelief",
         "FiniteBelief",
         "HeightBelief",
+        "Heights",
         "Reveal",
         "Rows",
+        "Sensor",
+        "TerrainBelief",
         "Transition",
         "Visit",
+        "entropy_reduction",
     ),
-    "bonuses": ("Bonus", "MbieEb", "NearBayesian", "RMax", "Uncover"),
+    "bonuses": ("Bonus", "Information", "MbieEb", "NearBayesian", "RMax", "Uncover"),
     "errors": (
         "HomewardError",
         "ImpossibleObservationError",
@@ -69,7 +85,15 @@ _HOME = {
     "planner": ("Planner",),
     "safety": ("Correction", "Criterion", "ReturnHome"),
     "solvers": ("Status",),
-    "worlds": ("HeightGridEnv", "HeightGridWorld", "HeightMap"),
+    "worlds": (
+        "HeightGridEnv",
+        "HeightGridWorld",
+        "HeightMap",
+        "Rover",
+        "RoverEnv",
+        "draw_heights",
+        "true_heights",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -88,9 +112,11 @@ __all__ = [
     "HeightGridEnv",
     "HeightGridWorld",
     "HeightMap",
+    "Heights",
     "HomewardError",
     "ImpossibleObservationError",
     "InfeasibleError",
+    "Information",
     "InvalidBeliefError",
     "InvalidFileError",
     "InvalidInputError",
@@ -106,16 +132,23 @@ __all__ = [
     "RMax",
     "ReturnHome",
     "Reveal",
+    "Rover",
+    "RoverEnv",
     "Rows",
+    "Sensor",
     "SparseMDP",
     "Status",
     "Step",
+    "TerrainBelief",
     "Transition",
     "Uncover",
     "Verdict",
     "Visit",
     "World",
     "__version__",
+    "draw_heights",
+    "entropy_reduction",
+    "true_heights",
 ]
 
 

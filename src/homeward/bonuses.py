@@ -2,7 +2,8 @@
 
 A bonus is any callable from a belief to an array [S, A]; real rewards are added to it by the
 planner. Here are the classical count-based ones, and the paper's adapted R-max, which pays for what
-would be seen from a place instead of for being there.
+would be seen from a place instead of for being there; and, for heights that are measured from afar,
+the information that a place promises.
 
 Where being in a state shows all that its actions do, as on a grid of heights, the count of an
 action goes from 0 to infinity with the first visit. R-max and near-Bayesian exploration are then
@@ -12,13 +13,21 @@ the same array, and so explore alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from homeward.arrays import frozen
+from homeward.beliefs.sensor import Sensor
+from homeward.errors import InvalidProblemError
+
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
-    from homeward.beliefs import Counted, HeightBelief
+    from homeward.beliefs import Counted, HeightBelief, TerrainBelief
+
+NEARBY = 32
+"""Up to how many cells in reach adding one by one is quicker than a Fourier transform."""
 
 
 class Bonus(Protocol):
@@ -82,3 +91,88 @@ class MbieEb:
         """Give ξ[S, A]."""
         counts = belief.counts
         return self.beta * np.where(counts > 0, 1.0 / np.sqrt(np.maximum(counts, 1)), self.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
+
+    The paper's first-order approximation of the entropy that measuring from s would take off, in
+    units of 2 nats; the same for every action. Blocked cells tell nothing.
+    """
+
+    sensor: Sensor = Sensor()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sensor, Sensor):
+            raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
+
+    def __call__(self, belief: TerrainBelief, /) -> FloatArray:
+        """Give ξ[S, A], one column for all actions."""
+        weights = weights_of(belief.shape, belief.size, self.sensor)
+        told = weights.add_up(belief.variance.reshape(belief.shape)).ravel()
+        return frozen(np.repeat(told[:, None], belief.mean().actions, axis=1))
+
+
+class Weights(NamedTuple):
+    """How much a cell's variance counts at a distance of so many rows and columns: 1/v(d)."""
+
+    weight: FloatArray  # [rows, columns] away; 0 out of reach
+    transform: FloatArray | None  # [N, M // 2 + 1] of all but the cell itself; None: too few cells
+    size: tuple[int, int]  # N, M: of the transform, large enough that nothing wraps around
+
+    def add_up(self, variance: FloatArray) -> FloatArray:
+        """Give the weighted sum [R, C] around each cell of a map."""
+        if self.transform is None:
+            return self.add_one_by_one(variance)
+        from scipy.fft import fft, ifft, irfft, rfft
+
+        (rows, columns), (down, right) = variance.shape, self.size
+        waves = fft(rfft(variance, right, axis=1), down, axis=0, overwrite_x=True)
+        waves *= self.transform
+        back = ifft(waves, axis=0, overwrite_x=True)[:rows]
+        total = irfft(back, right, axis=1, overwrite_x=True)[:, :columns]
+        # The cell itself weighs most by far and would lend its rounding to the others.
+        total = total + self.weight[0, 0] * variance
+        return frozen(np.maximum(total, 0.0, out=total))
+
+    def add_one_by_one(self, variance: FloatArray) -> FloatArray:
+        """Give the same without a transform."""
+        from homeward.beliefs.terrain_kernels import sum_near
+
+        total = np.empty(variance.shape)
+        sum_near(self.weight, variance, total)
+        return frozen(total)
+
+
+@lru_cache(maxsize=8)
+def weights_of(
+    shape: tuple[int, int], size: tuple[float, float], sensor: Sensor, nearby: int = NEARBY
+) -> Weights:
+    """Give the weights on a map of so many cells of that size in m."""
+    from scipy.fft import next_fast_len, rfft2
+
+    spans = [
+        min(float(count - 1), sensor.reach / side + 1.0)
+        for count, side in zip(shape, size, strict=True)
+    ]
+    down, right = (side * np.arange(int(n) + 1) for n, side in zip(spans, size, strict=True))
+    distance = np.sqrt(down[:, None] ** 2 + right**2)
+    weight = np.where(distance <= sensor.reach, 1.0 / sensor.variance(distance), 0.0)
+    in_reach = 4 * np.count_nonzero(weight)  # by quadrants, which is near enough
+    if in_reach <= nearby:
+        return Weights(frozen(weight), None, (0, 0))
+    fast = (
+        next_fast_len(shape[0] + weight.shape[0] - 1),
+        next_fast_len(shape[1] + weight.shape[1] - 1, real=True),
+    )
+    around = np.zeros(fast)
+    quarter = weight.copy()
+    quarter[0, 0] = 0.0
+    rows, columns = weight.shape
+    around[:rows, :columns] = quarter
+    if columns > 1:
+        around[:rows, 1 - columns :] = quarter[:, :0:-1]
+    if rows > 1:
+        around[1 - rows :] = around[rows - 1 : 0 : -1]
+    return Weights(frozen(weight), frozen(rfft2(around).real.copy()), fast)

@@ -11,8 +11,16 @@ from scipy.stats import norm
 from tests.conftest import tables
 
 from homeward.arrays import FloatArray, frozen
+from homeward.beliefs import terrain as module
 from homeward.beliefs.protocol import MoveBelief, corrections_of
-from homeward.beliefs.terrain import NAMES, STEPS, Heights, TerrainBelief, grid_graph
+from homeward.beliefs.terrain import (
+    NAMES,
+    STEPS,
+    Heights,
+    TerrainBelief,
+    entropy_reduction,
+    grid_graph,
+)
 from homeward.errors import InvalidBeliefError
 from homeward.planner import Planner
 from homeward.safety import Correction, ReturnHome
@@ -20,9 +28,10 @@ from homeward.safety.certify import dense_transitions, exact_recall, exact_retur
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-WAIT, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)
+THREADS = numba.get_num_threads()
+STAY, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +61,7 @@ def chance(belief: TerrainBelief, state: int, action: int) -> float:
     there = row * columns + column if inside else state
     if there == state:
         return 1.0
-    length = belief.cell * np.sqrt(down**2 + right**2)
+    length = np.hypot(belief.size[0] * down, belief.size[1] * right)
     rise = norm(
         belief.height[there] - belief.height[state],
         np.sqrt(belief.variance[there] + belief.variance[state]),
@@ -65,7 +74,7 @@ def chance(belief: TerrainBelief, state: int, action: int) -> float:
     return float(rise.cdf(high) - rise.cdf(low))
 
 
-def test_the_grid_waits_and_goes_to_eight_neighbours_by_name() -> None:
+def test_the_grid_stays_and_goes_to_eight_neighbours_by_name() -> None:
     graph = grid_graph(2, 3)
     assert graph.action_names == NAMES
     assert graph.dest[4].tolist() == [4, 1, 2, 5, 4, 4, 4, 3, 0]
@@ -87,10 +96,10 @@ def test_moving_off_the_map_stays_for_sure() -> None:
         assert mean.leaving(state)[action] == 0.0
 
 
-def test_waiting_always_works() -> None:
+def test_staying_always_works() -> None:
     mean = terrain().mean()
-    assert mean.dest[:, WAIT].tolist() == [0, 1, 2, 3, 4, 5]
-    assert mean.success[:, WAIT].tolist() == [1.0] * 6
+    assert mean.dest[:, STAY].tolist() == [0, 1, 2, 3, 4, 5]
+    assert mean.success[:, STAY].tolist() == [1.0] * 6
 
 
 def test_a_grid_of_one_cell_goes_nowhere() -> None:
@@ -103,7 +112,7 @@ def test_a_grid_of_one_cell_goes_nowhere() -> None:
     st.sampled_from([(2, 3), (1, 6), (6, 1)]),
     tables(st.floats(-30.0, 30.0), 6),
     tables(st.floats(0.01, 100.0), 6),
-    st.sampled_from([1.0, 20.0]),
+    st.sampled_from([1.0, 20.0, (20.0, 5.0)]),
     st.sampled_from([0.0, 5.0, 30.0]),
     st.sampled_from([1.0, 45.0, 80.0]),
 )
@@ -111,7 +120,7 @@ def test_a_success_is_the_chance_of_a_slope_within_the_limits(
     shape: tuple[int, int],
     height: FloatArray,
     variance: FloatArray,
-    cell: float,
+    cell: float | tuple[float, float],
     climb: float,
     descend: float,
 ) -> None:
@@ -200,7 +209,7 @@ def test_known_heights_decide_every_move(heights: FloatArray) -> None:
     up, down = np.tan(np.radians(belief.climb)), np.tan(np.radians(belief.descend))
     for s in range(6):
         for a, step in enumerate(STEPS):
-            t, length = world.dest[s, a], belief.cell * np.hypot(*step)
+            t, length = world.dest[s, a], 20.0 * np.hypot(*step)
             slope = (heights[t] - heights[s]) / length if t != s else 0.0
             if min(abs(slope - up), abs(slope + down)) > 1e-9:
                 assert world.success[s, a] == float(-down < slope < up)
@@ -220,11 +229,11 @@ def test_the_corrections_are_the_closed_forms(discount: float) -> None:
     assert spread.max() > 0.1
 
 
-def test_waiting_and_moving_off_the_map_need_no_correction() -> None:
+def test_staying_and_moving_off_the_map_need_no_correction() -> None:
     belief = terrain(variance=4.0)
     still = belief.mean().dest == np.arange(6)[:, None]
     for correction in (belief.correction(), *belief.move_corrections(0.9)):
-        assert not correction[:, WAIT].any()
+        assert not correction[:, STAY].any()
         assert not correction[still].any()
 
 
@@ -370,7 +379,8 @@ def test_a_variance_that_is_none_is_refused_by_cell(wrong: float) -> None:
 
 @pytest.mark.parametrize("wrong", [0.0, -20.0])
 def test_cells_without_a_side_are_refused(wrong: float) -> None:
-    refused(f"the cells' side is {wrong:g} m, expected > 0", cell=wrong)
+    refused(f"a cell's side is {wrong:g} m, expected > 0", cell=wrong)
+    refused(f"a cell's side is {wrong:g} m, expected > 0", cell=(20.0, wrong))
 
 
 @pytest.mark.parametrize("name", ["climb", "descend"])
@@ -395,12 +405,13 @@ def test_known_heights_of_another_number_are_refused() -> None:
         ([0, 0], [1.0, 2.0], [1.0, 1.0]),
         ([0], [np.inf], [1.0]),
         ([0], [0.0], [-3.0]),
+        ([0], [0.0], [0.0]),
+        ([[0]], [[0.0]], [[1.0]]),
     ],
 )
 def test_measurements_that_are_none_are_refused(cells: Any, heights: Any, variances: Any) -> None:
-    seen = Heights(np.array(cells), np.array(heights), np.array(variances))
     with pytest.raises(InvalidBeliefError):
-        terrain().update(seen)
+        terrain().update(Heights(np.array(cells), np.array(heights), np.array(variances)))
 
 
 @pytest.mark.parametrize(("height", "variance"), [(np.nan, 1.0), (0.0, np.nan), (0.0, -0.5)])
@@ -424,3 +435,176 @@ def test_what_is_infinite_is_refused(name: str) -> None:
 def test_known_heights_decide_a_slope_at_its_limit() -> None:
     world = terrain(climb=0.0).model_of(np.zeros(6))
     assert set(np.unique(world.success)) <= {0.0, 1.0}
+
+
+def test_a_rectangular_cell_has_another_slope_each_way() -> None:
+    # A rise of 1 m over 10 m is too steep, over 20 m (2.9°) it is not.
+    belief = TerrainBelief((2, 2), np.array([0.0, 1.0, 1.0, 1.0]), np.full(4, 1e-6), (20.0, 10.0))
+    success = belief.mean().success[0]
+    assert belief.size == belief.cell == (20.0, 10.0)
+    assert (success[EAST], success[SOUTH], success[SOUTH_EAST]) == (0.0, 1.0, 1.0)
+    assert belief.model_of(belief.height).success[0].tolist() == success.tolist()
+    assert terrain(cell=7).size == (7.0, 7.0)
+
+
+MIDDLE = np.array([False, True, False, False, False, False])
+
+
+def test_nothing_leads_into_or_out_of_a_blocked_cell_but_staying() -> None:
+    belief = terrain(np.zeros(6), 0.1, blocked=MIDDLE)
+    for model in (belief.mean(), belief.model_of(np.zeros(6))):
+        there = model.dest == 1
+        there[1] = False
+        assert not model.success[there].any()
+        assert not model.success[1][model.dest[1] != 1].any()
+        assert model.success[1, STAY] == 1.0
+        assert model.success[0, SOUTH] > 0.9
+    assert not belief.mean().success.flags.writeable
+
+
+def test_what_is_said_of_a_blocked_cell_is_not_looked_at() -> None:
+    height = np.array([0.0, np.nan, 2.0, 3.0, 4.0, 5.0])
+    variance = np.array([1.0, -np.inf, 1.0, 1.0, 1.0, 1.0])
+    belief = TerrainBelief((2, 3), height, variance, blocked=MIDDLE)
+    assert belief.height[1] == belief.variance[1] == 0.0
+    assert belief.model_of(height).success[1, EAST] == 0.0
+    belief.sample(np.random.default_rng(0))
+    again = TerrainBelief((2, 3), belief.height, belief.variance, blocked=belief.blocked)
+    assert again.mean().success.tobytes() == belief.mean().success.tobytes()
+
+
+def test_a_blocked_cell_can_not_be_measured() -> None:
+    with pytest.raises(InvalidBeliefError, match="cell s=1 is measured and blocked"):
+        terrain(blocked=MIDDLE).update(Heights(np.array([0, 1]), np.zeros(2), np.ones(2)))
+
+
+def test_marks_of_another_number_are_refused() -> None:
+    refused("expected 6 marks", blocked=np.zeros(5, dtype=bool))
+
+
+@pytest.mark.parametrize("sides", [(20.0,), (20.0, 20.0, 20.0), ("wide", 20.0), "20"])
+def test_what_is_no_cell_is_refused(sides: Any) -> None:
+    refused("a cell's side", cell=sides)
+
+
+@pytest.mark.parametrize(
+    ("seen", "message"),
+    [
+        (([3, 6], [0.0, 0.0], [1.0, 1.0]), r"a measured cell is s=6, outside 0\.\.5"),
+        (([3, 3], [0.0, 0.0], [1.0, 1.0]), "cell s=3 is measured twice at once"),
+        (([3], [np.inf], [1.0]), "cell s=3 is measured at a height of inf m"),
+        (([3], [np.nan], [1.0]), "cell s=3 is measured at a height of nan m"),
+        (([3], [0.0], [-0.5]), "cell s=3 is measured with a variance of -0.5, expected > 0"),
+        (([3], [0.0], [np.nan]), "cell s=3 is measured with a variance of nan"),
+        (([3, 4], [0.0], [1.0]), r"the measured heights has shape \(1,\), expected \(2,\)"),
+    ],
+)
+def test_a_wrong_measurement_is_named_by_its_cell(seen: Any, message: str) -> None:
+    with pytest.raises(InvalidBeliefError, match=message):
+        terrain().update(Heights(*(np.array(part) for part in seen)))
+    if "blocked" not in message and "shape" not in message:
+        with pytest.raises(InvalidBeliefError, match=message):
+            Heights(*(np.array(part) for part in seen)).check(6)
+
+
+def test_a_refused_measurement_leaves_the_belief_as_it_was() -> None:
+    belief = terrain()
+    before = belief.height.tobytes(), belief.variance.tobytes()
+    with pytest.raises(InvalidBeliefError):
+        belief.update(Heights(np.array([0, 9]), np.array([5.0, 5.0]), np.ones(2)))
+    assert (belief.height.tobytes(), belief.variance.tobytes()) == before
+
+
+def test_a_measurement_much_better_than_what_was_known_keeps_its_variance() -> None:
+    after = terrain(variance=1e6).update(Heights(np.array([1]), np.array([7.0]), np.array([1e-20])))
+    assert after.variance[1] == pytest.approx(1e-20, rel=1e-12)
+    assert after.height[1] == 7.0
+
+
+@st.composite
+def measurings(draw: Callable[..., Any]) -> tuple[TerrainBelief, list[tuple[Heights, bool]]]:
+    """Draw a belief with blocked cells, and measurements, after some of which one looks at it."""
+    shape = draw(st.sampled_from([(5, 6), (1, 30), (30, 1), (2, 15), (3, 10)]))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    blocked = rng.random(30) < draw(st.sampled_from([0.0, 0.2]))
+    belief = TerrainBelief(
+        shape, rng.normal(0.0, 2.0, 30), rng.uniform(0.01, 4.0, 30), (20.0, 10.0), blocked=blocked
+    )
+    free, steps = np.flatnonzero(~blocked), []
+    for _ in range(draw(st.integers(1, 5))):
+        count = min(draw(st.sampled_from([0, 1, 3, 7, 30])), len(free))
+        cells = rng.choice(free, count, replace=False)
+        seen = Heights(cells, rng.normal(0.0, 2.0, count), rng.uniform(0.01, 4.0, count))
+        steps.append((seen, draw(st.booleans())))
+    return belief, steps
+
+
+@given(measurings())
+def test_chances_that_were_kept_are_those_of_a_belief_made_from_nothing(
+    case: tuple[TerrainBelief, list[tuple[Heights, bool]]],
+) -> None:
+    belief, steps = case
+    belief.mean()
+    for seen, looked in steps:
+        belief = belief.update(seen)
+        if looked:
+            belief.mean()
+    cold = TerrainBelief(
+        belief.shape, belief.height, belief.variance, belief.cell, blocked=belief.blocked
+    )
+    assert belief.mean().success.tobytes() == cold.mean().success.tobytes()
+    for warm, new in zip(belief.move_corrections(0.9), cold.move_corrections(0.9), strict=True):
+        assert warm.tobytes() == new.tobytes()
+
+
+def test_only_few_chances_are_computed_anew_after_few_measurements(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+
+    def counted(name: str, kernel: Callable[..., None]) -> Callable[..., None]:
+        def call(*given: Any) -> None:
+            calls.append(name)
+            kernel(*given)
+
+        return call
+
+    for name in ("fill", "refresh"):
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    belief = TerrainBelief((5, 5), np.zeros(25), np.ones(25))
+    belief.mean()
+    few = belief.update(Heights(np.arange(2), np.ones(2), np.ones(2)))
+    few.mean()
+    few.update(Heights(np.arange(20), np.ones(20), np.ones(20))).mean()
+    for cells in (np.arange(4), np.arange(4, 8)):  # few each time, and too many together
+        few = few.update(Heights(cells, np.ones(4), np.ones(4)))
+    few.mean()
+    few.mean()
+    assert calls == ["fill", "refresh", "fill", "fill"]
+
+
+def test_a_large_map_is_done_by_several_threads_with_the_same_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    height, variance, blocked = rng.normal(0, 2, 600), rng.uniform(0.01, 2, 600), rng.random(600)
+    given = ((20, 30), height, variance)
+    alone = TerrainBelief(*given, blocked=blocked < 0.1).mean().success
+    numba.set_num_threads(THREADS)
+    monkeypatch.setattr(module, "BOTH_CORES", 0)
+    monkeypatch.setattr(module, "fill", None)
+    assert TerrainBelief(*given, blocked=blocked < 0.1).mean().success.tobytes() == alone.tobytes()
+
+
+def test_entropy_falls_by_half_the_logarithm_of_each_variance() -> None:
+    belief = terrain(variance=4.0, blocked=MIDDLE)
+    after = belief.update(Heights(np.array([0, 2]), np.zeros(2), np.array([4.0, 4.0 / 3.0])))
+    assert entropy_reduction(belief, after) == pytest.approx(0.5 * np.log(2.0) + 0.5 * np.log(4.0))
+    assert entropy_reduction(belief, belief) == 0.0
+
+
+def test_entropies_of_different_cells_are_not_compared() -> None:
+    for other in (terrain(), TerrainBelief((3, 2), np.zeros(6), np.ones(6), blocked=MIDDLE)):
+        with pytest.raises(InvalidBeliefError, match="not of the same cells"):
+            entropy_reduction(terrain(blocked=MIDDLE), other)

@@ -51,13 +51,18 @@ def test_calibration_holds_where_it_is_corrected_and_not_where_it_is_naive() -> 
     assert answer["holds"] is True
     assert {(row["belief"], row["δ"], row["correction"]) for row in answer["rows"]} == {
         (belief, delta, correction)
-        for belief in ("heights, 8 × 8", "heights, 10 × 10", "terrain, 24 × 32")
-        for delta in (0.9, 0.8)
+        for belief, deltas in (
+            ("heights, 8 × 8", (0.9, 0.8)),
+            ("heights, 10 × 10", (0.9, 0.8)),
+            ("terrain, 24 × 32", (0.98, 0.9, 0.8)),
+            ("terrain, 24 × 32, explored", (0.98, 0.9, 0.8)),
+        )
+        for delta in deltas
         for correction in ("general", "moves")
     }
     assert all(row["plans"] == 3 and row["worlds"] == 200 for row in answer["rows"])
     assert all(row["99% at least"] <= row["fraction"] for row in answer["rows"])
-    assert len(answer["naive"]) == 6
+    assert len(answer["naive"]) == 10
     assert not any(row["holds"] for row in answer["naive"])
 
 
@@ -70,7 +75,7 @@ def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(calibration, "examine", broken)
     result = CliRunner().invoke(app, ["check", "calibration"])
     assert result.exit_code == 1
-    assert "12 of 12 promises refuted" in result.stdout
+    assert "20 of 20 promises refuted" in result.stdout
     assert "mean bound" in result.stdout
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import FiniteBelief, Sensor, TerrainBelief, entropy_reduction
 from homeward.beliefs.heights import UNKNOWN, HeightBelief, Reveal, model_of_heights
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 PROVEN = (Correction.GENERAL, Correction.MOVES)
 GRID = Setting("grid", partial(height_outset, (5, 5)), Uncover(), 0.99)
-FIELD = Setting("field", partial(terrain_outset, (24, 32)), SETTINGS[2].bonus, 0.999)
+FIELD = Setting("field", SETTINGS[2].draw, SETTINGS[2].bonus, 0.999)
+MARS = Setting("Mars", SETTINGS[3].draw, SETTINGS[3].bonus, 0.999)
 
 
 def plain_walk(world: Moves, out: IntArray, back: IntArray, home: int, start: int, n: int) -> bool:
@@ -177,18 +178,29 @@ def test_where_the_bound_is_exact_the_promise_is_kept_and_only_just(delta: float
     assert not calibrate([Promise(promise.belief, more)], 5000, np.random.default_rng(1)).holds
 
 
-@pytest.mark.parametrize("setting", [GRID, FIELD], ids=lambda s: s.title)
-@pytest.mark.parametrize("delta", [0.9, 0.8])
+@pytest.mark.parametrize(
+    ("setting", "delta", "worlds"),  # as many as it takes to tell the fraction from the level
+    [
+        (GRID, 0.9, 500),
+        (GRID, 0.8, 500),
+        (FIELD, 0.98, 6000),
+        (FIELD, 0.9, 2000),
+        (FIELD, 0.8, 500),
+        (MARS, 0.98, 6000),
+        (MARS, 0.9, 2000),
+    ],
+    ids=lambda value: getattr(value, "title", None),
+)
 @pytest.mark.parametrize("correction", PROVEN)
 def test_plans_that_the_level_binds_keep_it(
-    setting: Setting, delta: float, correction: Correction
+    setting: Setting, delta: float, worlds: int, correction: Correction
 ) -> None:
     promises = make_promises(setting, delta, correction, 8, np.random.default_rng(2))
     assert len({id(promise.belief) for promise in promises}) == 8
     assert all(promise.plan.multipliers[0] > 0.0 for promise in promises)
     assert [promise.plan.bounds[0] for promise in promises] == pytest.approx([delta] * 8, abs=1e-6)
     assert all(promise.plan.correction is correction for promise in promises)
-    found = calibrate(promises, 500, np.random.default_rng(3))
+    found = calibrate(promises, worlds, np.random.default_rng(3))
     assert found.holds
     assert found.lower >= delta
     assert found.home < found.worlds  # some are lost: the plans do take the risk they are allowed
@@ -328,10 +340,22 @@ def test_the_settings_are_those_of_the_paper() -> None:
         "heights",
         "heights",
         "terrain",
+        "terrain",
     ]
+    assert all({0.98, 0.9} <= set(setting.deltas) for setting in SETTINGS[2:])
     for setting in SETTINGS:
         rows, columns = (int(n) for n in setting.title.split(", ")[1].split(" × "))
         assert setting.draw(np.random.default_rng(0)).belief.mean().states == rows * columns
+
+
+def test_a_rover_has_explored_before_it_plans() -> None:
+    early, late = (
+        terrain_outset((24, 32), Sensor(), steps, np.random.default_rng(1)) for steps in (0, 5)
+    )
+    assert isinstance(early.belief, TerrainBelief)
+    assert isinstance(late.belief, TerrainBelief)
+    assert early.state != late.state
+    assert entropy_reduction(early.belief, late.belief) > 0.0
 
 
 def test_where_nothing_binds_the_study_says_so() -> None:

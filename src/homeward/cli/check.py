@@ -246,14 +246,15 @@ def calibration(
 ) -> None:
     """Draw worlds from the belief, follow one plan out and back in each, count who is home.
 
-    Grids of heights and terrain, each after a first look, at δ = .9 and .8. Neither δ nor the
-    plans' own bounds may be refuted at 99%. Plans without a correction run along for comparison.
+    Grids of heights at δ = .9 and .8, and terrain at .98 as well, after a first look and after an
+    exploration. Neither δ nor the plans' own bounds may be refuted at 99%. Plans without a
+    correction run along for comparison.
     """
     from homeward.safety import Correction
-    from homeward.studies.calibration import DELTAS, SETTINGS, examine
+    from homeward.studies.calibration import SETTINGS, examine
 
     rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    cases = [(s, d, c) for s in SETTINGS for d in DELTAS for c in Correction]
+    cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
     for setting, delta, correction in track(cases, "following plans", quiet=as_json):
         found = examine(setting, delta, correction, plans, worlds, seed)
         rows[correction is not Correction.NAIVE].append(

@@ -1,6 +1,6 @@
 """Worlds: simulated real things, the small MDPs of the paper among them.
 
-The grid world of heights is loaded when first used.
+The grid world of heights and the rover on terrain are loaded when first used.
 """
 
 from importlib import import_module
@@ -9,14 +9,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from homeward.worlds.height_grid import HeightGridEnv, HeightGridWorld
     from homeward.worlds.maps import HeightMap
+    from homeward.worlds.rover import Rover, RoverEnv, draw_heights, true_heights
 
 _MODULE_OF = {
     "HeightGridEnv": "height_grid",
     "HeightGridWorld": "height_grid",
     "HeightMap": "maps",
+    "Rover": "rover",
+    "RoverEnv": "rover",
+    "draw_heights": "rover",
+    "true_heights": "rover",
 }
 
-__all__ = ["HeightGridEnv", "HeightGridWorld", "HeightMap"]
+__all__ = [
+    "HeightGridEnv",
+    "HeightGridWorld",
+    "HeightMap",
+    "Rover",
+    "RoverEnv",
+    "draw_heights",
+    "true_heights",
+]
 
 
 def __getattr__(name: str) -> object:

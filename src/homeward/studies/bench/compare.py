@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from homeward.bonuses import Information
 from homeward.models import SparseMDP
 from homeward.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers import engine, solve_constrained
 from homeward.studies.bench import peers
 from homeward.studies.bench.planning import statement
-from homeward.studies.bench.terrain import InformationBonus, Rover, synthetic_belief
+from homeward.studies.bench.terrain import SENSOR, synthetic_belief
+from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,8 +72,8 @@ def unconstrained(
     """Compare on the unconstrained MDP of a terrain."""
     belief, truth = synthetic_belief(*shape, 0)
     start = (shape[0] // 2) * shape[1] + shape[1] // 2
-    belief = belief.update(Rover(belief, truth, start, 0).look())
-    model, reward = belief.mean(), InformationBonus()(belief)
+    belief = belief.update(Rover(belief, truth, start, SENSOR, 0).look())
+    model, reward = belief.mean(), Information(SENSOR)(belief)
     reward = reward / reward.max()
     name = f"terrain {shape[0]} × {shape[1]}"
     ours, seconds = _ours(model, reward, discount)
@@ -103,9 +105,9 @@ def refereed(
     """Compare the constrained objective with Storm's."""
     belief, truth = synthetic_belief(*shape, 0)
     start = (shape[0] // 2) * shape[1] + shape[1] // 2
-    belief = belief.update(Rover(belief, truth, start, 0).look())
-    planner = Planner(InformationBonus(), [ReturnHome(delta)], discount)
-    problem = statement(planner, belief, start, InformationBonus()(belief))
+    belief = belief.update(Rover(belief, truth, start, SENSOR, 0).look())
+    planner = Planner(Information(SENSOR), [ReturnHome(delta)], discount)
+    problem = statement(planner, belief, start, Information(SENSOR)(belief))
     solve_constrained(problem)
     before = time.perf_counter()
     ours = solve_constrained(problem)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import corrections_of
+from homeward.bonuses import Information
 from homeward.planner import Planner
 from homeward.safety import Correction, ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status
 from homeward.studies.bench.peers import clarabel_lp, highs_lp
-from homeward.studies.bench.terrain import InformationBonus, Rover, synthetic_belief
+from homeward.studies.bench.terrain import SENSOR, synthetic_belief
+from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +81,9 @@ def measure(
 ) -> Timing:
     """Explore for some steps, timing each decision; solve the LP of `samples` of them."""
     belief, truth = synthetic_belief(*shape, seed)
-    world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, seed)
+    world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
     belief = belief.update(world.look())
-    bonus = InformationBonus()
+    bonus = Information(SENSOR)
     criteria = [] if setting.delta is None else [ReturnHome(setting.delta)]
     asked = np.linspace(1, steps - 1, samples).round().astype(int) if samples else ()
     plan: Plan | None = None

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs.terrain import grid_graph
+from homeward.bonuses import Information
 from homeward.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
-from homeward.studies.bench.terrain import InformationBonus, Rover, fresh, synthetic_belief
+from homeward.studies.bench.terrain import SENSOR, fresh, synthetic_belief
+from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +38,12 @@ class Growth:
 def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growth:
     """Plan on one map: cold, then warm after a step."""
     belief, truth = synthetic_belief(*shape, seed)
-    world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, seed)
+    world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
     belief = belief.update(world.look())
-    bonus = InformationBonus()
+    bonus = Information(SENSOR)
 
     def planner() -> Planner:
         gain = bonus(belief)
-        gain.flags.writeable = False
         return Planner(lambda _: gain, [ReturnHome(delta)], DISCOUNT)
 
     belief.mean()
