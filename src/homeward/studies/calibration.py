@@ -38,8 +38,8 @@ from homeward.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, play_out
 from homeward.solvers import GIVE_UP
-from homeward.studies.bench.terrain import SENSOR, synthetic_belief
 from homeward.worlds.maps import HeightMap
+from homeward.worlds.relief import draw_belief
 from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
+SHORT_SIGHTED = Sensor(range=200.0)
 DOUBT = 0.01
 """The chance that a one-sided limit is on the wrong side of the truth, at most."""
 
@@ -144,7 +145,9 @@ def terrain_outset(
 ) -> Outset:
     """Draw a height field, and explore it from any of its cells for so many steps, at δ = .9."""
     fields, errors = (int(seed) for seed in rng.integers(2**32, size=2))
-    belief, truth = synthetic_belief(*shape, fields)
+    field = np.random.default_rng(fields)
+    belief = draw_belief(shape, field)
+    truth = field.normal(belief.height, np.sqrt(belief.variance))
     state = int(rng.integers(len(truth)))
     world = Rover(belief, truth, state, sensor, errors)
     planner = Planner(Information(sensor), [ReturnHome(0.9)], MARS_DISCOUNT)
@@ -159,8 +162,8 @@ SETTINGS = (
     Setting("heights, 10 × 10", partial(height_outset, (10, 10)), Uncover(), 0.99),
     Setting(
         "terrain, 24 × 32",
-        partial(terrain_outset, (24, 32), SENSOR, 0),
-        Information(SENSOR),
+        partial(terrain_outset, (24, 32), SHORT_SIGHTED, 0),
+        Information(SHORT_SIGHTED),
         MARS_DISCOUNT,
         MARS_DELTAS,
     ),

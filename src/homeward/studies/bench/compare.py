@@ -25,7 +25,7 @@ from homeward.safety import ReturnHome
 from homeward.solvers import engine, solve_constrained
 from homeward.studies.bench import peers
 from homeward.studies.bench.planning import statement
-from homeward.studies.bench.terrain import SENSOR, synthetic_belief
+from homeward.studies.bench.terrain import SENSOR, mars
 from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def unconstrained(
     shape: tuple[int, int], discount: float, limit: float, *, small: bool = False
 ) -> Iterator[Comparison]:
     """Compare on the unconstrained MDP of a terrain."""
-    belief, truth = synthetic_belief(*shape, 0)
+    belief, truth = mars(*shape, 0)
     start = (shape[0] // 2) * shape[1] + shape[1] // 2
     belief = belief.update(Rover(belief, truth, start, SENSOR, 0).look())
     model, reward = belief.mean(), Information(SENSOR)(belief)
@@ -103,7 +103,7 @@ def refereed(
     shape: tuple[int, int], discount: float, delta: float, limit: float
 ) -> Iterator[Comparison]:
     """Compare the constrained objective with Storm's."""
-    belief, truth = synthetic_belief(*shape, 0)
+    belief, truth = mars(*shape, 0)
     start = (shape[0] // 2) * shape[1] + shape[1] // 2
     belief = belief.update(Rover(belief, truth, start, SENSOR, 0).look())
     planner = Planner(Information(SENSOR), [ReturnHome(delta)], discount)

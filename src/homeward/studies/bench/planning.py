@@ -20,7 +20,7 @@ from homeward.planner import Planner
 from homeward.safety import Correction, ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status
 from homeward.studies.bench.peers import clarabel_lp, highs_lp
-from homeward.studies.bench.terrain import SENSOR, synthetic_belief
+from homeward.studies.bench.terrain import SENSOR, mars
 from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def measure(
     tick: Callable[[], None] = lambda: None,
 ) -> Timing:
     """Explore for some steps, timing each decision; solve the LP of `samples` of them."""
-    belief, truth = synthetic_belief(*shape, seed)
+    belief, truth = mars(*shape, seed)
     world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
     belief = belief.update(world.look())
     bonus = Information(SENSOR)

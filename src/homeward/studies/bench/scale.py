@@ -14,7 +14,7 @@ from homeward.bonuses import Information
 from homeward.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
-from homeward.studies.bench.terrain import SENSOR, fresh, synthetic_belief
+from homeward.studies.bench.terrain import SENSOR, fresh, mars
 from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Growth:
 
 def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growth:
     """Plan on one map: cold, then warm after a step."""
-    belief, truth = synthetic_belief(*shape, seed)
+    belief, truth = mars(*shape, seed)
     world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
     belief = belief.update(world.look())
     bonus = Information(SENSOR)
