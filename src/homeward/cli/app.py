@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import bench, check, grid, paper, runs, toytext
+from homeward.cli import bench, check, explore, grid, paper, runs, toytext
 
 app = typer.Typer(
     name="homeward",
@@ -17,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command()(explore.explore)
 app.command()(toytext.demo)
 app.command()(toytext.toytext)
 app.command()(grid.grid)
