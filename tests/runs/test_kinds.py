@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.runs.kinds import MEADOW, NAME
 
+from homeward.beliefs import Visit
 from homeward.errors import InvalidInputError
-from homeward.runs import find_kind, kinds, register
+from homeward.runs import Digest, find_kind, kinds, register
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def test_a_name_is_given_once() -> None:
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
-    with pytest.raises(InvalidInputError, match="'mars': known are grid, toytext"):
+    with pytest.raises(InvalidInputError, match="'mars': known are grid, rover, toytext"):
         find_kind("mars")
 
 
@@ -53,8 +54,17 @@ def test_what_is_no_kind_is_refused() -> None:
         ({"name": ""}, "'' can't be the name"),
         ({"config": dict}, "the config of meadow is no subclass of Config"),
         ({"observations": (int,)}, "is no dataclass"),
+        ({"spacing": 0}, "the spacing of meadow is 0, expected 1 or more"),
     ],
 )
 def test_a_kind_is_checked(change: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         replace(MEADOW, **change)  # type: ignore[arg-type]
+
+
+def test_an_observation_is_recorded_whole_or_as_its_digest() -> None:
+    seen = Visit(3)
+    assert MEADOW.written(seen) == {"Visit": {"state": 3}}
+    digest = replace(MEADOW, digests=True).written(seen)
+    assert digest == {"digest": Digest.of(seen).digest}
+    assert digest != replace(MEADOW, digests=True).written(Visit(4))

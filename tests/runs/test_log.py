@@ -161,3 +161,18 @@ def test_a_log_that_is_not_there_is_named(tmp_path: Path) -> None:
         list(read_log(tmp_path / "steps"))
     with pytest.raises(InvalidFileError, match="steps: can't be written"):
         Log(tmp_path / "steps", 0)
+
+
+def test_a_log_that_finds_no_room_when_it_is_closed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log").touch()
+    log = Log(tmp_path / "log", 0)
+    log.append(b"line")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InvalidFileError, match="log: can't be written: No space left"):
+        log.close()

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from homeward.beliefs import Rows, Transition, Visit
 from homeward.beliefs.terrain import Heights
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs.observations import check_types, decode, encode
+from homeward.runs.observations import Digest, check_types, decode, encode
 
 
 @dataclass(frozen=True)
@@ -119,3 +119,34 @@ def test_types_must_be_dataclasses_that_can_be_told_apart() -> None:
         check_types((int,))
     with pytest.raises(InvalidInputError, match="can't be named array"):
         check_types((dataclass(type("array", (), {})),))
+
+
+@given(VALUES)
+def test_an_observation_and_what_comes_back_of_it_have_the_same_digest(value: Any) -> None:
+    again = decode(json.loads(json.dumps(encode(value, TYPES))), TYPES)
+    assert Digest.of(value) == Digest.of(again)
+    digest = Digest.of(value)
+    assert decode(json.loads(json.dumps(encode(digest, ()))), ()) == digest
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (1, True),
+        (0.0, -0.0),
+        ("1", 1),
+        ((), None),
+        ((1, (2,)), (1, 2)),
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, ("a", 1)),
+        (Visit(1), Seen(1)),
+        (Seen(1, 2), Seen(2, 1)),
+        (np.zeros(2), np.zeros(3)),
+        (np.zeros(2), np.array([0.0, 5e-324])),
+        (np.zeros(4, np.int32), np.zeros(2, np.int64)),
+        (np.zeros((2, 3)), np.zeros((3, 2))),
+        (np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2).T),
+    ],
+)
+def test_another_observation_has_another_digest(one: Any, two: Any) -> None:
+    assert Digest.of(one) != Digest.of(two)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.runs import kinds
 from tests.runs.kinds import log_of, meadow
 
 from homeward.errors import InvalidFileError
 from homeward.explorer import Explorer
+from homeward.runs import Run as Runs
 from homeward.runs import RunStatus, run
 from homeward.runs import replay as replaying
 from homeward.runs.log import to_line
@@ -157,3 +159,38 @@ def test_steps_beyond_the_explorers_own_end_are_refused(
     stopped.write(tmp_path / "run/manifest.json")
     with pytest.raises(InvalidFileError, match=f"the explorer ends before step {len(records)}"):
         made.resume()
+
+
+def test_a_kind_may_spare_seeds_and_steps_without_are_planned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Run
+) -> None:
+    for name, value in (("SPARSE", 5), ("MEADOW", 1)):
+        kind = replace(kinds.MEADOW, spacing=value)
+        monkeypatch.setattr(kinds, name, kind, raising=False)
+    sparse = Runs.create(tmp_path / "run", "tests.runs.kinds:SPARSE", {})
+    steps = sparse.steps()
+    for _ in range(8):
+        next(steps)
+    steps.close()
+    planned = counted_plans(monkeypatch)
+    sparse.resume()
+    assert [r.step for r in sparse.records() if r.seeds is not None] == [5, 10]
+    assert planned == list(range(5, 12))
+    assert sparse.trajectory() == whole.trajectory()
+
+
+def test_a_digest_of_another_observation_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = replace(kinds.MEADOW, digests=True)
+    monkeypatch.setattr(kinds, "BRIEF", kind, raising=False)
+    brief = Runs.create(tmp_path / "run", "tests.runs.kinds:BRIEF", {})
+    steps = brief.steps()
+    for _ in range(5):
+        next(steps)
+    steps.close()
+    records = list(brief.records())
+    records[2] = replace(records[2], observation=records[3].observation)
+    (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match=r"step 3 the observation is recorded as \{"):
+        brief.resume()

@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.runs import kinds as kinds_here
 from tests.runs.kinds import MEADOW, NAME, MeadowConfig, Moody, log_of, make, meadow
 
 from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
 from homeward.explorer import Explorer
 from homeward.plan import Plan
-from homeward.runs import BusyError, Run, RunStatus, Seeds, kinds, list_runs, run
+from homeward.runs import BusyError, Ended, Run, RunStatus, Seeds, kinds, list_runs, run
 from homeward.runs.manifest import versions_here
 
 ROOT = Path(__file__).parents[2]
@@ -405,3 +406,77 @@ def test_runs_are_listed_by_name_and_only_they(tmp_path: Path) -> None:
     assert [run.directory for run in list_runs(tmp_path / "a")] == [tmp_path / "a"]
     with pytest.raises(InvalidFileError, match="gone: there is no such folder"):
         list_runs(tmp_path / "gone")
+
+
+def test_what_a_kind_writes_is_there_before_a_run_says_that_it_has_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def products(ended: Ended) -> None:
+        seen.append((Run(ended.directory).manifest.status, ended.manifest.status))
+        assert [record.step for record in ended.records()] == list(range(1, 13))
+        assert ended.setup.world.state == list(ended.records())[-1].next_state
+        assert ended.belief is not ended.setup.belief
+        assert (ended.manifest.end, ended.manifest.steps) == ("the step limit was reached", 12)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(kinds_here, "LEAVING", replace(MEADOW, products=products), raising=False)
+    run = Run.create(tmp_path / "run", "tests.runs.kinds:LEAVING", {})
+    with pytest.raises(KeyboardInterrupt):
+        run.resume()
+    assert Run(run.directory).status is RunStatus.INTERRUPTED
+    run.resume()
+    assert Run(run.directory).status is RunStatus.FINISHED
+    assert seen == [(RunStatus.RUNNING, RunStatus.FINISHED)] * 2
+
+
+def test_what_a_config_names_is_pinned_when_a_run_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def settle(config: MeadowConfig) -> MeadowConfig:
+        return config.model_copy(update={"rows": 3})
+
+    monkeypatch.setattr(kinds_here, "SETTLED", replace(MEADOW, settle=settle), raising=False)
+    run = Run.create(tmp_path / "run", "tests.runs.kinds:SETTLED", {"rows": 9})
+    assert run.config["rows"] == 3
+
+
+def test_a_full_disk_stops_a_run_with_one_message_and_it_goes_on_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Run
+) -> None:
+    run = meadow(tmp_path / "run")
+    steps = run.steps()
+    for _ in range(4):
+        next(steps)
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(InvalidFileError, match=r"steps\.jsonl: can't be written: No space"):
+            next(steps)
+    assert run.status is RunStatus.INTERRUPTED
+    run.resume()
+    assert log_of(run) == log_of(whole)
+
+
+def test_the_manifest_says_how_long_a_session_and_its_plans_took(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run", pause=0.02, limit=3)
+    run.resume()
+    run.resume(limit=3)
+    (session,) = run.manifest.sessions
+    assert session.plan_ms is not None
+    assert session.plan_ms >= 20.0
+    assert session.seconds >= 0.06
+
+
+def test_the_explorer_can_be_looked_at_while_it_goes(tmp_path: Path) -> None:
+    run = meadow(tmp_path / "run", limit=3)
+    assert run.explorer is None
+    for step in run.steps():
+        assert run.explorer is not None
+        assert run.explorer.world.state == step.state

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import bench, check, grid, paper, runs, toytext
+from homeward.cli import bench, check, demo, explore, grid, paper, runs, toytext
 
 app = typer.Typer(
     name="homeward",
@@ -17,7 +17,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(toytext.demo)
+app.command()(explore.explore)
+app.command()(demo.demo)
 app.command()(toytext.toytext)
 app.command()(grid.grid)
 app.add_typer(runs.app, name="runs")

@@ -74,7 +74,8 @@ def grid(
 
     homeward grid --map valley.txt --explorer uncover --json
     """
-    from homeward.plots.height_grid import Panel, check_film, draw_panels, write_film
+    from homeward.plots.films import check_film
+    from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
     from homeward.runs.grid import GridConfig
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homeward.cli import explore
 from homeward.cli.show import say, say_json, show, track
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ def show_run(
 
 @app.command()
 def start(
-    kind: Annotated[str, typer.Argument(help="What kind of run: grid, toytext, or module:name.")],
+    kind: Annotated[
+        str, typer.Argument(help="What kind of run: grid, rover, toytext, or module:name.")
+    ],
     directory: Directory,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Its configuration, in TOML.")
@@ -265,11 +268,15 @@ def _go_on(run: Run, limit: int | None, *, other_versions: bool, as_json: bool) 
     from homeward.errors import InvalidInputError, MissingExtraError
     from homeward.runs import BusyError
 
-    steps = run.steps(limit=limit, other_versions=other_versions)
     try:
-        with closing(steps) as taken:
-            for _ in track(taken, str(run.directory), quiet=as_json):
-                pass
+        if explore.is_rover(run):
+            explore.take(run, limit, other_versions=other_versions, quiet=as_json)
+            explore.draw(run)
+        else:
+            steps = run.steps(limit=limit, other_versions=other_versions)
+            with closing(steps) as taken:
+                for _ in track(taken, str(run.directory), quiet=as_json):
+                    pass
     except KeyboardInterrupt:
         sys.stderr.write(f"stopped; to go on: homeward runs resume {run.directory}\n")
         raise typer.Exit(STOPPED) from None

@@ -7,8 +7,6 @@ pixels.
 
 from __future__ import annotations
 
-import os
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from homeward.arrays import index, indices, marks, number
+from homeward.arrays import index, indices, marks
 from homeward.beliefs.heights import LEVELS, UNKNOWN, WALL, shape_of
-from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.errors import InvalidProblemError
+from homeward.plots.films import whole_blocks, write_frames
 from homeward.worlds.height_grid import GROUND, INK, UNSEEN_COLOUR, colour_of, side_of
 
 if TYPE_CHECKING:
@@ -41,9 +40,6 @@ DPI = 120
 GAP, KEY = 0.34, 0.62  # inches, between panels and for the key below them
 LINE = 0.17  # inches, one line of words
 LETTERS = 13.5  # to an inch
-FILMS = (".gif", ".mp4")
-BLOCK = 16
-"""The sides of a film are multiples of this many pixels, which every player can show."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,14 +108,6 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
     return figure
 
 
-def check_film(out: Path) -> None:
-    """Refuse, before the work is done, a file that a film can't be written to."""
-    if out.suffix.lower() not in FILMS:
-        raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
-    if not out.parent.is_dir():
-        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
-
-
 def write_film(
     grid: HeightMap,
     path: Sequence[int],
@@ -133,13 +121,8 @@ def write_film(
 
     However long the run, no more than a few frames are held at a time.
     """
-    check_film(out)
-    if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
-        raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
     known = grid.walls if walls_known else np.zeros(grid.states, dtype=bool)
-    scene = Scene(Panel(grid, known, path, title))
-    with _complete(out) as part:
-        (_write_gif if out.suffix.lower() == ".gif" else _write_mp4)(scene, part, fps)
+    write_frames(Scene(Panel(grid, known, path, title)).frames(), out, fps)
 
 
 class Scene:
@@ -152,9 +135,8 @@ class Scene:
         self.panel = panel
         rows, columns = panel.grid.shape
         side = _side([panel])
-        size = np.array([max(side + 0.5, 3.2), side * rows / columns + 0.85])
-        wide, high = np.ceil(size * DPI / BLOCK) * BLOCK / DPI
-        self.figure = Figure(figsize=(float(wide), float(high)), dpi=DPI, facecolor=PAPER)
+        wide, high = whole_blocks(max(side + 0.5, 3.2), side * rows / columns + 0.85, DPI)
+        self.figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
         self._canvas: Any = FigureCanvasAgg(self.figure)
         axes = self.figure.add_axes((0.25 / wide, 0.2 / high, 1 - 0.5 / wide, 1 - 0.85 / high))
         self._tiles, self._squares = _draw_ground(axes, panel.grid, np.arange(panel.grid.states))
@@ -185,49 +167,6 @@ class Scene:
             self._text.set_text(f"{lead}step {step} · {count} squares seen")
             self._canvas.draw()
             yield np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()
-
-
-def _write_gif(scene: Scene, part: Path, fps: float) -> None:
-    from PIL import Image
-
-    frames = (Image.fromarray(frame) for frame in scene.frames())
-    few = (frame.quantize(64, dither=Image.Dither.NONE) for frame in frames)
-    pause = round(1000.0 / fps)
-    next(few).save(part, "GIF", save_all=True, append_images=few, duration=pause, loop=0)
-
-
-def _write_mp4(scene: Scene, part: Path, fps: float) -> None:
-    from imageio.v2 import get_writer
-
-    writer: Any = get_writer(
-        part,
-        format="FFMPEG",
-        fps=fps,
-        codec="libx264",
-        quality=8,
-        macro_block_size=BLOCK,
-        output_params=["-threads", "1", "-fflags", "+bitexact"],
-    )
-    with closing(writer):  # by itself it would leave its process running after an error
-        for frame in scene.frames():
-            writer.append_data(frame)
-
-
-@contextmanager
-def _complete(out: Path) -> Iterator[Path]:
-    """Give a file beside `out` to write to, which takes its place once it is complete."""
-    if not out.parent.is_dir():
-        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
-    if out.is_dir():
-        raise InvalidFileError(f"{out}: is a folder")
-    part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix.lower()}")
-    try:
-        yield part
-        os.replace(part, out)
-    except OSError as cause:
-        raise InvalidFileError(f"{out}: can't be written: {cause}") from cause
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _draw_panel(axes: Axes, panel: Panel, words: list[str], count: int) -> None:

@@ -26,8 +26,8 @@ import numpy as np
 
 from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing
 from homeward.rasters.elevation import Elevation
-from homeward.rasters.files import refusing
 from homeward.rasters.sources import FILLS, Source, holes
 from homeward.rasters.transforms import Transform, check_transform, from_corner, moved
 from homeward.rasters.windows import PixelWindow, Window

@@ -19,7 +19,7 @@ import numpy as np
 
 from homeward.arrays import indices, numbers
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.rasters.files import put
+from homeward.files import replace_file
 from homeward.rasters.gdal import need_rasterio, told
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def write_heights(
             data = bytes(memory.read())
     except (CRSError, RasterioError) as cause:
         raise InvalidFileError(f"{path}: can't be written: {told(cause)}") from cause
-    put(path, data)
+    replace_file(path, data)
 
 
 def path_geojson(
@@ -122,7 +122,7 @@ def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -
         text = json.dumps(collection, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as cause:
         raise InvalidInputError(f"the GeoJSON can't be written: {cause}") from cause
-    put(Path(path), text.encode() + b"\n")
+    replace_file(Path(path), text.encode() + b"\n")
 
 
 def crs_name(wkt: str | None) -> str:

@@ -1,16 +1,19 @@
 """Runs: recorded as they go, resumed to the same way, listed."""
 
 from homeward.runs.config import Config
-from homeward.runs.kinds import Kind, Setup, find_kind, register
+from homeward.runs.kinds import Ended, Kind, Setup, find_kind, register
 from homeward.runs.lock import BusyError
 from homeward.runs.log import Record
 from homeward.runs.manifest import Manifest, RunStatus
+from homeward.runs.observations import Digest
 from homeward.runs.run import Run, list_runs
 from homeward.runs.seeds import Seeds
 
 __all__ = [
     "BusyError",
     "Config",
+    "Digest",
+    "Ended",
     "Kind",
     "Manifest",
     "Record",

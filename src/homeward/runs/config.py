@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from homeward.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -35,12 +33,23 @@ def checked(model: type[M], given: M | Mapping[str, Any], what: str) -> M:
         # Through JSON, so that what is checked is what will be read back.
         text = json.dumps(given, allow_nan=False)
     except (TypeError, ValueError) as cause:
-        raise InvalidInputError(f"{what}: can't be written as JSON: {cause}") from cause
+        culprit = _unwritable(given)
+        raise InvalidInputError(f"{what}: {culprit}can't be written as JSON: {cause}") from cause
     try:
         return model.model_validate_json(text)
     except ValidationError as cause:
         faults = "; ".join(_fault(error) for error in cause.errors(include_url=False))
         raise InvalidInputError(f"{what}: {faults}") from cause
+
+
+def _unwritable(given: Any) -> str:
+    """Name the first key whose value JSON has no word for, if there is one."""
+    for key, value in given.items() if isinstance(given, Mapping) else ():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            return f"{key} is {value!r}, which "
+    return ""
 
 
 def _fault(error: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from homeward.arrays import frozen
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs.files import PART, read_json, refusing, sync_directory, sync_tree
+from homeward.files import PART, read_json, refusing, sync_directory, sync_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

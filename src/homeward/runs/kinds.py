@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config
-from homeward.runs.observations import check_types
+from homeward.runs.observations import Digest, check_types, encode
 from homeward.runs.references import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
     from homeward.explorer import World
     from homeward.planner import Planner
+    from homeward.runs.log import Record
+    from homeward.runs.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +37,27 @@ class Setup:
     world: World  # answers the same to the same actions: its chances come from the seed alone
     limit: int  # steps
     strict: bool = False  # end with an error where no action keeps every level
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended:
+    """A run that has come to its end, as those see it who write down what came of it."""
+
+    directory: Path
+    config: Config
+    manifest: Manifest  # with how it ended
+    setup: Setup  # with the world as the explorer left it
+    belief: Belief  # the last
+    records: Callable[[], Iterator[Record]]  # what was recorded, observations as JSON
+
+
+def as_it_is(config: Any) -> Any:
+    """Write a configuration down as it was given."""
+    return config
+
+
+def no_products(ended: Ended) -> None:
+    """Write nothing but the record."""
 
 
 def no_fields(belief: Any, world: Any) -> dict[str, NDArray[Any]]:
@@ -60,6 +84,17 @@ class Kind:
     fields
         From the last belief and the world to arrays that are kept when the run ends, beside
         ``outbound`` [J, S], the last plan's policies.
+    settle
+        From a checked configuration to the one that is written down when a run is made: what it
+        names outside of the run is pinned, so that a change is noticed.
+    products
+        Writes into the run's folder what came of it, when it has ended and before it says so. It is
+        called again if the process is killed there, so files must be put in place as a whole.
+    digests
+        Keep only a digest of each observation: for worlds that observe much.
+    spacing
+        Write down what the next plan starts from in one of so many steps at most; a run that is
+        resumed plans again from there.
     """
 
     name: str
@@ -68,17 +103,31 @@ class Kind:
     make: Callable[[Any], Setup]
     observations: tuple[type, ...] = ()
     fields: Callable[[Any, Any], Mapping[str, NDArray[Any]]] = no_fields
+    settle: Callable[[Any], Config] = as_it_is
+    products: Callable[[Ended], None] = no_products
+    digests: bool = False
+    spacing: int = 1
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:
             raise InvalidInputError(f"{self.name!r} can't be the name of a kind of run")
         if not issubclass(self.config, Config):
             raise InvalidInputError(f"the config of {self.name} is no subclass of Config")
+        if self.spacing < 1:
+            raise InvalidInputError(
+                f"the spacing of {self.name} is {self.spacing}, expected 1 or more"
+            )
         check_types(self.observations)
+
+    def written(self, observation: Any) -> Any:
+        """Give an observation as JSON, as it is recorded: whole, or its digest."""
+        kept = Digest.of(observation) if self.digests else observation
+        return encode(kept, self.observations)
 
 
 _KINDS: dict[str, Kind | str] = {
     "grid": "homeward.runs.grid:GRID",
+    "rover": "homeward.runs.rover:ROVER",
     "toytext": "homeward.runs.toytext:TOYTEXT",
 }
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from homeward.errors import HomewardError
-from homeward.runs.files import refusing
+from homeward.files import refusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError
-from homeward.runs.files import refusing
+from homeward.files import refusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,8 @@ class Log:
     def sync(self) -> None:
         """Bring what was added to the disk."""
         if self._dirty:
-            os.fsync(self._handle)
+            with refusing(self.path, "can't be written"):
+                os.fsync(self._handle)
             self._dirty = False
         self._synced = time.monotonic()
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import read_json, replace_json
 from homeward.runs.config import Strict, checked
-from homeward.runs.files import read_json, replace_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +40,8 @@ class Session(Strict):
     ended: str | None  # None while it goes on, and for ever if it was killed
     first: int  # the first step that it took
     versions: dict[str, str]
+    seconds: float = 0.0  # how long it has been at it
+    plan_ms: float | None = None  # the median time of its plans, in ms
 
 
 class Manifest(Strict):

@@ -4,12 +4,16 @@ An observation is made of plain values: numbers, texts, None, sequences, mapping
 keys, arrays, and dataclasses of the types that its kind of run lists. Floats keep every bit (the
 shortest decimal that reads back the same; an infinite one or a NaN is spelled out). Sequences come
 back as tuples, arrays as read-only ones of the same type.
+
+Where observations are large and a world gives the same ones again, a run keeps only a `Digest` of
+each.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +24,33 @@ from homeward.errors import InvalidFileError, InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MARKS = ("float", "array", "map")
+MARKS = ("float", "array", "map", "digest")
 """First keys of the objects that stand for something that JSON has not."""
+
+DIGEST = 16
+"""Bytes of a digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Stands for an observation that was not kept: whether another is the same can be told."""
+
+    digest: str
+
+    @classmethod
+    def of(cls, value: Any) -> Digest:
+        """Give the digest of an observation; one bit more or less in it gives another."""
+        about = hashlib.blake2b(digest_size=DIGEST)
+        _feed(value, about)
+        return cls(about.hexdigest())
 
 
 def encode(value: Any, types: Sequence[type]) -> Any:
     """Give the JSON value of an observation."""
     if value is None or isinstance(value, bool | str):
         return value
+    if isinstance(value, Digest):
+        return {"digest": value.digest}
     if isinstance(value, np.generic):
         return encode(value.item(), types)
     if isinstance(value, int):
@@ -61,6 +84,8 @@ def decode(value: Any, types: Sequence[type]) -> Any:
     match value:
         case {"float": str(text)}:
             return float(text)
+        case {"digest": str(text)}:
+            return Digest(text)
         case {"array": str(name), "shape": list(shape), "values": list(values)}:
             flat = [decode(item, types) for item in values]
             return frozen(np.array(flat, dtype=np.dtype(name)).reshape(shape))
@@ -71,6 +96,26 @@ def decode(value: Any, types: Sequence[type]) -> Any:
         if kind.__name__ == name:
             return kind(**{key: decode(item, types) for key, item in parts.items()})
     raise InvalidFileError(f"an observation is a {name}, which this kind of run does not list")
+
+
+def _feed(value: Any, about: hashlib.blake2b) -> None:
+    """Add all that tells a value from others."""
+    if isinstance(value, np.ndarray):
+        about.update(f"array {value.dtype.str} {value.shape};".encode())
+        about.update(np.ascontiguousarray(value).data)
+    elif isinstance(value, tuple | list):
+        about.update(f"{len(value)} items;".encode())
+        for item in value:
+            _feed(item, about)
+    elif isinstance(value, dict):
+        about.update(b"map ")
+        _feed([part for item in value.items() for part in item], about)
+    elif is_dataclass(value) and not isinstance(value, type):
+        about.update(f"{type(value).__name__};".encode())
+        _feed([getattr(value, f.name) for f in fields(value)], about)
+    else:
+        plain = value.item() if isinstance(value, np.generic) else value
+        about.update(f"{type(plain).__name__} {plain!r};".encode())
 
 
 def check_types(types: Sequence[type]) -> None:

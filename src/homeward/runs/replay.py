@@ -2,8 +2,8 @@
 
 The recorded actions are taken in the world without planning; what it answers must be what was
 recorded, and the belief learns from it. The last recorded seeds are what the next plan starts from.
-Steps after them were recorded without, since theirs were too large: those are planned again, and
-must come out as recorded.
+Steps after them were recorded without, since theirs were too large or their kind spares them: those
+are planned again, and must come out as recorded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError
 from homeward.runs.log import Record
-from homeward.runs.observations import encode
 from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -33,22 +32,24 @@ def start_from(explorer: Explorer, seeds: Seeds) -> None:
 
 
 def to_record(step: Step, seeds: Seeds, kind: Kind, seeded: int) -> Record:
-    """Give the record of a step, with its seeds if there is room since step `seeded` had them."""
+    """Give the record of a step, with its seeds if it is time since step `seeded` had them."""
     plan = step.plan
-    packed = seeds.encode()
-    fits = len(packed["policies"]) <= ROOM * (step.number - seeded)
+    since = step.number - seeded
+    packed = seeds.encode() if since >= kind.spacing else None
+    if packed is not None and len(packed["policies"]) > ROOM * since:
+        packed = None
     return Record(
         step=step.number,
         state=int(plan.state),
         action=int(plan.action),
         next_state=int(step.state),
-        observation=encode(step.observation, kind.observations),
+        observation=kind.written(step.observation),
         status=str(plan.status),
         value=float(plan.exploration_value),
         upper=float(plan.upper_bound),
         bounds=tuple(float(b) for b in plan.bounds),
         kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
-        seeds=packed if fits else None,
+        seeds=packed,
     )
 
 
@@ -83,7 +84,7 @@ def replay(
             _agree(record, "action", step.plan.action, directory)
             observation = step.observation
             start_from(explorer, Seeds.of(step.plan))
-        _agree(record, "observation", encode(observation, kind.observations), directory)
+        _agree(record, "observation", kind.written(observation), directory)
         _agree(record, "next_state", explorer.world.state, directory)
 
 

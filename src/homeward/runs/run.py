@@ -6,6 +6,7 @@ A run is a directory:
 - ``manifest.json``: status, times, versions, how far it came; replaced as a whole.
 - ``steps.jsonl``: one line per step; appended, see `log`.
 - ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
+- what else its kind writes when it has ended, see `Kind.products`.
 - ``lock``: while a process is writing.
 
 Resuming: the configuration makes the same explorer and the same world again, and the recorded steps
@@ -17,21 +18,23 @@ for byte, as one that was never killed (on the same machine with the same versio
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
 from homeward.runs.config import checked
 from homeward.runs.fields import read_fields, write_fields
-from homeward.runs.files import PART, read_json, refusing, replace_json, sweep, sync_directory
-from homeward.runs.kinds import find_kind
+from homeward.runs.kinds import Ended, find_kind
 from homeward.runs.lock import is_held, locked
 from homeward.runs.log import Log, Record, read_log, to_line
 from homeward.runs.manifest import (
@@ -48,6 +51,7 @@ from homeward.runs.manifest import (
 from homeward.runs.observations import decode
 from homeward.runs.replay import replay, start_from, to_record
 from homeward.runs.seeds import Seeds
+from homeward.runs.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.explorer import Explorer, Step
+    from homeward.planner import Planner
     from homeward.runs.config import Config
     from homeward.runs.kinds import Kind, Setup
 
@@ -75,6 +80,7 @@ class Run:
     def __init__(self, directory: Path | str) -> None:
         """Name a run; `open` also checks that it is one."""
         self.directory = Path(directory)
+        self.explorer: Explorer | None = None  # once `steps` has brought it to where it was
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
@@ -91,11 +97,15 @@ class Run:
         known = find_kind(kind)
         given: Any = {} if config is None else config
         complete = checked(known.config, given, f"the config of a {known.name} run")
+        complete = known.settle(complete)
         known.make(complete)
         target = run.directory
         with refusing(target, "can't be written"):
             if target.exists() and not (target.is_dir() and not any(target.iterdir())):
                 raise InvalidFileError(f"{target}: there is something already")
+            for folder in target.parents:
+                if folder.exists() and not folder.is_dir():
+                    raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
             target.parent.mkdir(parents=True, exist_ok=True)
             part = Path(tempfile.mkdtemp(PART, f".{target.name}.", target.parent))
             try:
@@ -224,11 +234,15 @@ class Run:
                 return
         if limit is not None:
             manifest = manifest.model_copy(update={"limit": limit})
-        setup = kind.make(self._checked_config(kind))
+        config = self._checked_config(kind)
+        setup = kind.make(config)
         most = setup.limit if manifest.limit is None else manifest.limit
         explorer = Explorer(setup.planner, setup.belief, setup.world, strict=setup.strict)
         again = made_alike(manifest.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
+        self.explorer = explorer
+        watch = Stopwatch(setup.planner)
+        explorer.planner = cast("Planner", watch)
 
         session = Session(started=now(), ended=None, first=taken + 1, versions=here)
         manifest = manifest.model_copy(
@@ -242,7 +256,7 @@ class Run:
         log = Log(self.directory / STEPS, end)
         try:
             try:
-                manifest = self._note(manifest, explorer)
+                manifest = self._note(watch.read(manifest), explorer)
                 noted = time.monotonic()
                 for step in explorer.explore(most):
                     seeds = Seeds.of(step.plan)
@@ -251,18 +265,26 @@ class Run:
                     log.append(to_line(record))
                     seeded = seeded if record.seeds is None else step.number
                     if time.monotonic() - noted > REFRESH:
-                        manifest = self._note(manifest, explorer)
+                        manifest = self._note(watch.read(manifest), explorer)
                         noted = time.monotonic()
                     yield step
             finally:
                 log.close()
             self._keep(explorer, setup, kind)
-            self._close(manifest, explorer, RunStatus.FINISHED, end=str(explorer.end))
+            manifest = watch.read(manifest)
+            done = self._closed(manifest, explorer, RunStatus.FINISHED, end=str(explorer.end))
+            kind.products(Ended(self.directory, config, done, setup, explorer.belief, self.records))
+            self._note(done, explorer)
         except (GeneratorExit, KeyboardInterrupt):
-            self._close(manifest, explorer, RunStatus.INTERRUPTED)
+            self._note(
+                self._closed(watch.read(manifest), explorer, RunStatus.INTERRUPTED), explorer
+            )
             raise
         except Exception:
-            self._close(manifest, explorer, RunStatus.FAILED, error=traceback.format_exc())
+            error = traceback.format_exc()
+            with suppress(InvalidFileError):  # a full disk, and then the first refusal counts
+                failed = self._closed(watch.read(manifest), explorer, RunStatus.FAILED, error=error)
+                self._note(failed, explorer)
             raise
 
     def _survey(self, manifest: Manifest) -> tuple[int, int, int]:
@@ -291,19 +313,19 @@ class Run:
         noted.write(self.directory / MANIFEST)
         return noted
 
-    def _close(
+    def _closed(
         self,
         manifest: Manifest,
         explorer: Explorer,
         status: RunStatus,
         end: str | None = None,
         error: str | None = None,
-    ) -> None:
-        """Write down how a session ended."""
+    ) -> Manifest:
+        """Give the manifest of a session that ended so."""
         last = manifest.sessions[-1].model_copy(update={"ended": now()})
         sessions = (*manifest.sessions[:-1], last)
         update = {"status": status, "end": end, "error": error, "sessions": sessions}
-        self._note(manifest.model_copy(update=update), explorer)
+        return manifest.model_copy(update={**update, "steps": explorer.steps})
 
     def _written(self) -> dict[str, Any]:
         """Read ``config.json``, which must be as it was when the run was made."""

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from homeward.errors import InvalidInputError, MissingExtraError
-from homeward.runs.files import read_json
+from homeward.files import read_json
 from homeward.studies.machine import CrewError, Ledger, conduct, crews, define, table_of
 from homeward.studies.machine.crews import Cluster, Inline, cores, remote_crew
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing
 from homeward.runs.config import checked
-from homeward.runs.files import refusing
 from homeward.runs.lock import locked
 from homeward.runs.manifest import now
 from homeward.runs.observations import decode, encode

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field, JsonValue, model_validator
 
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing
 from homeward.runs.config import Strict, checked
-from homeward.runs.files import refusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

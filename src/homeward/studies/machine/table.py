@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError, MissingExtraError
-from homeward.runs.files import replace_file
+from homeward.files import replace_file
 
 if TYPE_CHECKING:
     from homeward.studies.machine.ledger import Ledger

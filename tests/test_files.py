@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from homeward.errors import InvalidFileError
-from homeward.runs.files import read_json, replace_file, replace_json, sweep, sync_tree
+from homeward.files import read_json, refusing, replace_file, replace_json, sweep, sync_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,31 @@ def test_a_file_that_can_not_be_written_whole_is_left_as_it_was(
         replace_file(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_writer_that_is_stopped_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x"
+    replace_file(path, b"old")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_what_the_system_refuses_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with (
+        pytest.raises(InvalidFileError, match="x: can't be read: No such"),
+        refusing(path, "can't be read"),
+    ):
+        path.read_bytes()
 
 
 def test_what_is_written_is_on_the_disk_before_it_is_renamed_and_the_name_after(

@@ -1,0 +1,563 @@
+"""``homeward explore``: a terrain model and a rover in, a safe exploration out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+
+import typer
+
+from homeward.cli.show import say, say_json
+from homeward.errors import HomewardError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from homeward.beliefs.terrain import TerrainBelief
+    from homeward.explorer import Step
+    from homeward.rasters import Cells
+    from homeward.runs import Run
+    from homeward.runs.rover import RoverConfig
+    from homeward.worlds.rover import Rover
+
+STOPPED = 130
+"""The exit code of what was stopped by Ctrl-C."""
+
+RUNS = Path("runs")
+"""The folder that runs are put in unless another is named."""
+
+PICTURE, FILM = "map.png", "film"
+FRAMES = 120
+"""How many pictures a film has, at most."""
+
+APART = ("limit", "film")
+"""Keys in which a run may differ from what is asked for and still be the same run."""
+
+# fmt: off
+Delta = Annotated[float | None, typer.Option(
+    help="How surely there must be a way home at every step.", show_default="0.98")]
+Steps = Annotated[int | None, typer.Option(help="How many steps at most.", show_default="2000")]
+Cell = Annotated[float | None, typer.Option(help="Side of a cell in m.", show_default="20")]
+Climb = Annotated[float | None, typer.Option(
+    help="The steepest slope up, in degrees.", show_default="5")]
+Descend = Annotated[float | None, typer.Option(
+    help="The steepest slope down, in degrees.", show_default="45")]
+Range = Annotated[float | None, typer.Option(
+    help="How far the sensor reaches, in m.", show_default="the whole map")]
+Noise = Annotated[float | None, typer.Option(
+    help="A height at distance d has the error variance NOISE·(d + OFFSET)².",
+    show_default="1e-6")]
+Offset = Annotated[float | None, typer.Option(help="That offset in m.", show_default="1")]
+Start = Annotated[str | None, typer.Option(
+    metavar="X,Y", help="Where to start: map coordinates, or cell:ROW,COLUMN.",
+    show_default="near the middle, with room around")]
+Home = Annotated[str | None, typer.Option(
+    help="What to be able to return to: the current cell at each step, or the start.",
+    show_default="current")]
+Unsafe = Annotated[bool, typer.Option("--unsafe", help="Explore without any safety level.")]
+Naive = Annotated[bool, typer.Option(
+    "--naive", help="Keep the level on the average terrain only, which proves nothing.")]
+Correct = Annotated[str | None, typer.Option(
+    "--correction", help="moves (ours) or general (the paper's).", show_default="moves")]
+Discount = Annotated[float | None, typer.Option(
+    help="The chance that exploration is not called off after a step.", show_default="0.999")]
+Seed = Annotated[int | None, typer.Option(help="All chances come from it.", show_default="0")]
+Window = Annotated[str | None, typer.Option(
+    help="COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX.", show_default="all")]
+Pixel = Annotated[float | None, typer.Option(
+    help="Side of a pixel in m, for .npy and synthetic Mars.", show_default="1 on Mars")]
+Rows = Annotated[int | None, typer.Option(
+    help="Rows of pixels of synthetic Mars.", show_default="1000")]
+Columns = Annotated[int | None, typer.Option(
+    help="Columns of pixels of synthetic Mars.", show_default="2000")]
+Blur = Annotated[float | None, typer.Option(
+    help="σ in m of the filter that tells ground from roughness.", show_default="5")]
+Error = Annotated[float | None, typer.Option(
+    help="Variance of the terrain model's heights, in m².", show_default="0.0625")]
+Truth = Annotated[str | None, typer.Option(
+    help="True heights: the terrain model plus its error, or drawn from the prior.",
+    show_default="model")]
+TerrainSeed = Annotated[int | None, typer.Option(
+    help="Which synthetic Mars.", show_default="0")]
+Sample = Annotated[bool, typer.Option(
+    "--sample", help="Explore the hills that Matplotlib carries as a sample.")]
+Film = Annotated[str | None, typer.Option(help="A film as well: gif or mp4.")]
+Out = Annotated[Path | None, typer.Option(
+    metavar="DIR", help="The run's folder.", show_default="a new one in runs")]
+ConfigFile = Annotated[Path | None, typer.Option(
+    "--config", metavar="FILE.toml",
+    help="The same settings in TOML, by the names that config.json of a run has; options win.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+# fmt: on
+
+
+def explore(
+    raster: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RASTER",
+            help="A terrain model: GeoTIFF, PDS .IMG or .LBL, ISIS, ESRI ASCII, .npy ...",
+            show_default="synthetic Mars",
+        ),
+    ] = None,
+    delta: Delta = None,
+    steps: Steps = None,
+    cell: Cell = None,
+    climb: Climb = None,
+    descend: Descend = None,
+    sensor_range: Range = None,
+    sensor_noise: Noise = None,
+    sensor_offset: Offset = None,
+    start: Start = None,
+    home: Home = None,
+    unsafe: Unsafe = False,
+    naive: Naive = False,
+    correction: Correct = None,
+    discount: Discount = None,
+    seed: Seed = None,
+    window: Window = None,
+    pixel: Pixel = None,
+    rows: Rows = None,
+    columns: Columns = None,
+    blur: Blur = None,
+    error: Error = None,
+    truth: Truth = None,
+    terrain_seed: TerrainSeed = None,
+    sample: Sample = False,
+    film: Film = None,
+    out: Out = None,
+    config: ConfigFile = None,
+    as_json: Json = False,
+) -> None:
+    """Explore terrain with a rover that keeps a way home, and draw the map that comes of it.
+
+    The rover measures heights from afar and can go slopes between two limits. At every step it
+    takes the way that promises the most information among those from which it could still get
+    home with probability δ. In the run's folder: path.geojson, terrain.tif (heights and their
+    deviations), map.png, summary.md, and the record.
+
+    Ctrl-C stops it. Give the same command with the same --out, or only --out, to go on; more
+    --steps lengthen a run that met its limit. A start at negative coordinates: --start=-5,7.
+
+    Examples: homeward explore --steps 500
+
+    homeward explore DTM.IMG --window 0,0,2000,1000 --delta 0.95 --start 1200,300 --out runs/one
+
+    homeward explore crater.tif --cell 2 --climb 15 --start cell:10,12 --home start --film gif
+    """
+    given: dict[str, Any] = {
+        "delta": delta,
+        "limit": steps,
+        "cell": cell,
+        "climb": climb,
+        "descend": descend,
+        "sensor_range": sensor_range,
+        "sensor_noise": sensor_noise,
+        "sensor_offset": sensor_offset,
+        "home": home,
+        "correction": correction,
+        "discount": discount,
+        "seed": seed,
+        "window": window,
+        "pixel": pixel,
+        "rows": rows,
+        "columns": columns,
+        "blur": blur,
+        "error": error,
+        "truth": truth,
+        "terrain_seed": terrain_seed,
+        "film": film,
+        "terrain": _terrain(raster, sample=sample),
+        "explorer": _explorer(unsafe=unsafe, naive=naive),
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    run: Run | None = None
+    try:
+        run, limit, film_asked = _prepare(options, start, config, out)
+        take(run, limit, quiet=as_json)
+        outputs = draw(run, film_asked)
+    except KeyboardInterrupt:
+        _stopped(run, as_json=as_json)
+    except HomewardError:
+        raise
+    except Exception as cause:
+        if run is None:
+            raise
+        sys.stderr.write(f"failed: {type(cause).__name__}: {cause}; to try again: {_resume(run)}\n")
+        raise typer.Exit(1) from None
+    _report(run, outputs, as_json=as_json)
+
+
+def take(
+    run: Run, limit: int | None = None, *, other_versions: bool = False, quiet: bool = False
+) -> None:
+    """Take a rover's run to its end, with a progress bar; an error says how to go on."""
+    from homeward.runs import RunStatus
+
+    try:
+        with (
+            closing(run.steps(limit=limit, other_versions=other_versions)) as taken,
+            _progress(run, limit, quiet=quiet) as show,
+        ):
+            for step in taken:
+                show(step)
+    except HomewardError:
+        if run.explorer is not None and run.status is not RunStatus.FINISHED:
+            sys.stderr.write(f"what was done is kept; to go on: {_resume(run)}\n")
+        raise
+
+
+def draw(run: Run, film: str | None = None) -> list[Path]:
+    """Draw the map and the film of a rover's run that has ended; give all that came of it."""
+    from homeward.runs.rover_products import FACTS, PATH, SUMMARY, TERRAIN
+
+    config = _config(run)
+    film = config.film if film is None else film
+    folder = run.directory
+    if not _is_new(folder / PICTURE, run):
+        _draw_map(run, config)
+    names = [PATH, TERRAIN, PICTURE, SUMMARY, FACTS]
+    if film is not None:
+        names.append(f"{FILM}.{film}")
+        if not _is_new(folder / names[-1], run):
+            _draw_film(run, config, folder / names[-1])
+    return [folder / name for name in names if (folder / name).exists()]
+
+
+def is_rover(run: Run) -> bool:
+    """Tell whether a run is one of a rover."""
+    return run.kind in ("rover", "homeward.runs.rover:ROVER")
+
+
+def _prepare(
+    options: dict[str, Any], start: str | None, file: Path | None, out: Path | None
+) -> tuple[Run, int | None, str | None]:
+    """Make the run that is asked for or find it; give a step limit and a film for it too."""
+    from homeward.errors import InvalidFileError
+    from homeward.runs import Run
+
+    if out is not None and _holds_something(out):
+        run = Run.open(out)
+        if not is_rover(run):
+            raise InvalidFileError(f"{out}: is a {run.kind} run, not one of a rover")
+        limit = options.get("limit")
+        asked = {name for name in options if name not in APART}
+        if asked or start is not None or file is not None:
+            config = _configure(options, start, file)
+            _check_same(run, config)
+            limit = config.limit if "limit" in options or file is not None else None
+        return run, _longer(run, limit), options.get("film")
+    config = _configure(options, start, file)
+    return _create(config, out), None, None
+
+
+def _holds_something(folder: Path) -> bool:
+    """Tell whether there is a folder that is not empty."""
+    from homeward.files import refusing
+
+    with refusing(folder, "can't be read"):
+        return folder.is_dir() and any(folder.iterdir())
+
+
+def _configure(options: dict[str, Any], start: str | None, file: Path | None) -> RoverConfig:
+    """Give the configuration: what the file says, and over it what the options say."""
+    import tomllib
+
+    from homeward.errors import InvalidFileError
+    from homeward.runs.config import checked
+    from homeward.runs.rover import RoverConfig, cells_of, settle
+
+    values: dict[str, Any] = {}
+    if file is not None:
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as cause:
+            reason = cause.strerror if isinstance(cause, OSError) else cause
+            raise InvalidFileError(f"{file}: can't be read: {reason}") from cause
+        checked(RoverConfig, values, str(file))
+    if start is not None:
+        values.pop("start", None)
+    config = checked(RoverConfig, values | options, "the exploration")
+    if start is not None:
+        config = config.model_copy(update={"start": _cell_of(start, cells_of(config))})
+    return settle(config)
+
+
+def _cell_of(start: str, cells: Cells) -> tuple[int, int]:
+    """Read a start in one of its two forms."""
+    from homeward.errors import InvalidInputError
+
+    form = "X,Y in map coordinates or cell:ROW,COLUMN"
+    body = start.strip()
+    parts = body.removeprefix("cell:").split(",")
+    try:
+        if body.startswith("cell:"):
+            row, column = (int(part) for part in parts)
+        else:
+            x, y = (float(part) for part in parts)
+    except ValueError:
+        raise InvalidInputError(f"the start is {start!r}, expected {form}") from None
+    if not body.startswith("cell:"):
+        try:
+            return cells.cell_of(x, y)
+        except InvalidInputError as cause:
+            raise InvalidInputError(f"the start: {cause}") from cause
+    rows, columns = cells.shape
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise InvalidInputError(
+            f"the start, row {row} and column {column}, is off the map of {rows} rows and "
+            f"{columns} columns"
+        )
+    return row, column
+
+
+def _create(config: RoverConfig, out: Path | None) -> Run:
+    """Make a run, in a new folder unless one is named."""
+    from homeward.errors import InvalidFileError
+    from homeward.runs import Run
+
+    if out is not None:
+        return Run.create(out, "rover", config)
+    stem = Path(config.terrain).stem or "terrain"
+    number = 1
+    while True:
+        folder = RUNS / f"{stem}-{number}"
+        try:
+            if not folder.exists():
+                return Run.create(folder, "rover", config)
+        except InvalidFileError:
+            if not folder.exists():  # else somebody was quicker
+                raise
+        number += 1
+
+
+def _check_same(run: Run, config: RoverConfig) -> None:
+    """Refuse a run of another configuration than the one that is asked for."""
+    from homeward.errors import InvalidFileError
+
+    was, asked = run.config, config.model_dump(mode="json")
+    differ = [name for name in asked if name not in APART and was.get(name) != asked[name]]
+    if differ:
+        said = ", ".join(f"{name} is {was.get(name)}, not {asked[name]}" for name in differ)
+        raise InvalidFileError(
+            f"{run.directory}: there is a run of another configuration already ({said}); name "
+            f"another folder, or go on with it: {_resume(run)}"
+        )
+
+
+def _longer(run: Run, limit: int | None) -> int | None:
+    """Give a limit if it is another than the run has."""
+    manifest = run.manifest
+    own = run.config.get("limit") if manifest.limit is None else manifest.limit
+    return None if limit == own else limit
+
+
+def _draw_map(run: Run, config: RoverConfig) -> None:
+    """Draw what is known in the end and the path."""
+    from homeward.cli.show import save
+    from homeward.plots.terrain import TerrainPanel, draw_terrain
+    from homeward.runs.rover import cells_of
+    from homeward.runs.rover_products import path_of, read_facts
+
+    facts, known = read_facts(run.directory), run.fields()
+    cells = cells_of(config)
+    start = facts["start"][0] * cells.shape[1] + facts["start"][1]
+    panel = TerrainPanel(
+        cells,
+        known["height"],
+        known["deviation"],
+        path_of(run.records(), start),
+        f"{cells.name}: {_name(config)}",
+        f"{facts['entropy_reduction']:,.0f} nats learned in {facts['steps']:,} steps and "
+        f"{facts['distance_m'] / 1000:,.1f} km; {facts['end']}",
+        facts["stranded"],
+        start if config.home == "start" else None,
+    )
+    save(draw_terrain([panel]), run.directory / PICTURE)
+
+
+def _draw_film(run: Run, config: RoverConfig, out: Path) -> None:
+    """Draw the run as a film, by taking its steps again."""
+    import numpy as np
+
+    from homeward.plots.terrain import Frame, write_terrain_film
+    from homeward.runs.rover import cells_of, make
+    from homeward.runs.rover_products import path_of, read_facts
+
+    facts = read_facts(run.directory)
+    cells, setup = cells_of(config), make(config)
+    world = cast("Rover", setup.world)
+    shown = set(np.linspace(0, facts["steps"], FRAMES).round().astype(int).tolist())
+
+    def frames() -> Iterator[Frame]:
+        belief: Any = setup.belief.update(world.look())
+        for step, record in enumerate([None, *run.records()]):
+            if record is not None:
+                belief = belief.update(world.act(record.action))
+            if step in shown:
+                deviation = np.sqrt(belief.variance).reshape(cells.shape)
+                yield Frame(step, belief.height.reshape(cells.shape), deviation)
+
+    path = path_of(run.records(), world.start)
+    title = _name(config)
+    write_terrain_film(cells, frames(), path, out, title=title, stranded=facts["stranded"])
+
+
+@contextmanager
+def _progress(run: Run, limit: int | None, *, quiet: bool) -> Iterator[Callable[[Step], None]]:
+    """Give what shows a step, if somebody looks: from the first on, so that messages come before.
+
+    Seen are the cells whose height is known to within 10 cm.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from homeward.beliefs.terrain import entropy_reduction
+    from homeward.runs.rover import prior_of
+    from homeward.runs.rover_products import is_seen
+
+    total = limit if limit is not None else run.manifest.limit
+    total = run.config["limit"] if total is None else total
+    prior = prior_of(_config(run))
+    bar = Progress(
+        TextColumn("step {task.completed:,.0f} of {task.total:,.0f}"),
+        BarColumn(None),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("", total=total)
+    shown = 0.0
+    started = False
+
+    def show(step: Step) -> None:
+        nonlocal shown, started
+        if time.monotonic() - shown < 0.25:
+            return
+        shown = time.monotonic()
+        if not started:
+            started = True
+            bar.update(task, completed=step.number - 1)
+            bar.reset(task, total=total, completed=step.number - 1)
+            bar.start()
+        belief = cast("TerrainBelief", cast("Any", run.explorer).belief)
+        bounds = [criterion.kept_bound for criterion in step.plan.criteria]
+        words = [
+            f"home ≥ {min(bounds):.4f}" if bounds else "no safety level",
+            f"{is_seen(belief).mean():.0%} seen to 10 cm",
+            f"{entropy_reduction(prior, belief):,.0f} nats",
+        ]
+        bar.update(task, completed=step.number, description=" · ".join(words))
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
+    """Say how it went and where that is written down."""
+    from homeward.runs.rover_products import read_facts
+
+    facts = read_facts(run.directory)
+    missing = facts.pop("missing")
+    if as_json:
+        told = {**facts, "directory": str(run.directory), "outputs": [str(p) for p in outputs]}
+        say_json(told)
+        if missing is not None:
+            sys.stderr.write(f"{missing}\n")
+        return
+    fate = "stranded: no way back to the start" if facts["stranded"] else "it can come home"
+    say(f"{run.directory}: {facts['steps']:,} steps in {facts['seconds']:,.1f} s; {facts['end']}")
+    say(
+        f"{fate}; {facts['distance_m']:,.0f} m driven, {facts['cells_visited']:,} cells visited, "
+        f"{facts['entropy_reduction']:,.0f} nats learned"
+    )
+    if facts["min_bound"] is not None:
+        say(f"lowest bound on the way home: {facts['min_bound']:.6f}")
+    for path in outputs:
+        say(f"  {path}")
+    if missing is not None:
+        say(missing)
+
+
+def _stopped(run: Run | None, *, as_json: bool) -> NoReturn:
+    """Say how to go on after Ctrl-C, and exit."""
+    from homeward.runs import RunStatus
+
+    if run is None:
+        sys.stderr.write("stopped before anything was written\n")
+        raise typer.Exit(STOPPED)
+    manifest = run.manifest
+    if as_json:
+        explorer = run.explorer
+        told: dict[str, Any] = {"status": str(run.status), "steps": manifest.steps}
+        if explorer is not None and run.status is not RunStatus.FINISHED:
+            from homeward.runs.rover_products import facts_of
+
+            told = facts_of(
+                _config(run),
+                cast("TerrainBelief", explorer.belief),
+                cast("Rover", explorer.world),
+                run.records(),
+                manifest,
+            )
+        say_json({**told, "directory": str(run.directory), "outputs": []})
+    done = "the run has ended, but its map is not drawn" if manifest.end else "stopped"
+    sys.stderr.write(f"{done}, {manifest.steps} steps; to go on: {_resume(run)}\n")
+    raise typer.Exit(STOPPED)
+
+
+def _config(run: Run) -> RoverConfig:
+    """Give a run's configuration."""
+    from homeward.runs.config import checked
+    from homeward.runs.rover import RoverConfig
+
+    return checked(RoverConfig, run.config, str(run.directory / "config.json"))
+
+
+def _is_new(picture: Path, run: Run) -> bool:
+    """Tell whether a picture was drawn after the run had ended."""
+    ended = (run.directory / "manifest.json").stat().st_mtime_ns
+    return picture.exists() and picture.stat().st_mtime_ns >= ended
+
+
+def _resume(run: Run) -> str:
+    return f"homeward runs resume {shlex.quote(str(run.directory))}"
+
+
+def _name(config: RoverConfig) -> str:
+    """Say who explores."""
+    if config.explorer == "unsafe":
+        return "unsafe"
+    home = "" if config.home == "current" else ", home is the start"
+    return f"{config.explorer} at δ = {config.delta:g}{home}"
+
+
+def _terrain(raster: str | None, *, sample: bool) -> str | None:
+    """Give the terrain that the command line names, if any."""
+    from homeward.errors import InvalidInputError
+
+    if not sample:
+        # A file may be called as a terrain that needs none; the path of it is not.
+        return None if raster is None else str(Path(raster).absolute())
+    if raster is not None:
+        raise InvalidInputError(f"{raster} and --sample: choose one terrain")
+    return "sample"
+
+
+def _explorer(*, unsafe: bool, naive: bool) -> str | None:
+    """Give the explorer that the command line names, if any."""
+    from homeward.errors import InvalidInputError
+
+    if unsafe and naive:
+        raise InvalidInputError("--unsafe and --naive: choose one")
+    return "unsafe" if unsafe else "naive" if naive else None

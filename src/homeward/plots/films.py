@@ -1,0 +1,87 @@
+"""Films: frames in, a .gif or .mp4 out, the whole file or none."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.arrays import number
+from homeward.errors import InvalidFileError, InvalidProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILMS = (".gif", ".mp4")
+BLOCK = 16
+"""The sides of a film are multiples of this many pixels, which every player can show."""
+
+
+def check_film(out: Path) -> None:
+    """Refuse, before the work is done, a file that a film can't be written to."""
+    if out.suffix.lower() not in FILMS:
+        raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
+    if not out.parent.is_dir():
+        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+
+
+def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
+    """Give the sides in inches that a film of at least this size has."""
+    blocks = np.ceil(np.array([wide, high]) * dpi / BLOCK) * BLOCK / dpi
+    return float(blocks[0]), float(blocks[1])
+
+
+def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
+    """Write frames [height, width, 3], one or more, as .gif or .mp4: the whole file or none.
+
+    However many there are, no more than a few are held at a time.
+    """
+    check_film(out)
+    if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
+        raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
+    with _complete(out) as part:
+        (_write_gif if out.suffix.lower() == ".gif" else _write_mp4)(frames, part, fps)
+
+
+def _write_gif(frames: Iterator[Any], part: Path, fps: float) -> None:
+    from PIL import Image
+
+    images = (Image.fromarray(frame) for frame in frames)
+    few = (image.quantize(64, dither=Image.Dither.NONE) for image in images)
+    pause = round(1000.0 / fps)
+    next(few).save(part, "GIF", save_all=True, append_images=few, duration=pause, loop=0)
+
+
+def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
+    from imageio.v2 import get_writer
+
+    writer: Any = get_writer(
+        part,
+        format="FFMPEG",
+        fps=fps,
+        codec="libx264",
+        quality=8,
+        macro_block_size=BLOCK,
+        output_params=["-threads", "1", "-fflags", "+bitexact"],
+    )
+    with closing(writer):  # by itself it would leave its process running after an error
+        for frame in frames:
+            writer.append_data(frame)
+
+
+@contextmanager
+def _complete(out: Path) -> Iterator[Path]:
+    """Give a file beside `out` to write to, which takes its place once it is complete."""
+    if out.is_dir():
+        raise InvalidFileError(f"{out}: is a folder")
+    part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix.lower()}")
+    try:
+        yield part
+        os.replace(part, out)
+    except OSError as cause:
+        raise InvalidFileError(f"{out}: can't be written: {cause}") from cause
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,281 @@
+"""Runs of a rover on terrain; see `worlds.rover`.
+
+What the rover measures comes from the seed and the step alone, so only a digest of it is recorded.
+A run pins its terrain by a digest of the cells: a raster that has changed where it matters is
+refused when the run is resumed. What is written when it ends: `rover_products`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from homeward.beliefs import Sensor
+from homeward.beliefs.terrain import Heights, TerrainBelief
+from homeward.bonuses import Information
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.planner import Planner
+from homeward.rasters.transforms import moved
+from homeward.runs.config import Config
+from homeward.runs.kinds import Kind, Setup
+from homeward.safety import Correction, ReturnHome
+from homeward.worlds.rover import Rover, draw_heights, true_heights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from homeward.rasters import Cells, Elevation, Window
+    from homeward.runs.kinds import Ended
+
+MARS, SAMPLE = "mars", "sample"
+"""Terrains that need no file: synthetic Mars, and the sample that Matplotlib carries."""
+
+SPACING = 50
+"""Steps between two that have their seeds written down: the next are planned again on resuming."""
+
+SURE = 0.9
+"""The chance from which on a move counts for a landing site."""
+
+Row = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0.0)]
+Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
+
+
+class RoverConfig(Config):
+    """A terrain model, a vehicle with its sensor, and how it explores. Lengths are in metres."""
+
+    terrain: str = MARS  # "mars", "sample", or the path of a raster
+    terrain_seed: Annotated[int, Field(ge=0, lt=2**63)] = 0  # which synthetic Mars
+    terrain_sha256: str | None = None  # of the cells; filled in when a run is made, as the start is
+    rows: Annotated[int, Field(ge=1)] | None = None  # pixels of synthetic Mars; 1000
+    columns: Annotated[int, Field(ge=1)] | None = None  # and 2000
+    pixel: Positive | None = None  # side of a pixel of synthetic Mars (1 m) or of a .npy raster
+    window: str | None = None  # the part of the terrain to take, see `rasters.windows`
+    cell: Positive = 20.0  # side of a cell
+    blur: Annotated[float, Field(ge=0.0)] = 5.0  # σ of the filter that the prior is made with
+    error: Positive = 2.0**-4  # m², the variance of the terrain model's heights
+    climb: Slope = 5.0  # degrees, the steepest slope up
+    descend: Slope = 45.0  # degrees, the steepest slope down
+    sensor_range: Annotated[float, Field(ge=0.0)] | None = None  # None: the whole map
+    sensor_noise: Positive = 1e-6  # a height at distance d has variance noise·(d + offset)²
+    sensor_offset: Positive = 1.0
+    start: tuple[Row, Row] | None = None  # row, column; None: see `landing_site`
+    home: Literal["current", "start"] = "current"
+    explorer: Literal["safe", "unsafe", "naive"] = "safe"
+    delta: Annotated[float, Field(gt=0.0, le=1.0)] = 0.98  # of the safe and the naive explorer
+    correction: Literal["moves", "general"] = "moves"  # of the safe one
+    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.999
+    truth: Literal["model", "prior"] = "model"  # where the true heights come from
+    film: Literal["gif", "mp4"] | None = None  # whether there is to be a film, and as what
+    limit: Annotated[int, Field(ge=0)] = 2000  # steps
+
+    @model_validator(mode="after")
+    def _fits_the_terrain(self) -> Self:
+        if not self.terrain:
+            raise ValueError("the terrain has no name")
+        if self.terrain != MARS:
+            if self.rows is not None or self.columns is not None or self.terrain_seed:
+                raise ValueError("rows, columns and terrain_seed are of synthetic Mars alone")
+            if self.terrain == SAMPLE and self.pixel is not None:
+                raise ValueError("the sample terrain has pixels of its own")
+        return self
+
+
+def elevation_of(config: RoverConfig) -> Elevation:
+    """Give the terrain model, or the window of it."""
+    from homeward.rasters import parse_window, read_elevation, sample_terrain, synthetic_mars
+
+    window = None if config.window is None else parse_window(config.window)
+    if config.terrain not in (MARS, SAMPLE):
+        return read_elevation(config.terrain, window=window, pixel=config.pixel)
+    if config.terrain == SAMPLE:
+        whole = sample_terrain()
+    else:
+        rows = 1000 if config.rows is None else config.rows
+        columns = 2000 if config.columns is None else config.columns
+        pixel = 1.0 if config.pixel is None else config.pixel
+        whole = synthetic_mars(config.terrain_seed, rows, columns, pixel)
+    return whole if window is None else _part(whole, window)
+
+
+def _part(whole: Elevation, window: Window) -> Elevation:
+    """Give the part of a terrain model in a window; refuse one that passes the edge."""
+    try:
+        there = window.within(whole.shape, whole.transform)
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"{whole.name}: {cause}") from cause
+    rows = slice(there.row, there.row + there.height)
+    columns = slice(there.column, there.column + there.width)
+    heights = np.ascontiguousarray(whole.heights[rows, columns])
+    return replace(
+        whole, heights=heights, transform=moved(whole.transform, there.column, there.row)
+    )
+
+
+def cells_of(config: RoverConfig) -> Cells:
+    """Give the cells that a configuration is about; refuse a terrain that is not what it was."""
+    cells, digest = _pinned(config)
+    if config.terrain_sha256 not in (None, digest):
+        raise InvalidFileError(
+            f"{config.terrain}: the terrain is not what it was when the run was made: its cells "
+            f"now have the digest {digest[:12]}, not {str(config.terrain_sha256)[:12]}"
+        )
+    return cells
+
+
+def _pinned(config: RoverConfig) -> tuple[Cells, str]:
+    """Give the cells and their digest; what does not change them does not make them anew."""
+    key = config.model_copy(update=dict.fromkeys(_BEYOND_CELLS))
+    return _cells(key, _stamp(config.terrain))
+
+
+_CELLS = ("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error")
+_BEYOND_CELLS = tuple(name for name in RoverConfig.model_fields if name not in _CELLS)
+
+
+@lru_cache(maxsize=1)
+def _cells(config: RoverConfig, stamp: tuple[int, int] | None) -> tuple[Cells, str]:
+    """Make the cells once for all that ask; a file that was written to is read again."""
+    from homeward.rasters import to_cells
+
+    cells = to_cells(elevation_of(config), config.cell, config.blur, config.error)
+    return cells, digest_of(cells)
+
+
+def _stamp(terrain: str) -> tuple[int, int] | None:
+    """Give the size and time of a file, whereby a change is noticed; None if there is none."""
+    try:
+        found = None if terrain in (MARS, SAMPLE) else Path(terrain).stat()
+    except (OSError, ValueError):
+        return None  # reading it says what is wrong
+    return None if found is None else (found.st_size, found.st_mtime_ns)
+
+
+def digest_of(cells: Cells) -> str:
+    """Give the SHA-256 of all that a run takes from cells, so of what matters in the raster."""
+    about = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
+    for array in (cells.mean, cells.variance, cells.centre, cells.blocked):
+        about.update(np.ascontiguousarray(array).data)
+    return about.hexdigest()
+
+
+def prior_of(config: RoverConfig) -> TerrainBelief:
+    """Give what is known of the terrain before the first look."""
+    cells = cells_of(config)
+    return TerrainBelief(
+        cells.shape,
+        cells.mean.ravel(),
+        cells.variance.ravel(),
+        cells.size,
+        config.climb,
+        config.descend,
+        cells.blocked.ravel(),
+    )
+
+
+def landing_site(belief: TerrainBelief) -> int:
+    """Give a start with room around it.
+
+    Moves that work with probability `SURE` or more divide the map into parts in which there is a
+    way from each cell to each other; the site is the largest part's cell nearest to the middle.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    moves = belief.mean()
+    states, actions = moves.dest.shape
+    sure = moves.success.ravel() >= SURE
+    ends = np.repeat(np.arange(states, dtype=np.int32), actions)[sure], moves.dest.ravel()[sure]
+    graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(states, states))
+    _, part = connected_components(graph, connection="strong")
+    counts = np.bincount(part[~belief.blocked])
+    rows, columns = belief.shape
+    row, column = np.divmod(np.arange(states), columns)
+    down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
+    away = np.hypot(belief.size[0] * down, belief.size[1] * across)
+    return int(np.where(part == counts.argmax(), away, np.inf).argmin())
+
+
+def start_of(config: RoverConfig, belief: TerrainBelief) -> int:
+    """Give the cell where the rover starts; refuse one off the map or without data."""
+    if config.start is None:
+        return landing_site(belief)
+    row, column = config.start
+    rows, columns = belief.shape
+    if row >= rows or column >= columns:
+        raise InvalidInputError(
+            f"the start, row {row} and column {column}, is off the map of {rows} rows and "
+            f"{columns} columns"
+        )
+    state = row * columns + column
+    if belief.blocked[state]:
+        raise InvalidInputError(
+            f"the start, row {row} and column {column}, is blocked: the terrain has no data there"
+        )
+    return state
+
+
+def settle(config: RoverConfig) -> RoverConfig:
+    """Pin the terrain, a raster by its whole path and the cells by their digest, and the start."""
+    terrain = config.terrain
+    if terrain not in (MARS, SAMPLE):
+        terrain = str(Path(terrain).absolute())
+    there = config.model_copy(update={"terrain": terrain})
+    belief = prior_of(there)  # refuses a terrain that is not the one that was pinned
+    row, column = divmod(start_of(there, belief), belief.shape[1])
+    return there.model_copy(update={"terrain_sha256": _pinned(there)[1], "start": (row, column)})
+
+
+def planner_of(config: RoverConfig, sensor: Sensor) -> Planner:
+    """Give the planner: safe, unsafe without criteria, or naive without corrections."""
+    safe = config.explorer == "safe"
+    criteria = [] if config.explorer == "unsafe" else [ReturnHome(config.delta, config.home)]
+    correction = Correction(config.correction) if safe else Correction.NAIVE
+    return Planner(Information(sensor), criteria, config.discount, correction)
+
+
+def make(config: RoverConfig) -> Setup:
+    """Set a rover out on its terrain."""
+    belief = prior_of(config)
+    sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset)
+    if config.truth == "prior":
+        truth = draw_heights(belief, config.seed)
+    else:
+        truth = true_heights(cells_of(config).centre, config.error, config.seed)
+    world = Rover(belief, truth, start_of(config, belief), sensor, config.seed)
+    return Setup(planner_of(config, sensor), belief, world, config.limit)
+
+
+def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:
+    """Keep what is known in the end: heights [R, C] in m and their deviations."""
+    return {
+        "height": belief.height.reshape(belief.shape),
+        "deviation": np.sqrt(belief.variance).reshape(belief.shape),
+    }
+
+
+def products(ended: Ended) -> None:
+    """Write the path, the map and the summary into the run's folder."""
+    from homeward.runs.rover_products import write_products
+
+    write_products(ended)
+
+
+ROVER = Kind(
+    name="rover",
+    version=1,
+    config=RoverConfig,
+    make=make,
+    observations=(Heights,),
+    fields=fields,
+    settle=settle,
+    products=products,
+    digests=True,
+    spacing=SPACING,
+)

@@ -1,0 +1,290 @@
+"""What a rover's run leaves behind: its path, its map, and a summary for who plans a mission.
+
+Everything is in the run's folder and in the raster's own coordinates:
+
+- ``path.geojson``: the way, its start and its end.
+- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is there.
+- ``summary.md`` for people and ``summary.json`` for programs: how it went.
+
+The first two are the same, byte for byte, however often the run was stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs import corrections_of
+from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
+from homeward.errors import InvalidFileError, MissingExtraError
+from homeward.files import read_json, replace_file, replace_json
+from homeward.rasters import path_geojson, write_geojson, write_heights
+from homeward.runs.rover import MARS, SAMPLE, RoverConfig, cells_of, prior_of
+from homeward.safety import Correction
+from homeward.solvers import solve_return
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from homeward.arrays import BoolArray
+    from homeward.rasters import Cells
+    from homeward.runs.kinds import Ended
+    from homeward.runs.log import Record
+    from homeward.runs.manifest import Manifest
+    from homeward.worlds.rover import Rover
+
+PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
+BANDS = ("height (m)", "standard deviation of the height (m)")
+WELL, ROUGHLY = 0.01, 0.1
+"""m: standard deviations up to which a height is known well, and roughly."""
+
+
+def write_products(ended: Ended) -> None:
+    """Write all of it into the run's folder."""
+    config, world = ended.config, ended.setup.world
+    assert isinstance(config, RoverConfig)
+    assert isinstance(ended.belief, TerrainBelief)
+    cells = cells_of(config)
+    path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
+    facts = facts_of(config, ended.belief, world, ended.records(), ended.manifest)  # type: ignore[arg-type]
+    about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
+    told = {"explorer": config.explorer, "delta": _level(config), "seed": config.seed, **about}
+    write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
+    missing = None
+    try:
+        write_heights(ended.directory / TERRAIN, _bands(ended.belief), cells, BANDS)
+    except MissingExtraError:
+        missing = (
+            f"There is no {TERRAIN}, since rasterio is not installed: "
+            "pip install 'homeward[terrain]' brings it."
+        )
+    replace_json(ended.directory / FACTS, {**facts, "missing": missing})
+    text = summary_of(config, cells, facts, ended.manifest, ended.directory, missing)
+    replace_file(ended.directory / SUMMARY, text.encode())
+
+
+def read_facts(directory: Path) -> dict[str, Any]:
+    """Read the facts of a run that has ended."""
+    facts = read_json(directory / FACTS)
+    if not isinstance(facts, dict):
+        raise InvalidFileError(f"{directory / FACTS}: is not a summary")
+    return facts
+
+
+def path_of(records: Iterable[Record], start: int) -> list[int]:
+    """Give the cells that a rover was in, from the start to the end."""
+    return [start, *(record.next_state for record in records)]
+
+
+def is_seen(belief: TerrainBelief) -> BoolArray:
+    """Tell which of the open cells [n] are known to within `ROUGHLY`."""
+    seen: BoolArray = belief.variance[~belief.blocked] <= ROUGHLY**2
+    return seen
+
+
+def facts_of(
+    config: RoverConfig,
+    belief: TerrainBelief,
+    world: Rover,
+    records: Iterable[Record],
+    manifest: Manifest,
+) -> dict[str, Any]:
+    """Give how a run went, up to now, as JSON values."""
+    path, least = [world.start], math.inf
+    for record in records:
+        path.append(record.next_state)
+        least = min(least, *record.kept_bounds, math.inf)
+    variance = belief.variance[~belief.blocked]
+    timed = [session.plan_ms for session in manifest.sessions if session.plan_ms is not None]
+    return {
+        "status": str(manifest.status),
+        "end": manifest.end,
+        "steps": len(path) - 1,
+        "stranded": bool(world.stranded),
+        "entropy_reduction": entropy_reduction(prior_of(config), belief),
+        "cells_visited": len(set(path)),
+        "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
+        "plan_ms_median": timed[-1] if timed else None,
+        "min_bound": least if math.isfinite(least) else None,
+        "distance_m": distance_of(path, belief.shape[1], belief.size),
+        "start": list(divmod(world.start, belief.shape[1])),
+        "position": list(world.position),
+        "return_bound": return_bound(config, belief, world),
+        "open_cells": int(variance.size),
+        "known_to_1cm": float(np.mean(variance <= WELL**2)),
+        "known_to_10cm": float(np.mean(is_seen(belief))),
+    }
+
+
+def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) -> float:
+    """Give how far it is along a path, in m, from centre to centre."""
+    row, column = np.divmod(np.asarray(path), columns)
+    return float(np.hypot(size[0] * np.diff(row), size[1] * np.diff(column)).sum())
+
+
+def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
+    """Give a proven lower bound on the probability of a way back to the start, from here and now.
+
+    By our correction whatever the explorer used, so that all are measured alike.
+    """
+    model = belief.mean()
+    corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
+    home = np.array([world.start], np.int32)
+    return float(solve_return(model, corrections.returning, home).value[world.state])
+
+
+def command_of(config: RoverConfig, limit: int | None = None) -> str:
+    """Give the command that explores the same again."""
+    words = ["homeward", "explore"]
+    if config.terrain == SAMPLE:
+        words.append("--sample")
+    elif config.terrain != MARS:
+        words.append(config.terrain)
+    if config.explorer != "safe":
+        words.append(f"--{config.explorer}")
+    if config.start is not None:
+        words += ["--start", f"cell:{config.start[0]},{config.start[1]}"]
+    plain = config if limit is None else config.model_copy(update={"limit": limit})
+    for name, field in RoverConfig.model_fields.items():
+        value = getattr(plain, name)
+        apart = name in ("terrain", "terrain_sha256", "explorer", "start")
+        if not apart and value != field.default:
+            option = "steps" if name == "limit" else name.replace("_", "-")
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
+
+
+def summary_of(
+    config: RoverConfig,
+    cells: Cells,
+    facts: dict[str, Any],
+    manifest: Manifest,
+    directory: Path,
+    missing: str | None,
+) -> str:
+    """Write the summary that a mission planner reads."""
+    (rows, columns), (high, wide) = cells.shape, cells.size
+    blocked = int(cells.blocked.sum())
+    sensor = "the whole map" if config.sensor_range is None else f"{config.sensor_range:g} m"
+    drawn = (
+        "the terrain model at the cells' centres plus its error"
+        if config.truth == "model"
+        else "drawn from the belief"
+    )
+    start, position = facts["start"], facts["position"]
+    least = "none was asked for" if facts["min_bound"] is None else f"{facts['min_bound']:.6f}"
+    plans = facts["plan_ms_median"]
+    lines = [
+        f"# Exploration of {cells.name}",
+        "",
+        _verdict(facts),
+        "",
+        "## What was explored",
+        "",
+        f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
+        f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
+        + (f", {blocked:,} of them without data and never entered." if blocked else "."),
+        f"- Coordinates: {_coordinates(cells)}.",
+        f"- True heights: {drawn}, from seed {config.seed}.",
+        f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
+        f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
+        f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
+        f"- Safety: {_promise(config)}",
+        "",
+        "## How it went",
+        "",
+        f"- It took {_count(facts['steps'], 'step')} and ended because {_reason(facts['end'])}.",
+        f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
+        f"- It drove {facts['distance_m']:,.0f} m and was in "
+        f"{_count(facts['cells_visited'], 'cell')}.",
+        f"- The lowest bound on the way home in the whole run: {least}.",
+        f"- From where it ended, what it knows proves a way back to the start with probability "
+        f"{facts['return_bound']:.4f} or more.",
+        "- In the true terrain there is "
+        + ("no way back to the start: it is stranded." if facts["stranded"] else "such a way."),
+        "",
+        "## What was learned",
+        "",
+        f"- Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats.",
+        f"- Known to within 1 cm (standard deviation): {facts['known_to_1cm']:.1%} of the "
+        f"{facts['open_cells']:,} open cells; to within 10 cm: {facts['known_to_10cm']:.1%}.",
+        "",
+        "## How long it took",
+        "",
+        f"- {facts['seconds']:,.1f} s in {_count(len(manifest.sessions), 'session')}; a plan took "
+        + ("no time, since none was made." if plans is None else f"{plans:.1f} ms (median)."),
+        "",
+        "## Files",
+        "",
+        f"- `{PATH}`: the path, its start and its end.",
+        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}." if missing is None else missing,
+        "- `map.png`: the map with the path, as the command line draws it.",
+        f"- `{FACTS}`: these figures for programs.",
+        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields`: the record.",
+        "",
+        "## Go on, or do it again",
+        "",
+        "```sh",
+        f"homeward runs resume {shlex.quote(str(directory))} --limit "
+        f"{2 * max(1, facts['steps'])}  # if it met its step limit",
+        f"{command_of(config, manifest.limit)}",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _verdict(facts: dict[str, Any]) -> str:
+    if facts["stranded"]:
+        return "**The rover is stranded: there is no way back to its start.**"
+    return "**The rover is well: there is a way back to its start.**"
+
+
+def _reason(end: str | None) -> str:
+    return "nobody let it go on" if end is None else end
+
+
+def _promise(config: RoverConfig) -> str:
+    """Say what the safety level means."""
+    place = "the start" if config.home == "start" else "where it was when it planned"
+    if config.explorer == "unsafe":
+        return "none. The rover only looked for what it could learn."
+    if config.explorer == "naive":
+        return (
+            f"δ = {config.delta:g}, but on the average terrain alone, without the correction for "
+            "what is uncertain: the bounds prove nothing."
+        )
+    return (
+        f"δ = {config.delta:g}. At each step, given what it knew, the rover could get back to "
+        f"{place} with a probability of at least {config.delta:g} if the exploration was called "
+        f"off (at each step with probability {1.0 - config.discount:g}); correction: "
+        f"{config.correction}."
+    )
+
+
+def _level(config: RoverConfig) -> float | None:
+    return None if config.explorer == "unsafe" else config.delta
+
+
+def _coordinates(cells: Cells) -> str:
+    if cells.crs is None:
+        return "metres from the south-west corner, on no map"
+    return cells.crs.split('"')[1] if cells.crs.count('"') > 1 else cells.crs
+
+
+def _place(cells: Cells, cell: list[int]) -> str:
+    x, y = cells.centre_of(*cell)
+    return f"cell {cell[0]},{cell[1]} (row, column), at x = {x:.10g}, y = {y:.10g}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def _bands(belief: TerrainBelief) -> Any:
+    """Give the two bands [2, R, C] of the map."""
+    return np.stack([belief.height, np.sqrt(belief.variance)]).reshape(2, *belief.shape)

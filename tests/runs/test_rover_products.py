@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+import rasterio
+from tests.rasters.planetary import MARS, write_raster
+
+from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
+from homeward.errors import InvalidFileError
+from homeward.runs import Run
+from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
+from homeward.runs.rover_products import (
+    command_of,
+    distance_of,
+    is_seen,
+    path_of,
+    read_facts,
+    return_bound,
+    summary_of,
+)
+from homeward.worlds.relief import draw_relief
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from homeward.worlds.rover import Rover
+
+
+def write_terrain(path: Path) -> None:
+    """Write a relief of 9 x 12 pixels of 20 m on Mars; one of them is a hole."""
+    heights = 0.3 * draw_relief((9, 12), np.random.default_rng(0))
+    heights[2, 3] = -9999.0
+    transform = rasterio.Affine(20.0, 0.0, 500.0, 0.0, -20.0, 900.0)
+    write_raster(path, heights.astype(np.float32), nodata=-9999.0, transform=transform)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Take a rover's run to its end."""
+    folder = tmp_path_factory.mktemp("rover")
+    write_terrain(folder / "crater.tif")
+    config = {"terrain": str(folder / "crater.tif"), "sensor_range": 50.0, "limit": 25, "blur": 0.0}
+    made = Run.create(folder / "run", "rover", config)
+    made.resume()
+    return made
+
+
+def final(run: Run) -> tuple[RoverConfig, TerrainBelief, Rover]:
+    """Go a run's way again; give the last belief and the world."""
+    config = RoverConfig.model_validate_json(json.dumps(run.config))
+    setup = make(config)
+    belief: Any = setup.belief.update(setup.world.look())
+    for record in run.records():
+        belief = belief.update(setup.world.act(record.action))
+    return config, belief, cast("Rover", setup.world)
+
+
+def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
+    names = {path.name for path in run.directory.iterdir()}
+    assert names == {
+        "config.json",
+        "manifest.json",
+        "steps.jsonl",
+        "fields",
+        "path.geojson",
+        "terrain.tif",
+        "summary.md",
+        "summary.json",
+    }
+
+
+def test_the_path_lies_on_the_raster_and_carries_its_coordinate_system(run: Run) -> None:
+    found = json.loads((run.directory / "path.geojson").read_text())
+    line = found["features"][0]["geometry"]["coordinates"]
+    config, _, world = final(run)
+    cells = cells_of(config)
+    states = path_of(run.records(), world.start)
+    assert [cells.cell_of(*point) for point in line] == [divmod(state, 12) for state in states]
+    assert "Equirectangular Mars" in found["crs"]["properties"]["name"]
+    about = found["features"][0]["properties"]
+    assert (about["steps"], about["explorer"], about["delta"]) == (25, "safe", 0.98)
+
+
+def test_the_map_holds_the_last_heights_and_deviations(run: Run) -> None:
+    _, belief, _ = final(run)
+    with rasterio.open(run.directory / "terrain.tif") as raster:
+        height, deviation = raster.read()
+        assert raster.transform == rasterio.Affine(20.0, 0.0, 500.0, 0.0, -20.0, 900.0)
+        assert raster.crs == rasterio.crs.CRS.from_wkt(MARS)
+        assert raster.descriptions == ("height (m)", "standard deviation of the height (m)")
+    known = ~belief.blocked.reshape(9, 12)
+    assert np.isnan(height[2, 3])
+    assert np.allclose(height[known], belief.height[known.ravel()], rtol=1e-6)
+    assert np.allclose(deviation[known], np.sqrt(belief.variance)[known.ravel()], rtol=1e-6)
+
+
+def test_the_facts_are_those_of_the_run(run: Run) -> None:
+    facts = read_facts(run.directory)
+    config, belief, world = final(run)
+    records = list(run.records())
+    states = [records[0].state, *(record.next_state for record in records)]
+    known = np.sqrt(belief.variance[~belief.blocked])
+    (session,) = run.manifest.sessions
+    assert facts == {
+        "status": "finished",
+        "end": "the step limit was reached",
+        "steps": 25,
+        "stranded": world.stranded,
+        "entropy_reduction": entropy_reduction(prior_of(config), belief),
+        "cells_visited": len(set(states)),
+        "seconds": session.seconds,
+        "plan_ms_median": session.plan_ms,
+        "min_bound": min(record.kept_bounds[0] for record in records),
+        "distance_m": distance_of(states, 12, (20.0, 20.0)),
+        "start": list(divmod(states[0], 12)),
+        "position": list(divmod(states[-1], 12)),
+        "return_bound": return_bound(config, belief, world),
+        "open_cells": 9 * 12 - 1,
+        "known_to_1cm": (known <= 0.01).mean(),
+        "known_to_10cm": (known <= 0.1).mean(),
+        "missing": None,
+    }
+    assert facts["min_bound"] >= 0.98 - 1e-8
+    assert 0.0 < facts["known_to_1cm"] < facts["known_to_10cm"]
+
+
+def test_a_diagonal_is_longer_and_waiting_is_no_way() -> None:
+    assert distance_of([0, 0, 1, 5, 4], 4, (3.0, 4.0)) == 4.0 + 3.0 + 4.0
+    assert distance_of([0, 5], 4, (3.0, 4.0)) == 5.0
+    assert distance_of([7], 4, (3.0, 4.0)) == 0.0
+
+
+def test_cells_are_seen_when_they_are_known_to_ten_centimetres() -> None:
+    blocked = np.array([False, True, False, False])
+    belief = TerrainBelief((2, 2), np.zeros(4), np.array([1.0, 1e-9, 0.01, 0.02]), blocked=blocked)
+    assert is_seen(belief).tolist() == [False, True, False]
+
+
+def test_a_way_back_over_an_uncertain_step_is_bounded_by_its_chance() -> None:
+    # One step up over 20 m whose height is known to 1 m: it works with Pr(h < 20 tan 5°) or so.
+    belief = TerrainBelief((1, 2), np.array([2.5, 0.0]), np.array([1.0, 1e-12]))
+    chance = float(belief.mean().success[1, 7])
+    assert 0.05 < chance < 0.95
+    for state, expected in ((1, chance), (0, 1.0)):
+        world = cast("Any", SimpleNamespace(start=0, state=state))
+        assert return_bound(RoverConfig(), belief, world) == pytest.approx(expected)
+
+
+def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
+    text = (run.directory / "summary.md").read_text()
+    facts = read_facts(run.directory)
+    for said in (
+        "# Exploration of crater.tif",
+        "9 × 12 cells of 20 × 20 m",
+        "1 of them without data",
+        "Coordinates: Equirectangular Mars.",
+        "climbs slopes up to 5° and descends up to 45°",
+        "Sensor: reaches 50 m",
+        "δ = 0.98. At each step, given what it knew",
+        "It took 25 steps and ended because the step limit was reached.",
+        f"It drove {facts['distance_m']:,.0f} m",
+        "The lowest bound on the way home in the whole run: 0.98",
+        f"Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats",
+        "Known to within 1 cm",
+        "a plan took",
+        f"homeward runs resume {run.directory} --limit 50",
+        f"homeward explore {run.config['terrain']} --start cell:",
+    ):
+        assert said in text, said
+
+
+def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
+    config, _, _ = final(run)
+    facts = read_facts(run.directory)
+
+    def summary(change: dict[str, Any], **other: Any) -> str:
+        changed = config.model_copy(update=change)
+        told = facts | other
+        return summary_of(changed, cells_of(config), told, run.manifest, run.directory, None)
+
+    unsafe = summary({"explorer": "unsafe"}, min_bound=None, stranded=True)
+    assert "Safety: none." in unsafe
+    assert "none was asked for" in unsafe
+    assert "The rover is stranded" in unsafe
+    assert "the bounds prove nothing" in summary({"explorer": "naive"})
+    assert "get back to the start with" in summary({"home": "start"})
+
+
+def test_the_command_explores_the_same_again() -> None:
+    assert command_of(RoverConfig()) == "homeward explore"
+    config = RoverConfig(
+        terrain="/data/my crater.tif",
+        explorer="naive",
+        start=(3, 4),
+        delta=0.9,
+        sensor_range=50.0,
+        limit=70,
+        terrain_sha256="00",
+    )
+    assert command_of(config) == (
+        "homeward explore '/data/my crater.tif' --naive --start cell:3,4 --sensor-range 50.0 "
+        "--delta 0.9 --steps 70"
+    )
+    assert command_of(RoverConfig(terrain="sample"), 5) == "homeward explore --sample --steps 5"
+
+
+def test_without_rasterio_all_but_the_geotiff_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rasterio", None)
+    run = Run.create(tmp_path / "run", "rover", {"rows": 100, "columns": 100, "limit": 2})
+    run.resume()
+    names = {path.name for path in run.directory.iterdir()}
+    assert "terrain.tif" not in names
+    assert {"path.geojson", "summary.md", "summary.json"} <= names
+    missing = read_facts(run.directory)["missing"]
+    assert "pip install 'homeward[terrain]'" in missing
+    assert missing in (run.directory / "summary.md").read_text()
+
+
+def test_a_summary_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("[]")
+    with pytest.raises(InvalidFileError, match=r"summary\.json: is not a summary"):
+        read_facts(tmp_path)
