@@ -24,7 +24,7 @@ def test_it_knows_its_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [
-        (("demo", "--delta", "1.5", "--out", "x.png"), "δ is 1.5"),
+        (("demo", "--delta", "1.5", "--out", "x.png"), "delta is 1.5"),
         (("demo", "--out", "no/such/folder/x.png"), "no/such/folder/x.png"),
         (("demo", "--out", "x.gif"), ".png"),
         (("paper", "sat", "no-such-file.cnf"), "no-such-file.cnf"),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import bench, check, explore, grid, paper, runs, toytext
+from homeward.cli import bench, check, demo, explore, grid, paper, runs, toytext
 
 app = typer.Typer(
     name="homeward",
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(explore.explore)
-app.command()(toytext.demo)
+app.command()(demo.demo)
 app.command()(toytext.toytext)
 app.command()(grid.grid)
 app.add_typer(runs.app, name="runs")

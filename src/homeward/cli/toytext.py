@@ -1,45 +1,15 @@
-"""``homeward toytext`` and ``homeward demo``: explorers in worlds that nobody here wrote."""
+"""``homeward toytext``: explorers in worlds that nobody here wrote."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from homeward.cli.show import check_writable, save, say, show, track
+from homeward.cli.show import show, track
 
 Delta = Annotated[float, typer.Option(help="The safety level: how surely there is a way home.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
-
-def demo(
-    delta: Delta = 0.95,
-    seed: Annotated[int, typer.Option(help="Which slips happen.", min=0)] = 0,
-    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("demo.png"),
-) -> None:
-    """Explore a cliff and two frozen lakes, safely and unsafely, and draw both side by side.
-
-    The explorer knows the map but not what its actions do. The safe one keeps a way back to its
-    start with probability δ; the unsafe one only looks for what is new.
-    """
-    from homeward.plots.tiles import Panel, draw_paths
-    from homeward.studies.toytext import SETTINGS, explore
-
-    check_writable(out)
-    panels = []
-    shown = [s for s in SETTINGS if s.title != "slippery lake, believed firm"]
-    for setting in track(shown, "exploring", quiet=False):
-        for level in (delta, None):
-            outing = explore(setting, level, seed)
-            name = "unsafe" if level is None else f"safe at {level:g}"
-            fate = "lost" if outing.died else outing.end
-            note = f"{outing.seen} tiles in {len(outing.path) - 1} steps: {fate}"
-            say(f"{setting.title}, {name}: {note}")
-            title = f"{setting.title[0].upper()}{setting.title[1:]} · {name}"
-            panels.append(Panel(outing.tiles, outing.path, title, note, outing.died))
-    save(draw_paths(panels, 2, "The map is known, what an action does is not"), out)
-    say(f"picture: {out}")
 
 
 def toytext(

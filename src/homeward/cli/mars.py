@@ -1,0 +1,225 @@
+"""``homeward paper mars`` and ``homeward paper timing``: the paper's Mars figure and time table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.runs import do_all
+from homeward.cli.show import check_writable, save, show
+
+if TYPE_CHECKING:
+    from homeward.studies.mars import Setting
+
+NOT_OURS = (
+    "The paper's own ground, HiRISE's DTEEC_010228_1490_016320_1490_A01.IMG, is not ours to ship; "
+    "who has it gives it with --raster."
+)
+
+
+class Theorem(StrEnum):
+    """Which correction the safe explorers plan with."""
+
+    GENERAL = "general"
+    MOVES = "moves"
+
+
+def mars(
+    terrains: Annotated[
+        int, typer.Option(min=1, help="How many grounds; of a raster, draws of its error.")
+    ] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="How long each run is.")] = 15_000,
+    scale: Annotated[
+        float,
+        typer.Option(min=0.05, max=5.0, help="Of synthetic ground: how many times 2 km x 1 km."),
+    ] = 1.0,
+    correction: Annotated[
+        Theorem, typer.Option(help="The paper's (general), or our tighter one (moves).")
+    ] = Theorem.GENERAL,
+    sensor_range: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="How far rovers measure, in m.", show_default="the whole map"),
+    ] = None,
+    raster: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A terrain model to explore.", show_default="synthetic Mars"
+        ),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            help="The part of the raster to take, as in homeward explore.", show_default="all of it"
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")] = Path("mars.png"),
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the runs are kept as they come; the same command goes on from there.",
+            show_default="mars.sqlite, with what is not as in the paper in its name",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="Processes; 0 works in this one.", show_default="one per core"),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="The address of a Dask scheduler, instead of processes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Explore Mars at several safety levels: the paper's figure, over several grounds.
+
+    Rovers that keep a way back with probability .98, .90 and .70, one that keeps none, and one
+    that takes the mean model at its word at .98 (the naive constraint), each on the same grounds
+    for 15,000 steps. What they learn is measured in nats of entropy, beside the paper's numbers.
+    The figure shows the first ground.
+
+    Killed or interrupted, the same command goes on where it was.
+
+    Examples: homeward paper mars --terrains 2 --steps 1000
+
+    homeward paper mars --raster DTEEC_010228_1490_016320_1490_A01.IMG --window 0,0,2000,1000
+    """
+    from homeward.plots.terrain import draw_terrain
+    from homeward.runs.rover import cells_of
+    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from homeward.studies.mars import config_of, panel_of, settings_of, summarise
+
+    if raster is None and window is not None:
+        raise typer.BadParameter("--window is a part of a raster; give --raster too")
+    if raster is not None and scale != 1.0:
+        raise typer.BadParameter("--scale is for synthetic ground; a raster has its --window")
+    check_writable(out)
+    if table is not None:
+        check_table(table)
+    whole = None if raster is None else str(raster.absolute())
+    cells = settings_of(steps, scale, correction.value, sensor_range, whole, window)
+    ground = cells_of(config_of(cells[0], 0))
+    definition = define("mars", "homeward.studies.mars:explore", cells, range(terrains))
+    file = study or Path(_name(terrains, steps, scale, correction, sensor_range, raster, window))
+    with Ledger.open(file, definition) as ledger:
+        do_all(ledger, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(ledger), ledger.failures()
+    if table is not None:
+        write_table(laid, table)
+    if failed:
+        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        raise typer.Exit(1)
+    rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    found = summarise(rows)
+    first = [row for row in rows if row["seed"] == 0 and row["explorer"] != "naive"]
+    save(draw_terrain([panel_of(row) for row in first], 2, ground.name), out)
+    where = _ground_said(terrains, ground.name, raster)
+    show(
+        {
+            "rows": [asdict(setting) if as_json else _shown(setting) for setting in found],
+            "terrain": where,
+            "steps": steps,
+            "correction": correction.value,
+            "figure": str(out),
+            "study": str(file),
+        },
+        {"rows": f"Entropy reduction in nats after {steps:,} steps"},
+        f"Terrain: {where} {NOT_OURS}\nSafe explorers plan with the {correction.value} correction. "
+        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
+        as_json,
+    )
+
+
+def _shown(found: Setting) -> dict[str, str]:
+    """Lay a setting out for people."""
+    return {
+        "setting": found.setting,
+        "paper": "as unsafe" if found.paper is None else f"{found.paper:,.0f}",
+        "median": f"{found.median:,.0f}",
+        "least to most": f"{found.least:,.0f} to {found.most:,.0f}",
+        "never moving": f"{found.still:,.0f}",
+        "stranded": f"{found.stranded} of {found.runs}",
+        "at step": "" if found.stranded_at is None else f"{found.stranded_at:,.0f}",
+        "cells visited": f"{found.visited:,.0f}",
+        "known to 1 cm": f"{found.sharp:.0%}",
+    }
+
+
+def _name(
+    terrains: int,
+    steps: int,
+    scale: float,
+    correction: Theorem,
+    sensor_range: float | None,
+    raster: Path | None,
+    window: str | None,
+) -> str:
+    """Name the file of a study by what is not as in the paper."""
+    parts = ["mars"]
+    for said, usual in (
+        (f"{terrains}x{steps}", f"5x{15_000}"),
+        (f"scale{scale:g}", "scale1"),
+        (correction.value, Theorem.GENERAL.value),
+    ):
+        if said != usual:
+            parts.append(said)
+    if sensor_range is not None:
+        parts.append(f"{sensor_range:g}m")
+    if raster is not None:
+        parts.append(raster.stem)
+    if window is not None:
+        parts.append("".join(c if c.isalnum() else "_" for c in window))
+    return "-".join(parts) + ".sqlite"
+
+
+def _ground_said(terrains: int, name: str, raster: Path | None) -> str:
+    """Say which ground was explored."""
+    if raster is not None:
+        return f"{name}, {terrains} draws of its error."
+    return f"synthetic Mars, seeds 0 to {terrains - 1}."
+
+
+def timing(
+    steps: Annotated[int, typer.Option(min=1, help="Steps timed of each setting.")] = 300,
+    seed: Annotated[int, typer.Option(min=0, help="Which synthetic ground.")] = 0,
+    scale: Annotated[
+        float, typer.Option(min=0.05, max=5.0, help="How many times 2 km x 1 km.")
+    ] = 1.0,
+    correction: Annotated[
+        Theorem, typer.Option(help="The paper's (general), or our tighter one (moves).")
+    ] = Theorem.GENERAL,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Time the first steps on Mars, beside the paper's table of planning times.
+
+    A map of 50 x 100 cells, γ = .999. Timed is the whole step, planning and all; the paper's are
+    of planning alone, on a machine of 2012. Let nothing else run meanwhile.
+
+    Example: homeward paper timing --steps 100
+    """
+    from homeward.studies.timing import time_settings
+
+    found = time_settings(steps, seed, scale, correction.value)
+    rows = [{**asdict(t), "times faster": t.times_faster} for t in found]
+    shown = [
+        {
+            "setting": t.setting,
+            "paper, s": f"{t.paper / 1000:.2f} ± {t.spread / 1000:.2f}",
+            "median, ms": f"{t.median:.2f}",
+            "quartiles, ms": f"{t.q1:.2f} to {t.q3:.2f}",
+            "longest, ms": f"{t.longest:.1f}",
+            "times faster": f"{t.times_faster:,.0f}",
+        }
+        for t in found
+    ]
+    show(
+        {"rows": rows if as_json else shown, "steps": steps, "correction": correction.value},
+        {"rows": f"A step on Mars, the first {steps:,} of each setting"},
+        f"Synthetic Mars, seed {seed}; the {correction.value} correction.",
+        as_json,
+    )

@@ -1,0 +1,93 @@
+"""``homeward paper mars`` and ``homeward paper timing``, small."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from homeward.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+runner = CliRunner()
+SMALL = ["paper", "mars", "--terrains", "2", "--steps", "20", "--scale", "0.2", "--workers", "0"]
+
+
+def test_the_study_is_run_kept_tabled_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [*SMALL, "--json", "--table", "runs.csv"]
+    first = runner.invoke(app, command, catch_exceptions=False)
+    assert first.exit_code == 0
+    result = json.loads(first.stdout)
+    assert [(row["setting"], row["paper"], row["runs"]) for row in result["rows"]] == [
+        ("safe at .98", 7680.0, 2),
+        ("safe at .90", 12660.0, 2),
+        ("safe at .70", 35975.0, 2),
+        ("unsafe", 3214.0, 2),
+        ("naive at .98", None, 2),
+    ]
+    assert result["terrain"] == "synthetic Mars, seeds 0 to 1."
+    assert (result["steps"], result["correction"]) == (20, "general")
+    assert result["study"] == "mars-2x20-scale0.2.sqlite"
+    assert (tmp_path / "mars.png").stat().st_size > 1000
+    table = (tmp_path / "runs.csv").read_bytes()
+    assert len(table.splitlines()) == 1 + 10
+    again = runner.invoke(app, command, catch_exceptions=False)
+    assert json.loads(again.stdout) == result
+    assert (tmp_path / "runs.csv").read_bytes() == table
+
+
+def test_people_are_told_which_terrain_and_which_correction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [*SMALL, "--terrains", "1", "--correction", "moves", "--sensor-range", "60"]
+    said = runner.invoke(app, command, catch_exceptions=False).stdout
+    told = " ".join(said.split())
+    assert "Terrain: synthetic Mars, seeds 0 to 0." in told
+    assert "is not ours to ship" in told
+    assert "the moves correction" in told
+    assert (tmp_path / "mars-1x20-scale0.2-moves-60m.sqlite").exists()
+
+
+def test_a_raster_of_the_users_own_is_explored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from homeward.rasters import synthetic_mars, to_cells, write_heights
+
+    monkeypatch.chdir(tmp_path)
+    cells = to_cells(synthetic_mars(1, 300, 400), 2.0)
+    write_heights(tmp_path / "own.tif", cells.mean, cells)
+    command = ["paper", "mars", "--raster", "own.tif", "--window", "0,0,150,120", "--workers", "0"]
+    found = runner.invoke(
+        app, [*command, "--terrains", "1", "--steps", "5", "--json"], catch_exceptions=False
+    )
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["terrain"] == "own.tif, 1 draws of its error."
+
+
+def test_a_window_without_a_raster_and_a_raster_with_a_scale_are_refused(tmp_path: Path) -> None:
+    assert runner.invoke(app, ["paper", "mars", "--window", "0,0,9,9"]).exit_code == 2
+    scaled = ["paper", "mars", "--raster", str(tmp_path / "x.tif"), "--scale", "0.5"]
+    assert runner.invoke(app, scaled).exit_code == 2
+
+
+def test_times_stand_beside_the_papers() -> None:
+    small = ["paper", "timing", "--steps", "3", "--scale", "0.2"]
+    result = json.loads(runner.invoke(app, [*small, "--json"], catch_exceptions=False).stdout)
+    assert [row["setting"] for row in result["rows"]] == [
+        "safe at .98",
+        "safe at .90",
+        "safe at .70",
+        "naive at .98",
+        "unsafe",
+    ]
+    said = runner.invoke(app, small, catch_exceptions=False).stdout
+    assert "10.94 ± 7.14" in said

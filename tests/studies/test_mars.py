@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from homeward.beliefs import Sensor
+from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
+from homeward.errors import InvalidInputError
+from homeward.explorer import Explorer
+from homeward.runs.rover import make
+from homeward.studies.mars import (
+    NEARBY,
+    STUCK,
+    after_looks,
+    config_of,
+    digits_of,
+    explore,
+    is_stuck,
+    landing_site,
+    name_of,
+    pair_of,
+    panel_of,
+    path_of,
+    settings_of,
+    story_of,
+    summarise,
+)
+from homeward.worlds.rover import Rover
+
+SMALL = settings_of(30, 0.2, sensor_range=60.0)
+
+
+def row_of(setting: int, seed: int, cells: list[dict[str, Any]] = SMALL) -> dict[str, Any]:
+    return {**cells[setting], "seed": seed, **explore(cells[setting], seed)}
+
+
+def test_the_settings_are_the_papers_and_the_naive_one() -> None:
+    assert [name_of(cell) for cell in settings_of(15_000)] == [
+        "safe at .98",
+        "safe at .90",
+        "safe at .70",
+        "unsafe",
+        "naive at .98",
+    ]
+    config = config_of(SMALL[0], 3)
+    assert (config.explorer, config.delta, config.correction) == ("safe", 0.98, "general")
+    assert (config.discount, config.cell, config.climb, config.descend) == (0.999, 20.0, 5.0, 45.0)
+    assert (config.home, config.terrain_seed, config.seed, config.limit) == ("current", 3, 3, 30)
+    assert (config.rows, config.columns, config.sensor_range) == (200, 400, 60.0)
+    assert config_of(settings_of(30, 0.2)[0], 3).sensor_range is None
+
+
+def test_another_raster_is_taken_with_its_window(tmp_path: Any) -> None:
+    np.save(tmp_path / "ground.npy", np.zeros((60, 80)))
+    cell = settings_of(5, raster=str(tmp_path / "ground.npy"), window="0,0,40,60")[3]
+    with pytest.raises(InvalidInputError, match="pixel"):
+        config_of(cell, 0)
+    config = config_of({**cell, "raster": "sample", "window": None}, 0)
+    assert (config.terrain, config.rows) == ("sample", None)
+
+
+def flat(rows: int = 5, columns: int = 7, **changes: Any) -> TerrainBelief:
+    states = rows * columns
+    given = {"height": np.zeros(states), "variance": np.full(states, 0.04), "cell": 20.0, **changes}
+    return TerrainBelief((rows, columns), **given)
+
+
+def test_on_flat_ground_the_landing_site_is_the_middle() -> None:
+    assert landing_site(flat()) == 2 * 7 + 3
+
+
+def test_a_landing_site_is_not_in_a_pit() -> None:
+    height = np.zeros(35)
+    height[17] = -15.0
+    found = landing_site(flat(height=height))
+    assert found != 17
+    assert abs(found // 7 - 2) + abs(found % 7 - 3) == 1
+
+
+def test_a_landing_site_is_in_the_larger_part_and_not_on_blocked_ground() -> None:
+    blocked = np.zeros((5, 7), dtype=bool)
+    blocked[:, 4] = True
+    assert landing_site(flat(blocked=blocked.ravel())) == 2 * 7 + 3
+    blocked[:, :4] = True
+    blocked[:, 4] = False
+    assert landing_site(flat(blocked=blocked.ravel())) == 2 * 7 + 4
+
+
+@pytest.mark.parametrize("reach", [None, 45.0])
+def test_looks_from_one_place_have_a_closed_form(reach: float | None) -> None:
+    belief = flat(blocked=np.arange(35) == 3)
+    rover = Rover(belief, np.linspace(0.0, 1.0, 35), 17, Sensor(reach), seed=5)
+    after = belief
+    for _ in range(40):
+        after = after.update(rover.act(0))
+    assert after_looks(belief, rover, 40) == pytest.approx(after.variance, rel=1e-12)
+    assert np.array_equal(after_looks(belief, rover, 0), belief.variance)
+
+
+def test_who_sits_in_a_pit_is_stuck_and_who_can_leave_is_not() -> None:
+    truth = np.zeros(35)
+    truth[17] = -15.0
+    belief = flat(height=truth)
+    assert is_stuck(Rover(belief, truth, 17))
+    assert not is_stuck(Rover(belief, truth, 16))
+
+
+def stuck_seed() -> tuple[dict[str, Any], int]:
+    """Find an unsafe run whose rover ends where no move works, on small ground."""
+    cell = settings_of(60, 0.3, sensor_range=60.0)[3]
+    for seed in range(40):
+        if explore(cell, seed)["end"] == STUCK:
+            return cell, seed
+    raise AssertionError("no rover got stuck")
+
+
+def test_the_formula_for_a_stuck_rover_is_what_stepping_on_gives() -> None:
+    cell, seed = stuck_seed()
+    found = explore(cell, seed)
+    setup = make(config_of(cell, seed))
+    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    path = [explorer.start, *(step.state for step in explorer.explore(setup.limit))]
+    belief = cast("TerrainBelief", explorer.belief)
+    prior = cast("TerrainBelief", setup.belief)
+    assert found["steps"] == explorer.steps == 60
+    assert found["entropy"] == pytest.approx(entropy_reduction(prior, belief), rel=1e-10)
+    assert path_of(found["moves"], path[0], prior.shape[1]) == path
+    assert found["stranded"]
+    assert 0 < found["stranded_at"] < 60
+
+
+def test_a_run_is_the_same_whenever_it_is_made() -> None:
+    assert explore(SMALL[0], 1) == explore(SMALL[0], 1)
+
+
+def test_a_row_counts_what_its_path_saw() -> None:
+    found = row_of(0, 2)
+    setup = make(config_of(SMALL[0], 2))
+    rover = cast("Rover", setup.world)
+    path = path_of(found["moves"], rover.start, rover.shape[1])
+    assert len(path) == 31
+    assert found["visited"] == len(set(path))
+    assert found["lowest_bound"] >= 0.98 - 1e-9
+    assert not found["stranded"]
+    assert found["stranded_at"] is None
+    assert rover.way_back[path].all()
+
+
+def test_a_rover_that_never_moves_is_what_others_are_held_against() -> None:
+    setup = make(config_of(SMALL[3], 0))
+    rover, prior = cast("Rover", setup.world), cast("TerrainBelief", setup.belief)
+    still = prior.update(rover.look())
+    for _ in range(30):
+        still = still.update(rover.act(0))
+    expected = entropy_reduction(prior, still)
+    assert explore(SMALL[3], 0)["still"] == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_path_is_told_by_digits_even_on_a_narrow_map() -> None:
+    for columns in (1, 2, 3, 10):
+        path = [0, columns, columns, 0]
+        assert path_of(digits_of(path, columns), 0, columns) == path
+    assert digits_of([0, 1, 1, 11, 0], 10) == "3058"
+
+
+def test_a_panel_shows_what_was_believed_in_the_end() -> None:
+    found = row_of(0, 2)
+    shown = panel_of(found)
+    setup = make(config_of(SMALL[0], 2))
+    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    path = [explorer.start, *(step.state for step in explorer.explore(setup.limit))]
+    belief = cast("TerrainBelief", explorer.belief)
+    assert list(shown.path) == path
+    assert np.array_equal(shown.height.ravel(), belief.height)
+    assert np.array_equal(shown.deviation.ravel(), np.sqrt(belief.variance))
+    assert (shown.title, shown.note) == ("Safe at .98", story_of(found))
+
+
+def result(entropy: float, **changes: Any) -> dict[str, Any]:
+    base = {"explorer": "safe", "delta": 0.9, "entropy": entropy, "still": 1.0, "stranded": False}
+    return {**base, "stranded_at": None, "visited": 4, "sharp": 0.5, "steps": 9, **changes}
+
+
+def test_a_summary_has_the_papers_number_and_the_median_of_ours() -> None:
+    rows = [result(3.0), result(9.0, stranded=True, stranded_at=7), result(4.0)]
+    rows.append(result(5.0, explorer="naive", delta=0.98))
+    safe, naive = summarise(rows)
+    assert (safe.setting, safe.paper, safe.runs, safe.stranded) == ("safe at .90", 12660.0, 3, 1)
+    assert (safe.median, safe.least, safe.most, safe.stranded_at) == (4.0, 3.0, 9.0, 7.0)
+    assert (naive.setting, naive.paper, naive.stranded_at) == ("naive at .98", None, None)
+
+
+def test_a_story_says_whether_there_is_a_way_back() -> None:
+    assert story_of(result(1234.5)) == "9 steps, 4 cells visited, 1,234 nats learned; can go back"
+    lost = story_of(result(1.0, stranded=True, stranded_at=7))
+    assert lost.endswith("no way back since step 7")
+
+
+def test_the_demos_two_differ_in_safety_alone() -> None:
+    safe, unsafe = pair_of(0.95, 12)
+    assert {name for name in safe if safe[name] != unsafe[name]} == {
+        "explorer",
+        "delta",
+        "correction",
+    }
+    assert (safe["delta"], safe["correction"], safe["sensor_range"]) == (0.95, "moves", NEARBY)
