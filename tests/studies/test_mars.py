@@ -18,7 +18,6 @@ from homeward.studies.mars import (
     digits_of,
     explore,
     is_stuck,
-    landing_site,
     name_of,
     pair_of,
     panel_of,
@@ -56,7 +55,7 @@ def test_another_raster_is_taken_with_its_window(tmp_path: Any) -> None:
     np.save(tmp_path / "ground.npy", np.zeros((60, 80)))
     cell = settings_of(5, raster=str(tmp_path / "ground.npy"), window="0,0,40,60")[3]
     with pytest.raises(InvalidInputError, match="pixel"):
-        config_of(cell, 0)
+        make(config_of(cell, 0))
     config = config_of({**cell, "raster": "sample", "window": None}, 0)
     assert (config.terrain, config.rows) == ("sample", None)
 
@@ -65,27 +64,6 @@ def flat(rows: int = 5, columns: int = 7, **changes: Any) -> TerrainBelief:
     states = rows * columns
     given = {"height": np.zeros(states), "variance": np.full(states, 0.04), "cell": 20.0, **changes}
     return TerrainBelief((rows, columns), **given)
-
-
-def test_on_flat_ground_the_landing_site_is_the_middle() -> None:
-    assert landing_site(flat()) == 2 * 7 + 3
-
-
-def test_a_landing_site_is_not_in_a_pit() -> None:
-    height = np.zeros(35)
-    height[17] = -15.0
-    found = landing_site(flat(height=height))
-    assert found != 17
-    assert abs(found // 7 - 2) + abs(found % 7 - 3) == 1
-
-
-def test_a_landing_site_is_in_the_larger_part_and_not_on_blocked_ground() -> None:
-    blocked = np.zeros((5, 7), dtype=bool)
-    blocked[:, 4] = True
-    assert landing_site(flat(blocked=blocked.ravel())) == 2 * 7 + 3
-    blocked[:, :4] = True
-    blocked[:, 4] = False
-    assert landing_site(flat(blocked=blocked.ravel())) == 2 * 7 + 4
 
 
 @pytest.mark.parametrize("reach", [None, 45.0])

@@ -28,7 +28,7 @@ from homeward.beliefs.terrain import STEPS, TerrainBelief
 from homeward.explorer import Explorer
 from homeward.plots.terrain import SHARP, TerrainPanel
 from homeward.runs.config import checked
-from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
+from homeward.runs.rover import RoverConfig, cells_of, make
 from homeward.worlds.rover_kernels import look_around
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ LONGEST = 15_000
 
 ROWS, COLUMNS = 1000, 2000
 """Pixels of 1 m of synthetic ground."""
-
-SURE = 0.9
-"""How likely a move must be to work for a landing site to count on it."""
 
 NEARBY = 100.0
 """m, how far the demo's rovers measure."""
@@ -106,32 +103,7 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
         given |= {"terrain_seed": seed, "rows": cell["rows"], "columns": cell["columns"]}
     else:
         given["terrain"] = cell["raster"]
-    config = checked(RoverConfig, {"seed": seed, **given}, "the rover")
-    belief = prior_of(config)
-    return config.model_copy(update={"start": divmod(landing_site(belief), belief.shape[1])})
-
-
-def landing_site(belief: TerrainBelief) -> int:
-    """Give a start with room around it.
-
-    Moves that work with probability `SURE` or more divide the map into parts in which there is a
-    way from each cell to each other; the site is the largest part's cell nearest to the middle.
-    """
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    moves = belief.mean()
-    states, actions = moves.dest.shape
-    sure = moves.success.ravel() >= SURE
-    ends = np.repeat(np.arange(states), actions)[sure], moves.dest.ravel()[sure]
-    graph = csr_matrix((np.ones(len(ends[0])), ends), shape=(states, states))
-    _, part = connected_components(graph, connection="strong")
-    counts = np.bincount(part[~belief.blocked])
-    rows, columns = belief.shape
-    row, column = np.divmod(np.arange(states), columns)
-    down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
-    away = np.hypot(belief.size[0] * down, belief.size[1] * across)
-    return int(np.where(part == counts.argmax(), away, np.inf).argmin())
+    return checked(RoverConfig, {"seed": seed, **given}, "the rover")
 
 
 def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
