@@ -111,7 +111,7 @@ class Information:
         """Give ξ[S, A], one column for all actions."""
         weights = weights_of(belief.shape, belief.size, self.sensor)
         told = weights.add_up(belief.variance.reshape(belief.shape)).ravel()
-        return frozen(np.repeat(told[:, None], belief.mean().actions, axis=1))
+        return np.broadcast_to(told[:, None], (told.size, belief.mean().actions))
 
 
 class Weights(NamedTuple):

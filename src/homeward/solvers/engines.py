@@ -115,7 +115,7 @@ def engine_of(model: Model, discount: float, totals: FloatArray) -> Engine:
 
 
 class MovesEngine:
-    """Policy iteration on a move-or-stay graph, by compiled kernels that allocate nothing."""
+    """Policy iteration on a move-or-stay graph, by compiled kernels."""
 
     def __init__(self, model: Moves, discount: float, totals: FloatArray) -> None:
         self.model, self.discount, self.totals = model, discount, totals

@@ -30,7 +30,7 @@ DENSE = 150
 ITERATE = 1500
 """Beyond this many states an iterative solve is tried before LU."""
 
-NARROW = 10.0
+NARROW = 3.0
 """A graph whose edges span no more than this times √S, well ordered, is like a map: LU's."""
 
 RESIDUAL = 4e-15
@@ -119,6 +119,8 @@ def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> Floa
 
 def _width(among: csr_array) -> int:
     """Give how many states an edge spans at most, in an order that keeps neighbours together."""
+    if not among.nnz:
+        return 0
     order = reverse_cuthill_mckee(among)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=order.dtype)

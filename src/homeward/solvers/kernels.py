@@ -245,7 +245,7 @@ def sweep_moves(
     return rises
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def value_moves(
     graph: Graph,
     discount: float,
@@ -260,7 +260,7 @@ def value_moves(
     evaluate_moves(onto, share, gain, values, scratch.mark, scratch.path)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def optimise_moves(
     graph: Graph,
     discount: float,
@@ -411,7 +411,7 @@ def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, 
     return first, source, action
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def distances_home(
     dest: IntArray,
     success: FloatArray,

@@ -10,13 +10,13 @@ The columns live in slots j: ``policies[j]`` [S], ``values[j]`` [2, S], ``sizes[
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
-from homeward.solvers.engines import ROUND_LIMIT, SLACK, SWEEPS
+from homeward.solvers.engines import ROUND_LIMIT, SLACK, SWEEPS, MovesEngine
 from homeward.solvers.kernels import (
     Graph,
     Scratch,
@@ -27,9 +27,6 @@ from homeward.solvers.kernels import (
     weigh,
 )
 from homeward.solvers.tolerances import AROUND, EXACT, FEASIBLE, PATIENCE, PRICINGS, ROUNDING
-
-if TYPE_CHECKING:
-    from homeward.solvers.engines import MovesEngine
 
 MIXED, SINGLE, TOO_LOW, CUT_SHORT = range(4)
 """How a search ends: two policies, one, none that keeps the level, or at the limit of rounds."""
@@ -67,7 +64,7 @@ class Found(NamedTuple):
 
 
 def narrow(
-    engine: "MovesEngine", start: int, level: float, seeds: Sequence[IntArray], hint: float
+    engine: MovesEngine, start: int, level: float, seeds: Sequence[IntArray], hint: float
 ) -> tuple[Found, Columns]:
     """Search from known policies [S] and a multiplier, where that is above 0 and finite."""
     states, slots = engine.model.states, max(LEAST, len(seeds) + SPARE)
@@ -95,7 +92,7 @@ def narrow(
     return Found(*ending), columns
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def search(
     graph: Graph,
     discount: float,

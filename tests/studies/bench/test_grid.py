@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from homeward.solvers import kernels
+from homeward.solvers import kernels, secant
 from homeward.studies.bench.grid import clocked, measure
 
 
@@ -9,6 +9,14 @@ def test_steps_are_timed_and_split() -> None:
     assert (found.squares, found.steps) == (64, 10)
     assert 0.0 < found.quartiles[0] <= found.median <= found.quartiles[1]
     assert 0.0 < found.outside < 1.0
+
+
+def test_all_that_is_compiled_in_a_plan_has_a_clock() -> None:
+    with clocked() as spent:
+        found = secant.search
+        assert not hasattr(found, "py_func")
+        measure(6, 0.2, 1.0, 3, 0)
+        assert spent() > 0.0
 
 
 def test_clocks_are_taken_off_again() -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PLACES = (
     "homeward.solvers.kernels",
+    "homeward.solvers.secant",
     "homeward.safety.kernels",
     "homeward.safety.criteria",
     "homeward.beliefs.heights",

@@ -29,10 +29,9 @@ class Growth:
     """One size."""
 
     states: int
-    cold: float  # s
-    warm: float  # s
-    bytes_per_state: float  # at the peak of a warm plan: the model and all that is made for it
-    belief: float  # s, the belief's own update and mean model
+    cold: float  # s, from a belief to its plan: the mean model, the bonus, everything
+    warm: float  # s, from what was observed after a step to the next plan
+    bytes_per_state: float  # at the peak of a plan: the graph and all that is made for a belief
 
 
 def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growth:
@@ -40,36 +39,27 @@ def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growt
     belief, truth = mars(*shape, seed)
     world = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
     belief = belief.update(world.look())
-    bonus = Information(SENSOR)
-
-    def planner() -> Planner:
-        gain = bonus(belief)
-        return Planner(lambda _: gain, [ReturnHome(delta)], DISCOUNT)
-
-    belief.mean()
-    ready = planner()
+    planner = Planner(Information(SENSOR), [ReturnHome(delta)], DISCOUNT)
     before = time.perf_counter()
-    plan = ready.plan(belief, world.state)
+    plan = planner.plan(belief, world.state)
     cold = time.perf_counter() - before
-
+    seen = world.act(plan.action)
     before = time.perf_counter()
-    belief = belief.update(world.act(plan.action))
-    belief.mean()
-    updating = time.perf_counter() - before
-    ready = planner()
-    before = time.perf_counter()
-    ready.plan(belief, world.state, previous=plan)
+    belief = belief.update(seen)
+    planner.plan(belief, world.state, previous=plan)
     warm = time.perf_counter() - before
 
-    belief = fresh(belief)
-    tracemalloc.start()
-    ready.plan(belief, world.state, previous=plan)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    states = shape[0] * shape[1]
     graph = grid_graph(*shape)
     kept = graph.dest.nbytes + sum(part.nbytes for part in ways_to(graph))
-    return Growth(states, cold, warm, (peak + kept) / states, updating)
+    peak = 0
+    for previous in (None, plan):
+        belief = fresh(belief)
+        tracemalloc.start()
+        planner.plan(belief, world.state, previous=previous)
+        peak = max(peak, tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    states = shape[0] * shape[1]
+    return Growth(states, cold, warm, (peak + kept) / states)
 
 
 def exponent(states: Sequence[int], times: Sequence[float]) -> float:
