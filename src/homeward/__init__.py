@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from homeward.models import Model, Moves, SparseMDP
     from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
     from homeward.planner import Planner
-    from homeward.safety import Correction, Criterion, ReturnHome
+    from homeward.safety import (
+        AtStep,
+        Correction,
+        Criterion,
+        EarnAtLeast,
+        ReturnHome,
+        ReturnWithin,
+        StayInside,
+        return_to_each,
+    )
     from homeward.solvers import Status
     from homeward.worlds import HeightGridEnv, HeightGridWorld, HeightMap
 
@@ -67,7 +76,16 @@ _HOME = {
     "models": ("Model", "Moves", "SparseMDP"),
     "plan": ("ActionEvidence", "CriterionEvidence", "Plan", "Verdict"),
     "planner": ("Planner",),
-    "safety": ("Correction", "Criterion", "ReturnHome"),
+    "safety": (
+        "AtStep",
+        "Correction",
+        "Criterion",
+        "EarnAtLeast",
+        "ReturnHome",
+        "ReturnWithin",
+        "StayInside",
+        "return_to_each",
+    ),
     "solvers": ("Status",),
     "worlds": ("HeightGridEnv", "HeightGridWorld", "HeightMap"),
 }
@@ -75,12 +93,14 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "ActionEvidence",
+    "AtStep",
     "Belief",
     "Bonus",
     "Correction",
     "Criterion",
     "CriterionEvidence",
     "DirichletBelief",
+    "EarnAtLeast",
     "End",
     "Explorer",
     "FiniteBelief",
@@ -105,10 +125,12 @@ __all__ = [
     "Planner",
     "RMax",
     "ReturnHome",
+    "ReturnWithin",
     "Reveal",
     "Rows",
     "SparseMDP",
     "Status",
+    "StayInside",
     "Step",
     "Transition",
     "Uncover",
@@ -116,6 +138,7 @@ __all__ = [
     "Visit",
     "World",
     "__version__",
+    "return_to_each",
 ]
 
 
