@@ -15,7 +15,18 @@ from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.plan import Plan, Verdict
 from homeward.planner import Planner
-from homeward.safety import Correction, Requirement, ReturnHome, Situation
+from homeward.safety import (
+    AtStep,
+    Correction,
+    Criterion,
+    EarnAtLeast,
+    Requirement,
+    ReturnHome,
+    ReturnWithin,
+    Situation,
+    StayInside,
+    return_to_each,
+)
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:
@@ -708,3 +719,281 @@ def test_a_large_problem_that_the_lp_gives_nothing_for_is_solved_by_columns(
     monkeypatch.setattr("homeward.planner.LP_LIMIT", 3)
     monkeypatch.setattr("homeward.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True))
     assert ridge_plan(method="lp").method == "columns"
+
+
+# The stories of docs/criteria.md, γ = ½. A hut that pays 1 a step: home is one doubtful move away
+# (½), or two sure ones.
+ROUND = FiniteBelief(
+    [
+        Moves(np.array([[0, 1, 0], [1, 0, 2], [2, 0, 2]]), success)
+        for success in (
+            np.ones((3, 3)),
+            np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]]),
+        )
+    ]
+)
+IN_HUT = np.array([[0.0] * 3, [1.0, 0.0, 0.0], [0.0] * 3])
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+@pytest.mark.parametrize(
+    ("steps", "way_home", "worth", "price"), [(1, 0.5, 0.4, 4.0), (2, 1.0, 1.0, 0.0)]
+)
+def test_a_limit_on_the_way_home_is_planned_by_hand(
+    steps: int, way_home: float, worth: float, price: float, method: Any
+) -> None:
+    # Going there to stay is worth 1 and kept with ½ + ½·v; at 0.9 the mixture is 0.1/(½(1 − v)).
+    planner = Planner(constant(IN_HUT), [ReturnWithin(steps, 0.9)], 0.5, method=method)
+    found = planner.plan(ROUND, 0)
+    assert found.way_home[1] == pytest.approx(way_home, abs=1e-12)
+    assert found.exploration_value == pytest.approx(worth, abs=1e-9)
+    assert found.multipliers[0] == pytest.approx(price, abs=1e-6)
+    assert found.criteria[0].within == steps
+    assert found.criteria[0].return_with(1)[1] == 1
+    assert found.criteria[0].return_with(steps)[1] == (1 if steps == 1 else 2)
+
+
+# Camp and a crater that pays 1 a step, outside the set. To be there is not to have left; to act is.
+CRATER = Moves(np.array([[0, 1], [1, 1]]), np.ones((2, 2)))
+IN_CRATER = np.array([[0.0, 0.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("method", ["columns", "lp"])
+def test_staying_inside_is_planned_by_hand(method: Any, sparse: bool) -> None:
+    # Down: called off in camp (½) or on arrival (¼), else it has left: ¾. At 0.9 two in five go.
+    belief = FiniteBelief([CRATER.sparse() if sparse else CRATER])
+    criteria = [StayInside(np.array([True, False]), 0.9)]
+    found = Planner(constant(IN_CRATER), criteria, 0.5, method=method).plan(belief, 0)
+    assert found.status is Status.OPTIMAL
+    assert found.exploration_value == pytest.approx(0.4, abs=1e-9)
+    assert found.bounds == pytest.approx([0.9], abs=1e-9)
+    assert found.multipliers == pytest.approx([4.0], abs=1e-6)
+    assert found.afterwards is not None
+    down = found.evidence[1]
+    assert down.exploration == pytest.approx(1.0, abs=1e-9)
+    assert down.safety == pytest.approx([0.75], abs=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_evidence_on_an_action_that_leaves_is_what_it_is_worth_afterwards(sparse: bool) -> None:
+    # The step down itself is outside: inside only if called off before, with ½.
+    belief = FiniteBelief([CRATER.sparse() if sparse else CRATER])
+    criteria = [StayInside(np.array([[True, False], [True, True]]), 0.9)]
+    found = Planner(constant(IN_CRATER), criteria, 0.5).plan(belief, 0)
+    assert found.evidence[1].exploration == pytest.approx(1.0, abs=1e-9)
+    assert found.evidence[1].safety == pytest.approx([0.5], abs=1e-9)
+
+
+# Work at camp pays 1 a step; in the crater there is only something to see.
+WORK = np.array([[1.0, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+def test_earning_is_planned_by_hand(method: Any) -> None:
+    # Staying earns 2, going down 0; a total of 1 lets every second one go, worth 1.
+    planner = Planner(constant(IN_CRATER), [EarnAtLeast(1.0, WORK)], 0.5, method=method)
+    found = planner.plan(FiniteBelief([CRATER]), 0)
+    assert found.exploration_value == pytest.approx(0.5, abs=1e-9)
+    assert found.bounds == pytest.approx([1.0], abs=1e-9)
+    assert found.multipliers == pytest.approx([0.5], abs=1e-6)
+    assert [e.safety[0] for e in found.evidence] == pytest.approx([2.0, 0.0], abs=1e-9)
+
+
+def test_what_is_earned_may_be_negative_and_is_not_clipped() -> None:
+    planner = Planner(constant(IN_CRATER), [EarnAtLeast(-30.0, WORK - 20.0)], 0.5)
+    found = planner.plan(FiniteBelief([CRATER]), 0)
+    assert found.status is Status.INFEASIBLE
+    assert found.bounds == pytest.approx([-38.0], abs=1e-9)
+    assert "earn -38 or more" in str(found)
+
+
+def test_rewards_that_hang_together_with_the_moves_are_not_counted_twice() -> None:
+    # The way over works only where nothing is paid there: what is really earned is 0. The mean
+    # model alone would promise ½·(½ of 2).
+    worlds = [
+        Moves(np.array([[1], [1]]), np.array([[works], [1.0]]), np.array([[0.0], [1.0 - works]]))
+        for works in (1.0, 0.0)
+    ]
+    belief = FiniteBelief(worlds)
+    for correction in (Correction.GENERAL, Correction.MOVES):
+        planner = Planner(constant(np.zeros((2, 1))), [EarnAtLeast(0.1)], 0.5, correction)
+        assert planner.plan(belief, 0).bounds[0] <= 0.0
+    naive = Planner(constant(np.zeros((2, 1))), [EarnAtLeast(0.1)], 0.5, Correction.NAIVE)
+    assert naive.plan(belief, 0).bounds[0] > 0.1
+
+
+def test_a_dirichlet_belief_knows_what_it_pays() -> None:
+    reward = np.array([[0.0, 1.0], [2.0, -1.0]])
+    belief = DirichletBelief.independent(np.ones((2, 2, 2)), reward)
+    found = Planner(constant(np.zeros((2, 2))), [EarnAtLeast(-1.0)], 0.5).plan(belief, 0)
+    assert found.criteria[0].unit == pytest.approx(6.0)
+
+
+def test_every_base_is_one_criterion_and_any_base_is_one() -> None:
+    planner = Planner(constant(BONUS), return_to_each([0, 1], 0.4), 0.5)
+    found = planner.plan(RIDGE, 0)
+    assert [c.home.tolist() for c in found.criteria] == [[0], [1]]
+    anywhere = Planner(constant(BONUS), [ReturnHome(0.4, [0, 1])], 0.5).plan(RIDGE, 0)
+    assert (anywhere.way_home == 1.0).all()
+
+
+def test_criteria_that_conflict_are_named() -> None:
+    # Only work at camp pays, and only the crater is worth a return: 1.9 of 2 leaves it hardly ever.
+    criteria: list[Criterion] = [
+        EarnAtLeast(1.9, WORK),
+        ReturnHome(0.1, 0),
+        EarnAtLeast(0.5, 1.0 - WORK),
+    ]
+    found = Planner(constant(IN_CRATER), criteria, 0.5).plan(FiniteBelief([CRATER]), 0)
+    assert found.status is Status.INFEASIBLE
+    assert found.conflict == (0, 2)
+    assert (
+        "No policy keeps “earn a total of 1.9” at 1.9 and “earn a total of 0.5” at 0.5 together"
+        in str(found)
+    )
+
+
+def test_a_plan_that_keeps_its_criteria_has_no_conflict() -> None:
+    assert ridge_plan().conflict == ()
+    assert Planner(constant(BONUS), [ReturnHome(0.9, home=0)], 0.5).plan(RIDGE, 1).conflict == (0,)
+
+
+def test_the_three_kinds_are_spoken_of_in_their_own_words() -> None:
+    criteria: list[Criterion] = [
+        ReturnWithin(3, 0.2),
+        StayInside(np.array([True, False]), 0.5),
+        EarnAtLeast(0.25, WORK),
+    ]
+    text = str(Planner(constant(IN_CRATER), criteria, 0.5).plan(FiniteBelief([CRATER]), 0))
+    assert "Called off at any time: return to state 0 within 3 steps with probability" in text
+    assert "Until it is called off: stay inside the set of 1 state with probability" in text
+    assert "Until it is called off: earn" in text
+    assert "Outside the set it explores freely" in text
+    assert "inside" in text.splitlines()[-3]
+
+
+def test_a_plan_without_a_way_home_has_none_to_show() -> None:
+    found = Planner(constant(IN_CRATER), [EarnAtLeast(0.5, WORK)], 0.5)
+    with pytest.raises(InvalidProblemError, match="no criterion that asks for a way home"):
+        found.plan(FiniteBelief([CRATER]), 0).way_home  # noqa: B018
+
+
+def test_the_way_home_is_that_of_the_first_criterion_that_has_one() -> None:
+    criteria: list[Criterion] = [EarnAtLeast(0.5, WORK), ReturnHome(0.1)]
+    found = Planner(constant(IN_CRATER), criteria, 0.5).plan(FiniteBelief([CRATER]), 0)
+    assert found.way_home.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("asked", [("stay",), ("earn", "stay"), ("within", "stay", "home")])
+def test_a_warm_plan_with_any_criteria_is_the_cold_one(asked: tuple[str, ...]) -> None:
+    from homeward.studies.soundness import far_bonus, random_case
+
+    rng = np.random.default_rng(4)
+    for number in range(12):
+        case = random_case(asked, number, rng)
+        planner = Planner(far_bonus, case.criteria, case.discount)
+        cold = planner.plan(case.belief, 0)
+        warm = planner.plan(case.belief, 0, previous=cold)
+        assert warm.status is cold.status
+        assert warm.exploration_value == pytest.approx(cold.exploration_value, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("recall", [3, AtStep(3)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_recall_at_a_fixed_step_is_planned_by_hand(recall: Any, sparse: bool) -> None:
+    # The crater with a way out: three steps are down, one there, and up; or two there and lost.
+    open_crater = Moves(np.array([[0, 1], [1, 0]]), np.ones((2, 2)))
+    model = open_crater.sparse() if sparse else open_crater
+    closed = Moves(np.array([[0, 1], [1, 0]]), np.array([[1.0, 1.0], [1.0, 0.0]]))
+    bonus = np.array([[0.0, 0.0], [1.0, 0.0]])
+    sure = Planner(constant(bonus), [ReturnHome(1.0, 0)], recall=recall)
+    assert sure.plan(FiniteBelief([model]), 0).exploration_value == pytest.approx(2.0, abs=1e-12)
+    # The way home itself is open, so both steps there are safe; where it is not, none is.
+    assert sure.plan(FiniteBelief([closed]), 0).exploration_value == pytest.approx(0.0, abs=1e-9)
+    half = Planner(constant(bonus), [ReturnHome(0.5, 0)], recall=recall)
+    found = half.plan(FiniteBelief([closed]), 0)
+    assert found.exploration_value == pytest.approx(1.0, abs=1e-9)
+    assert found.outbound.shape[1:] == (3, 2)
+    assert found.steps == 3
+    assert "Called off after 3 steps: return to state 0" in str(found)
+
+
+def test_staying_inside_until_a_fixed_step_is_planned_by_hand() -> None:
+    # Two steps: down, and a step in the crater, which is outside; it pays 1. At 0.9 one in ten.
+    criteria = [StayInside(np.array([True, False]), 0.9)]
+    found = Planner(constant(IN_CRATER), criteria, recall=2).plan(FiniteBelief([CRATER]), 0)
+    assert found.exploration_value == pytest.approx(0.1, abs=1e-9)
+    assert found.afterwards is not None
+    assert found.afterwards.shape == (2, 2)
+    assert found.bounds == pytest.approx([0.9], abs=1e-9)
+    sure = Planner(constant(IN_CRATER), [StayInside(np.array([True, False]), 1.0)], recall=2)
+    assert sure.plan(FiniteBelief([CRATER]), 0).exploration_value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_earning_until_a_fixed_step_is_planned_by_hand() -> None:
+    # Work for all four steps pays 4, going down at once 0 and is worth 3: half of each for 2. To
+    # work twice and then go would pay as much, and be worth 1.
+    found = Planner(constant(IN_CRATER), [EarnAtLeast(2.0, WORK)], recall=4).plan(
+        FiniteBelief([CRATER]), 0
+    )
+    assert found.exploration_value == pytest.approx(1.5, abs=1e-9)
+    assert found.bounds == pytest.approx([2.0], abs=1e-9)
+
+
+def test_the_evidence_over_fixed_steps_is_derived_by_hand() -> None:
+    # Two steps. Stay: 0 now, then what the plan does. Down by the exit itself: 1 and not inside.
+    exit_down = np.array([[True, False], [True, True]])
+    found = Planner(constant(IN_CRATER), [StayInside(exit_down, 1.0)], recall=2).plan(
+        FiniteBelief([CRATER]), 0
+    )
+    stay, down = found.evidence
+    assert (stay.exploration, *stay.safety) == pytest.approx((0.0, 1.0), abs=1e-12)
+    assert (down.exploration, *down.safety) == pytest.approx((1.0, 0.0), abs=1e-12)
+    assert down.verdict is Verdict.UNSAFE
+
+
+def test_a_step_that_is_waited_is_missing_afterwards() -> None:
+    # Three steps: down at once is worth 2; a step in camp first leaves one step fewer, worth 1.
+    found = Planner(constant(IN_CRATER), [], recall=3).plan(FiniteBelief([CRATER]), 0)
+    assert [e.exploration for e in found.evidence] == pytest.approx([1.0, 2.0], abs=1e-12)
+
+
+def test_a_criterion_that_knows_no_fixed_recall_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Own:
+        def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+            return replace(ReturnHome(0.5).require(situation), name="my own", final=None)
+
+    assert Planner(constant(BONUS), [Own()], 0.5).plan(RIDGE, 0).status is Status.OPTIMAL
+    with pytest.raises(InvalidProblemError, match="“my own” does not say what a recall"):
+        Planner(constant(BONUS), [Own()], recall=2).plan(RIDGE, 0)
+
+
+@pytest.mark.parametrize("recall", [0, -1, 2.5, True])
+def test_a_recall_that_is_no_step_is_refused(recall: Any) -> None:
+    with pytest.raises(InvalidProblemError, match="the recall has a horizon of"):
+        Planner(constant(BONUS), recall=recall)
+
+
+def test_the_lp_is_not_for_a_fixed_recall() -> None:
+    with pytest.raises(InvalidProblemError, match="for a recall at any step"):
+        Planner(constant(BONUS), method="lp", recall=3)
+
+
+def test_a_warm_plan_over_fixed_steps_is_the_cold_one() -> None:
+    planner = Planner(constant(BONUS), [ReturnHome(0.6), ReturnHome(0.3, 1)], recall=4)
+    cold = planner.plan(RIDGE, 0)
+    warm = planner.plan(RIDGE, 0, previous=cold)
+    assert warm.exploration_value == pytest.approx(cold.exploration_value, abs=1e-12)
+    other = Planner(constant(BONUS), [ReturnHome(0.6), ReturnHome(0.3, 1)], 0.5)
+    assert other.plan(RIDGE, 0, previous=cold).status is Status.OPTIMAL
+
+
+def test_over_fixed_steps_the_way_out_takes_the_general_correction() -> None:
+    # Up is doubtful, p = ½, and there is no other way: σ = −½ for each of two attempts.
+    worlds = [Moves(np.array([[1], [1]]), np.array([[works], [1.0]])) for works in (0.0, 1.0)]
+    planner = Planner(constant(np.zeros((2, 1))), [ReturnHome(0.1, [0, 1])], recall=2)
+    found = planner.plan(FiniteBelief(worlds), 0)
+    assert found.correction is Correction.MOVES
+    assert found.bounds[0] == pytest.approx(1.0 - 0.5 - 0.25, abs=1e-12)

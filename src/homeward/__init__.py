@@ -38,7 +38,16 @@ if TYPE_CHECKING:
     from homeward.models import Model, Moves, SparseMDP
     from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
     from homeward.planner import Planner
-    from homeward.safety import Correction, Criterion, ReturnHome
+    from homeward.safety import (
+        AtStep,
+        Correction,
+        Criterion,
+        EarnAtLeast,
+        ReturnHome,
+        ReturnWithin,
+        StayInside,
+        return_to_each,
+    )
     from homeward.solvers import Status
     from homeward.worlds import (
         HeightGridEnv,
@@ -83,7 +92,16 @@ _HOME = {
     "models": ("Model", "Moves", "SparseMDP"),
     "plan": ("ActionEvidence", "CriterionEvidence", "Plan", "Verdict"),
     "planner": ("Planner",),
-    "safety": ("Correction", "Criterion", "ReturnHome"),
+    "safety": (
+        "AtStep",
+        "Correction",
+        "Criterion",
+        "EarnAtLeast",
+        "ReturnHome",
+        "ReturnWithin",
+        "StayInside",
+        "return_to_each",
+    ),
     "solvers": ("Status",),
     "worlds": (
         "HeightGridEnv",
@@ -99,12 +117,14 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "ActionEvidence",
+    "AtStep",
     "Belief",
     "Bonus",
     "Correction",
     "Criterion",
     "CriterionEvidence",
     "DirichletBelief",
+    "EarnAtLeast",
     "End",
     "Explorer",
     "FiniteBelief",
@@ -131,6 +151,7 @@ __all__ = [
     "Planner",
     "RMax",
     "ReturnHome",
+    "ReturnWithin",
     "Reveal",
     "Rover",
     "RoverEnv",
@@ -138,6 +159,7 @@ __all__ = [
     "Sensor",
     "SparseMDP",
     "Status",
+    "StayInside",
     "Step",
     "TerrainBelief",
     "Transition",
@@ -148,6 +170,7 @@ __all__ = [
     "__version__",
     "draw_heights",
     "entropy_reduction",
+    "return_to_each",
     "true_heights",
 ]
 

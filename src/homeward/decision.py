@@ -22,13 +22,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.models import Moves
 from homeward.plan import ActionEvidence, Evidence, Verdict
-from homeward.solvers import Status, engine
+from homeward.solvers import HorizonProblem, Status, engine_for
+from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.tolerances import FEASIBLE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.solvers import ConstrainedProblem, ConstrainedSolution
+    from homeward.solvers import ConstrainedSolution, Problem
 
 WORTHLESS = 1e-12
 """A plan worth less than this fraction of the largest reward's total is worth nothing."""
@@ -40,21 +44,20 @@ class Choice:
 
     action: int
     weights: FloatArray  # [J] of the policies below, to be drawn once
-    policies: IntArray  # [J, S]
+    policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
     values: FloatArray  # [1 + K] in the current state: exploration, then each criterion
     margin: float  # the least excess over a level
 
 
-def is_worthless(problem: ConstrainedProblem, choice: Choice) -> bool:
+def is_worthless(problem: Problem, choice: Choice) -> bool:
     """Tell whether what is chosen is worth nothing but rounding."""
     return bool(abs(choice.values[0]) <= WORTHLESS * problem.worth)
 
 
-def decide(
-    problem: ConstrainedProblem, solved: ConstrainedSolution, stays: BoolArray | None
-) -> Choice:
+def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
     """Choose an action; `stays` [A] marks those that wait for nothing, None if nothing is lost."""
-    shares = [_share(problem, solved, a) for a in set(solved.policies[:, problem.start].tolist())]
+    firsts = _firsts(solved.policies, problem.start)
+    shares = [_share(problem, solved, firsts, a) for a in set(firsts.tolist())]
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
     kept = safest.margin >= -2.0 * FEASIBLE
     stuck = stays is not None and (bool(stays[safest.action]) or is_worthless(problem, safest))
@@ -69,25 +72,42 @@ def decide(
 
 
 def evidence_of(
-    problem: ConstrainedProblem,
+    problem: Problem,
     solved: ConstrainedSolution,
     choice: Choice,
     leaving: FloatArray,
     stays: BoolArray,
+    exits: BoolArray | None = None,
+    measures: Sequence[tuple[float, float]] | None = None,
 ) -> Evidence:
     """Say what each action here is worth with the plan followed after it, and why not it.
 
-    `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`.
+    `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`;
+    `exits` [A] are the actions that leave the set to stay inside. A criterion's total says
+    ``least + unit·total``, with (least, unit) from its `measures`.
     """
     s, model = problem.start, problem.model
-    count, columns, states = solved.values.shape
-    ahead = model.ahead(s, solved.values.reshape(-1, states)).reshape(count, -1)  # [J, (1 + K)·A]
+    columns, states = solved.values.shape[1:]
+    discount, values = 1.0, solved.values  # [J, 1 + K, S] one step on
+    if isinstance(problem, HorizonProblem):
+        solver = HorizonEngine(problem)
+        values = np.array([solver.from_step(policy, 1) for policy in solved.policies])
+    else:
+        discount = problem.discount
+    ahead = model.ahead(s, values.reshape(-1, states)).reshape(len(values), -1)  # [J, (1 + K)·A]
     mixed = (solved.weights @ ahead).reshape(columns, -1)
-    following = problem.totals[:, s] + problem.discount * mixed  # [1 + K, A]
-    shares = [0.0] * model.actions
-    for weight, first in zip(solved.weights.tolist(), solved.policies[:, s].tolist(), strict=True):
+    following = problem.totals[:, s] + discount * mixed  # [1 + K, A]
+    shares, firsts = [0.0] * model.actions, _firsts(solved.policies, s)
+    for weight, first in zip(solved.weights.tolist(), firsts.tolist(), strict=True):
         shares[first] += weight
+    if exits is not None and isinstance(problem, HorizonProblem):
+        following[:, exits] = problem.totals[:, s, exits]
+        if problem.after is not None:
+            following[0, exits] += model.ahead(s, problem.after[1:2])[0, exits]
+    elif exits is not None and isinstance(model, Moves):  # it pays for good, a little each time
+        following[:, exits] = problem.totals[:, s, exits] / (1.0 - discount)
     following[:, choice.action] = choice.values
+    said = [(0.0, 1.0)] * len(problem.levels) if measures is None else measures
     unsafe: BoolArray = np.any(following[1:] < problem.levels[:, None] - FEASIBLE, axis=0)
     infeasible = solved.status is Status.INFEASIBLE
     closed: BoolArray = problem.objective[s] == -np.inf
@@ -106,7 +126,10 @@ def evidence_of(
             else:
                 verdict = Verdict.UNSAFE if unsafe[a] else Verdict.WORTH_LESS
             explores, *bounds = following[:, a].tolist()
-            safety = tuple(min(1.0, max(0.0, bound)) for bound in bounds)
+            safety = tuple(
+                least + unit * min(1.0, max(0.0, bound))
+                for bound, (least, unit) in zip(bounds, said, strict=True)
+            )
             leaves = float(leaving[a])
             found.append(ActionEvidence(a, leaves, explores, safety, share, verdict))
         return tuple(found)
@@ -114,29 +137,36 @@ def evidence_of(
     return Evidence(tell)
 
 
-def _share(problem: ConstrainedProblem, solved: ConstrainedSolution, action: int) -> Choice:
+def _firsts(policies: IntArray, start: int) -> IntArray:
+    """Give the first action [J] of policies [J, S] or [J, n, S]."""
+    firsts: IntArray = policies[:, start] if policies.ndim == 2 else policies[:, 0, start]
+    return firsts
+
+
+def _share(problem: Problem, solved: ConstrainedSolution, firsts: IntArray, action: int) -> Choice:
     """Give the part of the mixture that starts with an action."""
-    mine = np.flatnonzero(solved.policies[:, problem.start] == action)
+    mine = np.flatnonzero(firsts == action)
     weights = solved.weights[mine] / solved.weights[mine].sum()
     values = weights @ solved.values[mine, :, problem.start]
     policies = solved.policies if len(mine) == len(solved.policies) else solved.policies[mine]
     return Choice(action, weights, policies, values, _margin(problem, values))
 
 
-def _deterministic(problem: ConstrainedProblem, solved: ConstrainedSolution) -> list[Choice]:
+def _deterministic(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
     """List the mixture's policies with each other action here, evaluated."""
-    solver = engine(problem.model, problem.discount, problem.totals)
+    solver = engine_for(problem)
     found = []
     for action in np.flatnonzero(np.isfinite(problem.objective[problem.start])):
         for policy in solved.policies:
             changed = policy.copy()
-            changed[problem.start] = action
+            first = changed if changed.ndim == 1 else changed[0]  # of [n, S], the first step
+            first[problem.start] = action
             values = solver.evaluate(changed)[:, problem.start]
             margin = _margin(problem, values)
             found.append(Choice(int(action), np.ones(1), changed[None], values, margin))
     return found
 
 
-def _margin(problem: ConstrainedProblem, values: FloatArray) -> float:
+def _margin(problem: Problem, values: FloatArray) -> float:
     """Give the least excess of values [1 + K] over their levels."""
     return float((values[1:] - problem.levels).min()) if len(problem.levels) else 0.0

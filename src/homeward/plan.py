@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from homeward.solvers import Status
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from homeward.arrays import FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 
 class Verdict(StrEnum):
@@ -80,12 +80,31 @@ class CriterionEvidence:
 
     name: str
     level: float  # δ
-    bound: float  # proven: the mixture keeps the criterion with at least this probability
+    bound: float  # proven: the mixture keeps it with at least this probability, or earns this
     kept_bound: float  # proven: the part that starts with the chosen action, with this
     multiplier: float  # λ: exploration value that a unit of this probability costs
-    home: IntArray  # [n]
+    home: IntArray  # [n] none where no way home is asked for
     way_home: FloatArray  # [S] v, a lower bound on the probability of returning
-    return_policy: IntArray  # [S] −1 where it gives up or has arrived
+    return_policy: IntArray  # [S] −1 where it gives up or has arrived; if limited, when recalled
+    kind: Literal["return", "stay", "earn"] = "return"
+    unit: float = 1.0  # 1 for a probability; else the range of what can be earned
+    allowed: BoolArray | None = None  # [S, A] the set to stay inside
+    within: int | None = None  # steps that the way home may take
+    return_layers: IntArray | None = None  # [L, S] then the return policies, by steps left
+    return_since: IntArray | None = None  # [L] each is followed with at least so many steps left
+
+    @property
+    def kept(self) -> bool:
+        """Whether what the action commits to keeps the level (within 1e-8 of its range)."""
+        return self.kept_bound >= self.level - 1e-8 * self.unit
+
+    def return_with(self, steps: int) -> IntArray:
+        """Give the return policy [S] to follow with so many steps left."""
+        if self.return_layers is None or self.return_since is None:
+            return self.return_policy
+        layer = int(np.searchsorted(self.return_since, steps, side="right")) - 1
+        policy: IntArray = self.return_layers[max(0, layer)]
+        return policy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,12 +115,12 @@ class Plan:
     action: int  # what to do now
     status: Status
     weights: FloatArray  # [J] draw one of the outbound policies with these, once
-    outbound: IntArray  # [J, S]
+    outbound: IntArray  # [J, S]; [J, n, S], by step, where the recall is fixed
     exploration_value: float  # of the mixture: discounted reward plus bonus, on the mean model
     upper_bound: float  # no safe mixture is worth more; −inf if none is safe
     gap: float  # upper_bound − exploration_value
     kept_weights: FloatArray  # [J'] the part of the plan that starts with the action
-    kept_outbound: IntArray  # [J', S]
+    kept_outbound: IntArray  # [J', S] or [J', n, S]
     kept_value: float  # what that part is worth
     criteria: tuple[CriterionEvidence, ...]
     evidence: Sequence[ActionEvidence]  # per action, in the current state
@@ -114,15 +133,20 @@ class Plan:
     waits: bool  # the action stays here for sure and earns no bonus, or leads to none: for nothing
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
+    afterwards: IntArray | None = None  # [S] or [n, S] what is followed once a set is left
+    steps: int | None = None  # until recall, if that is fixed; else it comes with chance 1 − γ
+    conflict: tuple[int, ...] = ()  # if infeasible: the fewest criteria that can't be kept together
 
     def __post_init__(self) -> None:
         for name in ("weights", "outbound", "kept_weights", "kept_outbound"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.afterwards is not None:
+            object.__setattr__(self, "afterwards", frozen(self.afterwards))
 
     @property
     def keeps_all(self) -> bool:
         """Whether what the action commits to keeps every level (within 1e-8)."""
-        return all(c.kept_bound >= c.level - 1e-8 for c in self.criteria)
+        return all(c.kept for c in self.criteria)
 
     @property
     def bounds(self) -> tuple[float, ...]:
@@ -136,12 +160,12 @@ class Plan:
 
     @property
     def way_home(self) -> FloatArray:
-        """The first criterion's v [S]: a lower bound on the probability of returning."""
+        """The first v [S] of a criterion: a lower bound on the probability of returning."""
         return self._first().way_home
 
     @property
     def return_policy(self) -> IntArray:
-        """The first criterion's return policy [S]."""
+        """The first return policy [S] of a criterion."""
         return self._first().return_policy
 
     def action_name(self, action: int) -> str:
@@ -158,7 +182,7 @@ class Plan:
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"The solver met {self.status}: what is said holds, better may exist.")
         if self.status is Status.INFEASIBLE:
-            lines.append("No policy keeps the safety level; this one comes closest.")
+            lines.append(self._infeasible())
         else:
             lines.append(
                 f"It is worth {self.exploration_value:.6g} to explore like this; "
@@ -166,27 +190,15 @@ class Plan:
             )
         if not self.criteria:
             lines.append("Nothing is kept safe: there is no criterion.")
-        for c in self.criteria:
-            proof = (
-                "believed, not proven (naive)"
-                if self.correction is Correction.NAIVE
-                else f"proven ({self.correction} correction)"
-            )
-            price = (
-                f"; one more percent would cost {c.multiplier / 100:.3g}"
-                if 0 < c.multiplier < np.inf
-                else ""
-            )
-            lines.append(
-                f"Called off at any time: {c.name} with probability at least {c.bound:.6f}, "
-                f"asked for {c.level:g}; {proof}{price}."
-            )
+        lines.extend(self._proven(c) for c in self.criteria)
+        if self.afterwards is not None:
+            lines.append("Outside the set it explores freely; nothing counts for safety then.")
         mixed = [e for e in self.evidence if e.weight > 0]
         if len(mixed) > 1:
             shares = ", ".join(f"{self.action_name(e.action)} {e.weight:.3g}" for e in mixed)
             lines.append(f"The plan draws its policy once, by first action: {shares}.")
         if len(mixed) > 1 or mixed[0].action != self.action:
-            kept = " and ".join(f"{c.kept_bound:.6f}" for c in self.criteria)
+            kept = " and ".join(_number(c, c.kept_bound) for c in self.criteria)
             lines.append(
                 f"Safety decides for {self.action_name(self.action)}; what starts with it is "
                 f"worth {_plain(self.kept_value):.6g} and keeps {kept or 'nothing'}."
@@ -195,9 +207,45 @@ class Plan:
             lines.append("No single action keeps every level; only the draw does.")
         return "\n".join([*lines, *self._table()])
 
+    def _infeasible(self) -> str:
+        """Say what can't be kept."""
+        if len(self.criteria) < 2 or len(self.conflict) == 0:
+            return "No policy keeps the safety level; this one comes closest."
+        names = [f"“{self.criteria[k].name}” at {self.criteria[k].level:g}" for k in self.conflict]
+        if len(names) == 1:
+            return f"No policy keeps {names[0]}, even alone; this one comes closest."
+        *others, last = names
+        return (
+            f"No policy keeps {', '.join(others)} and {last} together, though it could any fewer "
+            "of them; this one comes closest."
+        )
+
+    def _proven(self, c: CriterionEvidence) -> str:
+        """Say what is proven of a criterion."""
+        proof = (
+            "believed, not proven (naive)"
+            if self.correction is Correction.NAIVE
+            else f"proven ({self.correction} correction)"
+        )
+        price = ""
+        if 0 < c.multiplier < np.inf:
+            more, cost = ("unit", 1.0) if c.kind == "earn" else ("percent", 0.01)
+            price = f"; one more {more} would cost {c.multiplier * cost:.3g}"
+        if c.kind == "earn":
+            when = "Until it is called off" if self.steps is None else f"In {self.steps} steps"
+            said = f"{when}: earn {_number(c, c.bound)} or more, as expected"
+        else:
+            when = "Called off at any time" if c.kind == "return" else "Until it is called off"
+            if self.steps is not None:
+                when = f"{'Called off after' if c.kind == 'return' else 'For'} {self.steps} steps"
+            said = f"{when}: {c.name} with probability at least {_number(c, c.bound)}"
+        return f"{said}, asked for {c.level:g}; {proof}{price}."
+
     def _table(self) -> list[str]:
         """Lay the actions' evidence out as text."""
-        head = ["action", "leaves", "explores", *("safety" for _ in self.criteria), "verdict"]
+        heads = {"return": "safety", "stay": "inside", "earn": "earns"}
+        safety = (heads[c.kind] for c in self.criteria)
+        head = ["action", "leaves", "explores", *safety, "verdict"]
         rows = [
             [
                 self.action_name(e.action),
@@ -207,7 +255,10 @@ class Plan:
                     else [
                         f"{e.leaves:.3f}",
                         f"{_plain(e.exploration):.4g}",
-                        *(f"{v:.4f}" for v in e.safety),
+                        *(
+                            f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}"
+                            for c, v in zip(self.criteria, e.safety, strict=True)
+                        ),
                     ]
                 ),
                 str(e.verdict),
@@ -221,9 +272,11 @@ class Plan:
         ]
 
     def _first(self) -> CriterionEvidence:
-        if not self.criteria:
-            raise InvalidProblemError("the plan has no criterion, so it keeps no way home")
-        return self.criteria[0]
+        for criterion in self.criteria:
+            if criterion.home.size:
+                return criterion
+        what = "that asks for a way home" if self.criteria else ", so it keeps no way home"
+        raise InvalidProblemError(f"the plan has no criterion{' ' if self.criteria else ''}{what}")
 
     def __str__(self) -> str:
         return self.explain()
@@ -232,3 +285,8 @@ class Plan:
 def _plain(value: float) -> float:
     """Give zero for what is zero but for rounding."""
     return 0.0 if abs(value) < 1e-12 else value
+
+
+def _number(criterion: CriterionEvidence, value: float) -> str:
+    """Write a probability, or what is earned."""
+    return f"{_plain(value):.6g}" if criterion.kind == "earn" else f"{value:.6f}"

@@ -14,20 +14,23 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.arrays import index, number, numbers, place
-from homeward.beliefs import corrections_of
+from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
 from homeward.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.errors import InvalidProblemError
 from homeward.plan import CriterionEvidence, Plan
-from homeward.safety import Correction, ReturnHome, Situation
+from homeward.safety import AtStep, Correction, Corrections, ReturnHome, Situation
+from homeward.safety.posing import conflict_of, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
-    from homeward.safety import Criterion
-    from homeward.solvers import ConstrainedSolution
+    from homeward.models import Model
+    from homeward.safety import Criterion, Requirement
+    from homeward.solvers import ConstrainedSolution, Problem
 
 Method = Literal["columns", "lp"]
 LP_LIMIT = 200_000
@@ -54,6 +57,10 @@ class Planner:
     method
         ``"columns"`` generates policies, exact and fast; ``"lp"`` is the paper's occupancy LP.
         Where one does not get to the end the other is tried; the plan says which it is from.
+    recall
+        When exploration is called off: None for any step, each with chance 1 − γ; `AtStep(n)` or
+        n for exactly n steps from now, without discount. Then policies depend on the step,
+        [n, S], and the way out is corrected by Theorem 2 whatever the belief.
     """
 
     bonus: Bonus
@@ -61,9 +68,14 @@ class Planner:
     discount: float = 0.99
     correction: Correction | None = None
     method: Method = "columns"
+    recall: AtStep | int | None = None
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
+        if self.recall is not None and not isinstance(self.recall, AtStep):
+            object.__setattr__(self, "recall", AtStep(self.recall))
+        if self.recall is not None and self.method == "lp":
+            raise error("the occupancy LP is for a recall at any step; plan by 'columns'")
         if not callable(self.bonus):
             raise error(f"the bonus is {self.bonus!r}, expected a callable from a belief to [S, A]")
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
@@ -100,43 +112,52 @@ class Planner:
         first = (
             state if start is None else index(start, model.states, "the start", InvalidProblemError)
         )
-        corrections = corrections_of(belief, model, self.discount, self.correction)
-        situation = Situation(model, corrections, self.discount, state, first)
+        situation = self.situation(belief, model, state, first)
         shape = (model.states, model.actions)
         totals = np.empty((1 + len(self.criteria), *shape))
-        requirements = []
-        for total, criterion in zip(totals[1:], self.criteria, strict=True):
-            asked = criterion.require(situation, total)
-            if asked.reward is not total:
-                total[:] = asked.reward
-                asked = replace(asked, reward=total)
-            requirements.append(asked)
-        kind = corrections.kind
-        del corrections, situation  # two arrays [S, A], whose room the solver may take
+        requirements = self._require(situation, totals[1:])
+        kind = situation.corrections.kind
+        del situation  # two arrays [S, A], whose room the solver may take
         bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError)
         least, most = float(bonus.min()), float(bonus.max())
         if not (np.isfinite(least) and np.isfinite(most)):
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
             raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
         np.add(model.reward, bonus, out=totals[0])
-        levels = np.array([r.level for r in requirements], np.float64)
-        problem = ConstrainedProblem(model, self.discount, state, totals, levels)
-        solved, method = self._solve(problem, previous)
+        steps = self._steps
+        # What is taken up from a record may know of no steps and of nothing outside a set.
+        outside = getattr(previous, "afterwards", None) if steps is None else None
+        if outside is not None and outside.ndim != 1:
+            outside = None
+        posed = pose(model, self.discount, state, totals, requirements, outside, steps)
+        problem = posed.problem
+        solved, method = self._solve(problem, requirements, previous)
+        if posed.unsure > 0.0 and np.isfinite(solved.upper):
+            upper, gap = solved.upper + posed.unsure, solved.gap + posed.unsure
+            solved = replace(solved, upper=upper, gap=gap)
 
         worthless = abs(solved.objective) <= WORTHLESS * problem.worth
         leaving = model.leaving(state)
         stays = (leaving <= 1e-12) & (bonus[state] == 0.0)
         choice = decide(problem, solved, None if worthless else stays)
-        rounding = ROUNDING / (1.0 - self.discount)
+        rounding = ROUNDING * problem.span
 
-        def proven(bound: float) -> float:
+        def proven(bound: float, requirement: Requirement) -> float:
             """Allow for the rounding of the evaluation that a bound comes from."""
-            return min(1.0, max(0.0, float(bound) - rounding))
+            sure = min(1.0, max(0.0, float(bound) - rounding))
+            return requirement.least + requirement.unit * sure
 
         status = solved.status
         for requirement in requirements:
             if requirement.returns.status is not Status.OPTIMAL and status is Status.OPTIMAL:
                 status = requirement.returns.status
+        conflict = tuple(range(len(requirements))) if status is Status.INFEASIBLE else ()
+        if len(conflict) > 1:
+            again = self.situation(belief, model, state, first)
+            asked = self._require(again, np.empty((len(requirements), *shape)))
+            conflict = conflict_of(model, self.discount, state, asked, steps)
+        exits = None if posed.exits is None else posed.exits[state]
+        measures = [(r.least, r.unit) for r in requirements]
         return Plan(
             state=state,
             action=choice.action,
@@ -153,16 +174,22 @@ class Planner:
                 CriterionEvidence(
                     name=r.name,
                     level=r.level,
-                    bound=proven(solved.achieved[k]),
-                    kept_bound=proven(choice.values[1 + k]),
-                    multiplier=float(solved.multipliers[k]),
+                    bound=proven(solved.achieved[k], r),
+                    kept_bound=proven(choice.values[1 + k], r),
+                    multiplier=float(solved.multipliers[k]) / r.unit,
                     home=r.home,
                     way_home=r.returns.value,
                     return_policy=r.returns.policy,
+                    kind=r.kind,
+                    unit=r.unit,
+                    allowed=r.allowed,
+                    within=r.within,
+                    return_layers=r.returns.layers,
+                    return_since=r.returns.since,
                 )
                 for k, r in enumerate(requirements)
             ),
-            evidence=evidence_of(problem, solved, choice, leaving, stays),
+            evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures),
             correction=kind,
             discount=self.discount,
             method=method,
@@ -172,16 +199,59 @@ class Planner:
             waits=bool(stays[choice.action]) or is_worthless(problem, choice),
             state_names=model.state_names,
             action_names=model.action_names,
+            afterwards=posed.afterwards,
+            conflict=conflict,
+            steps=steps,
         )
 
+    @property
+    def _steps(self) -> int | None:
+        """Until recall, if that is fixed."""
+        return self.recall.steps if isinstance(self.recall, AtStep) else None
+
+    def situation(self, belief: Belief, model: Model, state: int, start: int) -> Situation:
+        """Say what the criteria may look at: where we are, the mean model and its corrections."""
+        corrections = corrections_of(belief, model, self.discount, self.correction)
+        if self._steps is not None and corrections.kind is Correction.MOVES:
+            # What is done depends on the step: the moves correction is for the way home alone.
+            corrections = Corrections(corrections.kind, corrections.returning, belief.correction())
+        return Situation(
+            model,
+            corrections,
+            self.discount,
+            state,
+            start,
+            belief.correction,
+            lambda: limits_of(belief),
+            self._steps,
+        )
+
+    def _require(self, situation: Situation, rewards: FloatArray) -> list[Requirement]:
+        """State every criterion, its reward in `rewards` [K, S, A]."""
+        requirements = []
+        for reward, criterion in zip(rewards, self.criteria, strict=True):
+            asked = criterion.require(situation, reward)
+            if asked.reward is not reward:
+                reward[:] = asked.reward
+                asked = replace(asked, reward=reward)
+            requirements.append(asked)
+        return requirements
+
     def _solve(
-        self, problem: ConstrainedProblem, previous: Plan | None
+        self,
+        problem: Problem,
+        requirements: Sequence[Requirement],
+        previous: Plan | None,
     ) -> tuple[ConstrainedSolution, Method]:
         """Solve by the chosen method, or by the other where that does not get to the end."""
-        seeds = () if previous is None else tuple(previous.outbound)
+        seeds = ()
+        if previous is not None and getattr(previous, "steps", None) == self._steps:
+            seeds = tuple(previous.outbound)
         hint = None
-        if previous is not None and len(previous.criteria) == len(self.criteria):
-            hint = np.array(previous.multipliers)
+        if previous is not None and len(previous.criteria) == len(requirements):
+            hint = np.array(
+                [m * r.unit for m, r in zip(previous.multipliers, requirements, strict=True)]
+            )
         best: tuple[ConstrainedSolution, Method] | None = None
         order: tuple[Method, Method] = (
             ("columns", "lp") if self.method == "columns" else ("lp", "columns")
@@ -189,13 +259,26 @@ class Planner:
         for method in order:
             if best is not None and method == "lp" and problem.objective.size > LP_LIMIT:
                 break
-            by_columns = method == "columns"
-            solved = (
-                solve_constrained(problem, seeds, hint) if by_columns else solve_occupancy(problem)
-            )
+            if method == "columns":
+                solved = solve_constrained(problem, seeds, hint)
+            elif isinstance(problem, ConstrainedProblem):
+                solved = solve_occupancy(problem)
+            else:
+                break
             if solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
                 return solved, method
             if best is None or len(best[0].weights) == 0:
                 best = solved, method
         assert best is not None
         return best
+
+
+def limits_of(belief: Belief) -> tuple[float, float] | None:
+    """Give the least and the greatest reward of any world, where a belief is known to know them."""
+    if isinstance(belief, FiniteBelief):
+        paid = np.concatenate([world.reward[np.isfinite(world.reward)] for world in belief.worlds])
+    elif isinstance(belief, DirichletBelief):
+        paid = belief.reward[np.isfinite(belief.reward)]
+    else:
+        return None
+    return float(paid.min()), float(paid.max())

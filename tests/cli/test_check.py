@@ -13,8 +13,8 @@ from homeward.solvers import ConstrainedProblem, ConstrainedSolution, solve_cons
 from homeward.studies import edges
 
 SMALL = {
-    "agreement": ["--problems", "3"],
-    "soundness": ["--beliefs", "40"],
+    "agreement": ["--problems", "3", "--together", "2"],
+    "soundness": ["--beliefs", "40", "--together", "2"],
     "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
 }
@@ -38,7 +38,7 @@ def test_a_law_that_does_not_hold_exits_with_one() -> None:
 
 
 def test_the_table_names_its_columns() -> None:
-    result = CliRunner().invoke(app, ["check", "agreement", "--problems", "2"])
+    result = CliRunner().invoke(app, ["check", "agreement", "--problems", "2", "--together", "0"])
     assert "worst relative difference" in result.stdout
     assert "disagreements" in result.stdout
 

@@ -12,6 +12,8 @@ from homeward.safety.certify import (
     dense_transitions,
     exact_recall,
     exact_return,
+    exact_return_within,
+    exact_total,
     play_out,
 )
 from homeward.solvers import GIVE_UP, solve_return
@@ -117,3 +119,39 @@ def test_an_excursion_that_the_world_ends_fails() -> None:
     rows = np.zeros((1, 1, 1))
     policy = np.zeros(1, np.int32)
     assert not play_out(rows, policy, policy, HOME, 0, 1.0 - 1e-12, np.random.default_rng(0))
+
+
+def test_the_probability_of_returning_in_time_is_derived_by_hand() -> None:
+    # home ← 1 with ½ a try: 1 − 2⁻ʰ; from 2 the first step must work, once in four.
+    rows = dense_transitions(WORLD)
+    for steps, value in ((1, [1.0, 0.5, 0.0, 0.0]), (3, [1.0, 0.875, 0.25 * 0.75, 0.0])):
+        assert exact_return_within(rows, [BACK] * steps, HOME) == pytest.approx(value, abs=1e-15)
+
+
+def test_the_last_policy_is_followed_first() -> None:
+    rows = dense_transitions(WORLD)
+    gives_up = np.full(4, GIVE_UP, np.int32)
+    assert exact_return_within(rows, [gives_up, BACK], HOME)[1] == 0.5
+    assert exact_return_within(rows, [BACK, gives_up], HOME)[1] == 0.0
+
+
+def test_a_total_with_an_exit_is_derived_by_hand() -> None:
+    # 0 → 1 by action 1, which leaves; afterwards action 0, worth 2 a step. γ = ½: 1 + ½·4.
+    rows = np.zeros((2, 2, 2))
+    rows[0, :, 1] = rows[1, :, 1] = 1.0
+    reward = np.array([[5.0, 1.0], [2.0, 100.0]])
+    inside, outside = np.array([1, 1]), np.array([0, 0])
+    exits = np.array([[False, True], [False, False]])
+    total = exact_total(rows, reward, inside, 0.5, exits, outside)
+    assert total[0] == pytest.approx(3.0, abs=1e-14)
+    ends = np.array([[False, True], [False, False]])
+    assert exact_total(rows, reward, inside, 0.5, exits, outside, ends)[0] == 1.0
+    assert exact_total(rows, reward, inside, 0.5)[0] == pytest.approx(101.0, abs=1e-12)
+
+
+@given(models(), st.sampled_from([0.1, 0.5, 0.99]))
+def test_a_total_without_an_exit_is_a_plain_value(model: Model, discount: float) -> None:
+    policy = np.zeros(model.states, np.int32)
+    reward = np.arange(float(model.states * model.actions)).reshape(model.states, -1)
+    found = exact_total(dense(model), reward, policy, discount)
+    assert found == pytest.approx(value_of(dense(model), policy, reward, discount), rel=1e-9)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from homeward.solvers import Status, solve_constrained, solve_occupancy
-from homeward.studies.agreement import Kind, compare, random_problem
+from homeward.studies.agreement import Kind, compare, compare_together, random_problem
+from homeward.studies.soundness import TOGETHER, far_bonus, random_case
 
 
 @pytest.mark.parametrize("kind", ["moves", "general"])
@@ -31,3 +32,22 @@ def test_the_lp_taken_apart_into_policies_agrees_as_well(kind: Kind) -> None:
         else:
             short = [np.maximum(0.0, problem.levels - s.achieved).sum() for s in (ours, theirs)]
             assert short[0] == pytest.approx(short[1], abs=1e-7)
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["at any step", "at a step"])
+@pytest.mark.parametrize("asked", TOGETHER, ids=" and ".join)
+def test_a_plan_of_any_criteria_is_what_a_direct_lp_says(
+    asked: tuple[str, ...], fixed: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    for number in range(9):
+        case = random_case(asked, number, rng, fixed=fixed)
+        bonus = far_bonus(case.belief)
+        for correction in case.corrections:
+            found = compare_together(
+                case.belief, case.criteria, correction, case.discount, bonus, case.recall
+            )
+            assert found.sure
+            assert found.agrees
+            assert found.difference < 1e-7
+            assert found.shortfall < 1e-8

@@ -1,16 +1,22 @@
 """A bound is never above the exact value, and the check that says so can fail."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from homeward.safety import Correction
+from homeward.safety import Correction, StayInside, criteria
+from homeward.safety.kernels import stay_moves
 from homeward.studies.soundness import (
     DISCOUNTS,
     KINDS,
+    TOGETHER,
     Kind,
     examine,
+    examine_together,
     half_exploring,
     random_belief,
+    random_case,
 )
 
 
@@ -50,3 +56,53 @@ def test_the_moves_correction_is_the_tighter_one() -> None:
         for c in (Correction.GENERAL, Correction.MOVES)
     )
     assert tight < loose
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["at any step", "at a step"])
+@pytest.mark.parametrize("asked", TOGETHER, ids=" and ".join)
+def test_no_bound_of_any_criteria_together_is_above_the_exact_value(
+    asked: tuple[str, ...], fixed: bool
+) -> None:
+    rng = np.random.default_rng(3)
+    for number in range(12):
+        case = random_case(asked, number, rng, fixed=fixed)
+        for correction in case.corrections:
+            found = examine_together(
+                case.belief, case.criteria, correction, case.discount, rng, recall=case.recall
+            )
+            assert max(found.any_way, found.planned) <= 1e-9
+
+
+@pytest.mark.parametrize("asked", ["home", "within", "stay", "earn"])
+def test_without_a_correction_every_criterion_is_caught(asked: str) -> None:
+    rng = np.random.default_rng(0)
+    worst = -1.0
+    for number in range(45):
+        case = random_case((asked,), number, rng)
+        naive = examine_together(case.belief, case.criteria, Correction.NAIVE, case.discount, rng)
+        worst = max(worst, naive.any_way)
+    assert worst > 1e-3
+
+
+@pytest.mark.parametrize(("factor", "caught"), [(0.0, True), (1.0, False)])
+def test_staying_inside_on_moves_needs_its_small_correction(
+    factor: float, caught: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def scaled(*arrays: Any) -> None:
+        stay_moves(*arrays)
+        arrays[-1][:] *= factor
+
+    monkeypatch.setattr(criteria, "stay_moves", scaled)
+    rng = np.random.default_rng(0)
+    worst = -1.0
+    for _ in range(100):
+        belief = random_belief("moves", rng)
+        discount = float(rng.choice([0.1, 0.3, 0.6]))
+        allowed = rng.random(belief.counts.shape) < 0.6
+        allowed[0, 0] = True
+        asked = [StayInside(allowed, 0.5)]
+        found = examine_together(belief, asked, Correction.MOVES, discount, rng)
+        worst = max(worst, found.any_way, found.planned)
+    assert (worst > 1e-4) == caught
+    assert (worst <= 1e-9) != caught

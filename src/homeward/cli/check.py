@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Annotated, Any
 
 import typer
@@ -12,12 +13,16 @@ from homeward.cli.show import show, track
 app = typer.Typer(help="Check on random problems what the planner rests on.", no_args_is_help=True)
 
 Seed = Annotated[int, typer.Option(help="Where the random problems start from.", min=0)]
+Together = Annotated[
+    int, typer.Option(help="Beliefs for each combination of criteria; 0 leaves them out.", min=0)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @app.command()
 def agreement(
     problems: Annotated[int, typer.Option(help="Problems of each kind.", min=1)] = 300,
+    together: Together = 1000,
     tolerance: Annotated[float, typer.Option(help="Allowed relative difference.")] = 1e-7,
     seed: Seed = 0,
     as_json: Json = False,
@@ -25,11 +30,14 @@ def agreement(
     """Solve random constrained problems by column generation and by the paper's LP, and compare.
 
     Each kind of model (move-or-stay, general) with 1, 2 and 3 constraints, some infeasible, some
-    at δ = 1. Both must say the same of each problem, and the objectives must agree.
+    at δ = 1. Both must say the same of each problem, and the objectives must agree. Then every
+    criterion, and pairs and triples of them, on random beliefs, recalled at any step or at a fixed
+    one, beside an LP that states the same problem directly.
     """
     import numpy as np
 
-    from homeward.studies.agreement import compare, random_problem
+    from homeward.studies.agreement import compare, compare_together, random_problem
+    from homeward.studies.soundness import TOGETHER, far_bonus, random_case
 
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
@@ -53,12 +61,49 @@ def agreement(
                     "worst difference": max(a.difference for a in found),
                 }
             )
-    worst = max(row["worst difference"] for row in rows)
-    apart = sum(row["disagreements"] for row in rows)
-    holds = worst <= tolerance and apart == 0
+    directly: list[dict[str, Any]] = []
+    for fixed, asked in product((False, True), TOGETHER) if together else ():
+        met = []
+        for number in track(range(together), " and ".join(asked), quiet=as_json):
+            case = random_case(asked, number, rng, fixed=fixed)
+            bonus = far_bonus(case.belief)
+            met += [
+                compare_together(
+                    case.belief, case.criteria, correction, case.discount, bonus, case.recall
+                )
+                for correction in case.corrections
+            ]
+        ends = Counter(str(a.status) for a in met)
+        directly.append(
+            {
+                "criteria": " and ".join(asked),
+                "recall": "at a step" if fixed else "at any step",
+                "beliefs": together,
+                "plans": len(met),
+                "optimal": ends["optimal"],
+                "infeasible": ends["infeasible"],
+                "not sure": sum(not a.sure for a in met),
+                "disagreements": sum(not a.agrees for a in met),
+                "worst difference": max(a.difference for a in met),
+                "worst shortfall": max(a.shortfall for a in met),
+            }
+        )
+    worst = max(row["worst difference"] for row in [*rows, *directly])
+    short = max((row["worst shortfall"] for row in directly), default=0.0)
+    apart = sum(row["disagreements"] for row in [*rows, *directly])
+    holds = max(worst, short) <= tolerance and apart == 0
     show(
-        {"rows": rows, "worst_difference": worst, "disagreements": apart, "holds": holds},
-        {"rows": "Column generation against the occupancy LP"},
+        {
+            "rows": rows,
+            "together": directly,
+            "worst_difference": worst,
+            "disagreements": apart,
+            "holds": holds,
+        },
+        {
+            "rows": "Column generation against the occupancy LP",
+            **({"together": "Plans against an LP stated directly"} if together else {}),
+        },
         f"worst relative difference {worst:.2e}, {apart} disagreements on status",
         as_json,
     )
@@ -68,6 +113,7 @@ def agreement(
 @app.command()
 def soundness(
     beliefs: Annotated[int, typer.Option(help="Beliefs of each kind.", min=1)] = 2000,
+    together: Together = 1000,
     tolerance: Annotated[float, typer.Option(help="Allowed excess, for rounding.")] = 1e-9,
     seed: Seed = 0,
     as_json: Json = False,
@@ -75,7 +121,8 @@ def soundness(
     """Compare every bound with the exact value, by enumeration, on random correlated beliefs.
 
     Kinds: moves that work or do not, moves that work by chance, general models. A deliberately
-    wrong correction, −p(1−p) for exploring, runs along and must be caught.
+    wrong correction, −p(1−p) for exploring, runs along and must be caught. Then every criterion,
+    and pairs and triples of them, at random levels, recalled at any step or at a fixed one.
     """
     import numpy as np
 
@@ -83,9 +130,12 @@ def soundness(
     from homeward.studies.soundness import (
         DISCOUNTS,
         KINDS,
+        TOGETHER,
         examine,
+        examine_together,
         half_exploring,
         random_belief,
+        random_case,
     )
 
     rng = np.random.default_rng(seed)
@@ -116,11 +166,51 @@ def soundness(
         }
         for (kind, correction), excess in worst.items()
     ]
-    most = max(max(excess) for excess in worst.values())
+    combined: list[dict[str, Any]] = []
+    for fixed, asked in product((False, True), TOGETHER) if together else ():
+        met = []
+        for number in track(range(together), " and ".join(asked), quiet=as_json):
+            case = random_case(asked, number, rng, fixed=fixed)
+            met += [
+                examine_together(
+                    case.belief,
+                    case.criteria,
+                    correction,
+                    case.discount,
+                    rng,
+                    recall=case.recall,
+                )
+                for correction in case.corrections
+            ]
+        combined.append(
+            {
+                "criteria": " and ".join(asked),
+                "recall": "at a step" if fixed else "at any step",
+                "beliefs": together,
+                "plans": len(met),
+                "feasible": sum(str(t.status) == "optimal" for t in met),
+                "excess any way": max(t.any_way for t in met),
+                "excess planned": max(t.planned for t in met),
+                "mean looseness": sum(t.looseness for t in met) / len(met),
+            }
+        )
+    most = max(
+        *(max(excess) for excess in worst.values()),
+        *(max(row["excess any way"], row["excess planned"]) for row in combined),
+    )
     holds = most <= tolerance and caught > 0
     show(
-        {"rows": rows, "worst_excess": most, "wrong_caught": int(caught), "holds": holds},
-        {"rows": "Bounds against exact values"},
+        {
+            "rows": rows,
+            "together": combined,
+            "worst_excess": most,
+            "wrong_caught": int(caught),
+            "holds": holds,
+        },
+        {
+            "rows": "Bounds against exact values",
+            **({"together": "Criteria together, against exact values"} if together else {}),
+        },
         f"largest excess {most:.2e}; the wrong correction was caught on {caught} of "
         f"{beliefs} beliefs",
         as_json,

@@ -8,9 +8,31 @@ from typing import TYPE_CHECKING
 from homeward.safety.corrections import Correction, Corrections
 
 if TYPE_CHECKING:
-    from homeward.safety.criteria import Criterion, Requirement, ReturnHome, Situation
+    from homeward.safety.criteria import (
+        AtStep,
+        Criterion,
+        EarnAtLeast,
+        Requirement,
+        ReturnHome,
+        ReturnWithin,
+        Situation,
+        StayInside,
+        return_to_each,
+    )
 
-__all__ = ["Correction", "Corrections", "Criterion", "Requirement", "ReturnHome", "Situation"]
+__all__ = [
+    "AtStep",
+    "Correction",
+    "Corrections",
+    "Criterion",
+    "EarnAtLeast",
+    "Requirement",
+    "ReturnHome",
+    "ReturnWithin",
+    "Situation",
+    "StayInside",
+    "return_to_each",
+]
 
 
 def __getattr__(name: str) -> object:

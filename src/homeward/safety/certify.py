@@ -8,15 +8,50 @@ Averaged over a belief this is the exact value that every bound must stay below.
 from __future__ import annotations
 
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
+
+
+class Told(Protocol):
+    """What a plan tells of a criterion, as far as its exact value needs it."""
+
+    @property
+    def kind(self) -> str:
+        """One of return, stay and earn."""
+        ...
+
+    @property
+    def home(self) -> IntArray:
+        """The states [n] that count as home."""
+        ...
+
+    @property
+    def return_policy(self) -> IntArray:
+        """The way home [S], without a limit."""
+        ...
+
+    @property
+    def allowed(self) -> BoolArray | None:
+        """The set [S, A] to stay inside."""
+        ...
+
+    @property
+    def within(self) -> int | None:
+        """Steps that the way home may take."""
+        ...
+
+    def return_with(self, steps: int) -> IntArray:
+        """Give the way home [S] with so many steps left."""
+        ...
 
 
 def dense_transitions(model: Model) -> FloatArray:
@@ -71,6 +106,129 @@ def exact_recall(
     rows = transitions[np.arange(len(policy)), policy]
     among = np.eye(len(policy)) - discount * rows
     return np.asarray(np.linalg.solve(among, (1.0 - discount) * way_home), np.float64)
+
+
+def exact_return_within(
+    transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
+) -> FloatArray:
+    """Give the probability [S] of reaching home within as many steps as there are policies.
+
+    The last of the policies [S] is followed first, with all steps left; the first of them last.
+    """
+    states = np.arange(transitions.shape[0])
+    value = np.zeros(len(states))
+    value[home] = 1.0
+    for policy in policies:
+        value = transitions[states, np.maximum(policy, 0)] @ value * (policy != GIVE_UP)
+        value[home] = 1.0
+    return value
+
+
+def exact_total(
+    transitions: FloatArray,
+    reward: FloatArray,
+    policy: IntArray,
+    discount: float,
+    exits: BoolArray | None = None,
+    afterwards: IntArray | None = None,
+    ends: BoolArray | None = None,
+) -> FloatArray:
+    """Give the discounted total [S] of rewards [S, A] under a policy [S] in a world [S, A, S].
+
+    Once an action out of `exits` [S, A] is taken, `afterwards` [S] is followed instead. An action
+    out of `ends` [S, A] earns its reward, and nothing comes after it.
+    """
+    states = np.arange(len(policy))
+
+    def rows_of(followed: IntArray) -> FloatArray:
+        onward = discount * transitions[states, followed]
+        if ends is not None:
+            onward[ends[states, followed]] = 0.0
+        return onward
+
+    onward, gain = rows_of(policy), reward[states, policy].astype(np.float64)
+    if exits is not None and afterwards is not None:
+        left = exits[states, policy]
+        outside = np.eye(len(policy)) - rows_of(afterwards)
+        gain[left] += onward[left] @ np.linalg.solve(outside, reward[states, afterwards])
+        onward[left] = 0.0
+    return np.asarray(np.linalg.solve(np.eye(len(policy)) - onward, gain), np.float64)
+
+
+def exact_total_over(
+    transitions: FloatArray,
+    reward: FloatArray,
+    final: FloatArray,
+    policy: IntArray,
+    exits: BoolArray | None = None,
+    afterwards: IntArray | None = None,
+    ends: BoolArray | None = None,
+) -> FloatArray:
+    """Give the total [S] of rewards [S, A] over n steps of a policy [n, S], and `final` [S] then.
+
+    `exits`, `ends` [S, A] and `afterwards` [n, S] are as in `exact_total`.
+    """
+    states = np.arange(len(final))
+    nothing = np.zeros(reward.shape, dtype=bool)
+    ended = nothing if ends is None else ends
+    left = nothing if exits is None else exits
+    inside, outside = final.copy(), final.copy()
+    for step in range(len(policy) - 1, -1, -1):
+        act = policy[step]
+        ahead = transitions[states, act]
+        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
+        if afterwards is not None:
+            then = afterwards[step]
+            on = (transitions[states, then] @ outside) * ~ended[states, then]
+            outside = reward[states, then] + on
+        inside = reward[states, act] + ahead * ~ended[states, act]
+    return inside
+
+
+def exact_way(transitions: FloatArray, criterion: Told) -> FloatArray:
+    """Give the probability [S] that a criterion's way home works in a world, in time if limited."""
+    if criterion.within is None:
+        return exact_return(transitions, criterion.return_policy, criterion.home)
+    back = [criterion.return_with(h) for h in range(1, 1 + criterion.within)]
+    return exact_return_within(transitions, back, criterion.home)
+
+
+def exact_value(
+    transitions: FloatArray,
+    rewards: FloatArray,
+    criterion: Told,
+    policy: IntArray,
+    discount: float,
+    exits: BoolArray | None = None,
+    afterwards: IntArray | None = None,
+    way: FloatArray | None = None,
+) -> FloatArray:
+    """Give what a criterion really has [S] in one world [S, A, S] with its own rewards [S, A].
+
+    The policy [S] is followed until recall, `afterwards` [S] once it took an action out of `exits`
+    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after
+    n steps, others at each with chance 1 − γ. Where the `way` home [S] is known it is not asked for
+    again.
+    """
+    shape = transitions.shape[:2]
+    fixed, none = policy.ndim == 2, np.zeros(shape[0])
+    if criterion.kind == "earn":
+        if fixed:
+            return exact_total_over(transitions, rewards, none, policy, exits, afterwards)
+        return exact_total(transitions, rewards, policy, discount, exits, afterwards)
+    if criterion.kind == "stay":
+        assert criterion.allowed is not None
+        sure, ends = np.full(shape, 1.0 - discount), ~criterion.allowed
+        if fixed:
+            free = np.zeros(shape)
+            return exact_total_over(transitions, free, none + 1.0, policy, exits, afterwards, ends)
+        return exact_total(transitions, sure, policy, discount, exits, afterwards, ends)
+    if way is None:
+        way = exact_way(transitions, criterion)
+    if fixed:
+        return exact_total_over(transitions, np.zeros(shape), way, policy, exits, afterwards)
+    recalled = np.repeat((1.0 - discount) * way[:, None], shape[1], axis=1)
+    return exact_total(transitions, recalled, policy, discount, exits, afterwards)
 
 
 def play_out(

@@ -26,7 +26,7 @@ the pricing problem's own gap added, is above every feasible mixture's objective
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,8 @@ from homeward.arrays import index, indices
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import engines, kernels, secant
-from homeward.solvers.engines import LARGEST, MovesEngine, PolicySolution, engine_of
+from homeward.solvers.engines import LARGEST, Engine, MovesEngine, PolicySolution, engine_of
+from homeward.solvers.horizon import HorizonEngine, HorizonProblem
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
 from homeward.solvers.tolerances import (
@@ -113,6 +114,14 @@ class ConstrainedProblem:
         constraints: FloatArray = self.totals[1:]
         return constraints
 
+    @property
+    def span(self) -> float:
+        """How many steps it lasts, on average."""
+        return 1.0 / (1.0 - self.discount)
+
+
+Problem: TypeAlias = ConstrainedProblem | HorizonProblem
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedSolution:
@@ -120,7 +129,7 @@ class ConstrainedSolution:
 
     status: Status
     weights: FloatArray  # [J] positive, sum to 1
-    policies: IntArray  # [J, S]
+    policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
     values: FloatArray  # [J, 1 + K, S] exact: the objective first, then each constraint
     objective: float  # of the mixture, in the start state
     achieved: FloatArray  # [K] the constraints' values of the mixture, in the start state
@@ -141,9 +150,9 @@ class Column:
 class Pricer:
     """Turns multipliers into columns, and remembers how many MDPs that took."""
 
-    def __init__(self, problem: ConstrainedProblem, seeds: Sequence[IntArray]) -> None:
+    def __init__(self, problem: Problem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
-        self.engine = engine_of(problem.model, problem.discount, problem.totals)
+        self.engine = engine_for(problem)
         self.scale = 0.0  # the largest value of the objective, anywhere
         self.rounds = 0
         self.columns: list[Column] = []
@@ -169,7 +178,7 @@ class Pricer:
             column = self._add(found)
         used = weights.tolist()
         size = sum(w * s for w, s in zip(used, found.sizes, strict=True))
-        rounding = ROUNDING / (1.0 - self.problem.discount) * size
+        rounding = ROUNDING * self.problem.span * size
         return column, found.worth(used, self.problem.start) + found.gap + rounding
 
     def _add(self, solution: PolicySolution) -> Column:
@@ -183,19 +192,26 @@ class Pricer:
         return column
 
 
+def engine_for(problem: Problem) -> Engine:
+    """Make the engine that evaluates and optimises a problem's policies."""
+    if isinstance(problem, HorizonProblem):
+        return HorizonEngine(problem)
+    return engine_of(problem.model, problem.discount, problem.totals)
+
+
 def solve_constrained(
-    problem: ConstrainedProblem,
+    problem: Problem,
     seeds: Sequence[IntArray] = (),
     hint: FloatArray | None = None,
 ) -> ConstrainedSolution:
-    """Solve by column generation, from known policies [S] and multipliers [K] if there are any.
+    """Solve by column generation, from known policies and multipliers [K] if there are any.
 
     Those of the last plan, in a world that has hardly changed, make it quicker and not different:
     what the policies are worth is evaluated anew, and the multipliers are where to look first.
     """
     count = len(problem.levels)
     first = 0.0 if hint is None or count != 1 else float(hint[0])
-    if count == 1 and isinstance(problem.model, Moves):
+    if count == 1 and isinstance(problem, ConstrainedProblem) and isinstance(problem.model, Moves):
         return _narrow(problem, seeds, first)
     pricer = Pricer(problem, seeds)
     if count == 1:
@@ -245,10 +261,13 @@ def _narrow(
     )
 
 
-def _checked(problem: ConstrainedProblem, seed: IntArray) -> IntArray:
-    """Check a policy [S] that is given to start from."""
+def _checked(problem: Problem, seed: IntArray) -> IntArray:
+    """Check a policy, [S] or [n, S], that is given to start from."""
     states, actions = problem.objective.shape
-    return indices(seed, "a seed", (states,), (0, actions), "s", InvalidProblemError)
+    error = InvalidProblemError
+    if isinstance(problem, HorizonProblem):
+        return indices(seed, "a seed", (problem.steps, states), (0, actions), "ts", error)
+    return indices(seed, "a seed", (states,), (0, actions), "s", error)
 
 
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
@@ -400,7 +419,7 @@ def _mix(
 
 
 def _finish(
-    problem: ConstrainedProblem,
+    problem: Problem,
     policies: IntArray,
     values: FloatArray,
     weights: FloatArray,

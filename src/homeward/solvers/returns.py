@@ -54,6 +54,8 @@ class ReturnSolution:
     gap: float
     status: Status
     rounds: int
+    layers: IntArray | None = None  # [L, S] with a limit on steps: the policies by steps left
+    since: IntArray | None = None  # [L] each is followed while at least so many steps are left
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:

@@ -1,0 +1,155 @@
+"""From requirements to one constrained problem, and which of them conflict.
+
+A set to stay inside takes one bit of memory: left or not. What is earned after leaving counts for
+the exploration value and for no criterion, of any kind, which only lowers their bounds: each of
+their totals is at least 0 in every world. So what is followed outside does not depend on what was
+done inside; it is the best unconstrained exploration, found once per plan, and an action that
+leaves is an exit that pays what that is worth. Of several sets, leaving one leaves them all: the
+others count nothing from then on either.
+
+An exit still pays a criterion what no outcome can take away: a recall in the state itself, before
+the action is taken, or the action's own reward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.errors import InvalidProblemError
+from homeward.solvers import (
+    ConstrainedProblem,
+    HorizonProblem,
+    PolicySolution,
+    Status,
+    engine,
+    solve_constrained,
+)
+from homeward.solvers.exits import end_at
+from homeward.solvers.horizon import HorizonEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import Model
+    from homeward.safety.criteria import Requirement
+    from homeward.solvers import Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posed:
+    """A constrained problem, and what is followed after its exits."""
+
+    problem: Problem
+    exits: BoolArray | None = None  # [S, A]
+    afterwards: IntArray | None = None  # [S], or [n, S] over a fixed number of steps
+    unsure: float = 0.0  # by which something else afterwards might be worth more
+
+
+def pose(
+    model: Model,
+    discount: float,
+    state: int,
+    totals: FloatArray,
+    requirements: Sequence[Requirement],
+    afterwards: IntArray | None = None,
+    steps: int | None = None,
+) -> Posed:
+    """State the problem over totals [1 + K, S, A], which are written to at exits.
+
+    `afterwards` is what was followed outside in the last plan, if there was one. With `steps` the
+    recall comes after so many; else with chance 1 − γ at each.
+    """
+    levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
+    exits = exits_of(requirements)
+    if steps is not None:
+        return _pose_steps(model, steps, state, totals, requirements, levels, exits)
+    if exits is None:
+        return Posed(ConstrainedProblem(model, discount, state, totals, levels))
+    after = _explore(model, discount, totals[:1], afterwards)
+    worths = [r.worth for r in requirements]
+    ending = end_at(model, discount, exits, totals, after.values[0], worths)
+    problem = ConstrainedProblem(ending, discount, state, totals, levels)
+    return Posed(problem, exits, after.policy, after.gap)
+
+
+def _pose_steps(
+    model: Model,
+    steps: int,
+    state: int,
+    totals: FloatArray,
+    requirements: Sequence[Requirement],
+    levels: FloatArray,
+    exits: BoolArray | None,
+) -> Posed:
+    """State the problem over a fixed number of steps."""
+    final = np.zeros(totals.shape[:2])
+    for k, requirement in enumerate(requirements, start=1):
+        if requirement.final is None:
+            raise InvalidProblemError(
+                f"“{requirement.name}” does not say what a recall at a fixed step is worth"
+            )
+        final[k] = requirement.final
+    if exits is None:
+        return Posed(HorizonProblem(model, steps, state, totals, final, levels))
+    free = HorizonProblem(model, steps, state, totals[:1], final[:1], levels[:0])
+    solver = HorizonEngine(free)
+    policy = solver.optimise(np.ones(1)).policy
+    after = np.zeros((steps + 1, model.states))
+    for t in range(1, steps):
+        after[t] = solver.from_step(policy, t)[0]
+    for k, requirement in enumerate(requirements, start=1):
+        paid = requirement.worth if requirement.kind == "earn" else None  # the action's own reward
+        totals[k][exits] = 0.0 if paid is None else paid[exits] / steps
+    return Posed(
+        HorizonProblem(model, steps, state, totals, final, levels, exits, after), exits, policy
+    )
+
+
+def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
+    """Give the state-actions [S, A] that leave some set to stay inside; None if there are none."""
+    exits: BoolArray | None = None
+    for requirement in requirements:
+        if requirement.allowed is not None:
+            exits = ~requirement.allowed if exits is None else exits | ~requirement.allowed
+    return exits if exits is not None and exits.any() else None
+
+
+def conflict_of(
+    model: Model,
+    discount: float,
+    state: int,
+    requirements: Sequence[Requirement],
+    steps: int | None = None,
+) -> tuple[int, ...]:
+    """Find a smallest set of requirements that no policy keeps together, the first of its size.
+
+    To be asked of an infeasible problem only: that all of them conflict is not tried again.
+    """
+    count = len(requirements)
+    nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # to be won
+    for size in range(1, count):
+        for chosen in combinations(range(count), size):
+            asked = [requirements[k] for k in chosen]
+            totals = np.stack([nothing, *(r.reward for r in asked)])
+            part = pose(model, discount, state, totals, asked, steps=steps)
+            if solve_constrained(part.problem).status is Status.INFEASIBLE:
+                return chosen
+    return tuple(range(count))
+
+
+def _explore(
+    model: Model, discount: float, objective: FloatArray, known: IntArray | None
+) -> PolicySolution:
+    """Find the best unconstrained exploration, from a policy [S] that was the best before."""
+    solver = engine(model, discount, objective)
+    start = []
+    if known is not None:
+        values = solver.evaluate(known)
+        if values.min() > -np.inf:  # all of it can be chosen now
+            start = [PolicySolution(known, values, np.inf, Status.NOT_CONVERGED, 0)]
+    return solver.optimise(np.ones(1), start)
