@@ -49,16 +49,26 @@ def own(array: NDArray[Any], given: object) -> NDArray[Any]:
 
 
 def numbers(
-    values: ArrayLike, name: str, shape: tuple[int, ...] | None, error: type[InvalidInputError]
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int, ...] | None,
+    error: type[InvalidInputError],
+    *,
+    packed: bool = True,
 ) -> FloatArray:
-    """Check that `values` are numbers of that shape; give them as float64 to be read at once."""
+    """Check that `values` are numbers of that shape; give them as float64 to be read at once.
+
+    They are `packed` for kernels unless that is not asked for: one column for all takes no room.
+    """
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "biuf":
             raise TypeError(f"{given.dtype} is not a real number")
-        array = np.ascontiguousarray(given, dtype=np.float64)
+        array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as cause:
         raise error(f"{name} is not an array of numbers: {cause}") from cause
+    if packed:
+        array = np.ascontiguousarray(array)
     if shape is not None and array.shape != shape:
         raise error(f"{name} has shape {array.shape}, expected {shape}")
     return array

@@ -21,6 +21,7 @@ from homeward.plan import CriterionEvidence, Plan
 from homeward.safety import AtStep, Correction, Corrections, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
+from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 Method = Literal["columns", "lp"]
 LP_LIMIT = 200_000
 """State-actions beyond which the other method is not worth waiting for."""
-
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-"""What the evaluation of a bound may be off by, times 1 − γ."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class Planner:
         requirements = self._require(situation, totals[1:])
         kind = situation.corrections.kind
         del situation  # two arrays [S, A], whose room the solver may take
-        bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError)
+        bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError, packed=False)
         least, most = float(bonus.min()), float(bonus.max())
         if not (np.isfinite(least) and np.isfinite(most)):
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])

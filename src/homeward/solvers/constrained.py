@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from homeward.arrays import index, indices
+from homeward.arrays import index, indices, numbers
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import engines, kernels, secant
@@ -70,7 +70,8 @@ class ConstrainedProblem:
     worth: float = field(init=False)  # the most, either way, that the objective could add up to
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "totals", np.ascontiguousarray(self.totals, dtype=np.float64))
+        # Kernels are compiled once more for what can't be written to, so that is copied.
+        object.__setattr__(self, "totals", np.require(self.totals, np.float64, ["C", "W"]))
         object.__setattr__(self, "levels", np.asarray(self.levels, dtype=np.float64))
         shape = (1 + len(self.levels), self.model.states, self.model.actions)
         if not 0.0 < self.discount < 1.0:
@@ -210,6 +211,8 @@ def solve_constrained(
     what the policies are worth is evaluated anew, and the multipliers are where to look first.
     """
     count = len(problem.levels)
+    if hint is not None:
+        hint = numbers(hint, "the hint", (count,), InvalidProblemError)
     first = 0.0 if hint is None or count != 1 else float(hint[0])
     if count == 1 and isinstance(problem, ConstrainedProblem) and isinstance(problem.model, Moves):
         return _narrow(problem, seeds, first)
@@ -246,7 +249,8 @@ def _narrow(
         status = Status.NOT_CONVERGED if found.ending == secant.CUT_SHORT else Status.OPTIMAL
     if found.below != secant.NONE and reached > level:
         low = (reached - level) / (reached - float(columns.points[found.below, 1]))
-        kept, weights = [found.above, found.below], np.array([1.0 - low, low])
+        both = [(found.above, 1.0 - low), (found.below, low)]
+        kept, weights = [j for j, w in both if w > 0.0], np.array([w for _, w in both if w > 0.0])
     return _finish(
         problem,
         columns.policies[kept].view(np.int32),

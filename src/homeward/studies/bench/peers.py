@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, identity, vstack
 
 from homeward.errors import MissingExtraError
 from homeward.solvers import Status
-from homeward.solvers.occupancy import occupancy_lp, statement_of
+from homeward.solvers.occupancy import run_lp, statement_of
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -44,8 +44,8 @@ def need(module: str) -> Any:
 
 
 def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
-    """Solve the occupancy LP by HiGHS, at its own default tolerance."""
-    answer = occupancy_lp(problem, method, tolerance=1e-7)
+    """Solve the occupancy LP by HiGHS as it comes: its own tolerances, and one method alone."""
+    answer = run_lp(problem, method, tolerance=1e-7, smallest=1e-9)
     return Answer(answer.status, answer.objective, answer.seconds)
 
 
