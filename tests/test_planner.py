@@ -434,6 +434,12 @@ def test_a_discount_outside_zero_and_one_is_refused(discount: float) -> None:
         Planner(RMax(), discount=discount)
 
 
+def test_a_discount_so_near_one_that_rounding_decides_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="γ is within .* of 1"):
+        Planner(RMax(), [ReturnHome(0.9)], 1.0 - 1e-12)
+    assert Planner(RMax(), [ReturnHome(0.9)], 1.0 - 1e-8).discount < 1.0
+
+
 @pytest.mark.parametrize("discount", [float("nan"), None, "0.9", True])
 def test_a_discount_that_is_no_number_is_refused(discount: Any) -> None:
     with pytest.raises(InvalidProblemError, match=r"γ is .*, expected a number"):

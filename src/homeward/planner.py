@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from homeward.solvers import ConstrainedSolution, Problem
 
 Method = Literal["columns", "lp"]
+SHORTEST = 1e-9
+"""How near 1 − γ may come to 0: beyond that rounding would decide."""
+
 LP_LIMIT = 200_000
 """State-actions beyond which the other method is not worth waiting for."""
 
@@ -78,6 +81,8 @@ class Planner:
             raise error(f"the bonus is {self.bonus!r}, expected a callable from a belief to [S, A]")
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
             raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
+        if self.discount > 1.0 - SHORTEST:
+            raise error(f"γ is within {1.0 - self.discount:g} of 1, expected {SHORTEST:g} or more")
         if self.method not in ("columns", "lp"):
             raise error(f"method is {self.method!r}, expected 'columns' or 'lp'")
         if self.correction is not None:
