@@ -435,7 +435,7 @@ def test_a_discount_outside_zero_and_one_is_refused(discount: float) -> None:
 
 
 def test_a_discount_so_near_one_that_rounding_decides_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="γ is within .* of 1"):
+    with pytest.raises(InvalidProblemError, match=r"γ is within .* of 1"):
         Planner(RMax(), [ReturnHome(0.9)], 1.0 - 1e-12)
     assert Planner(RMax(), [ReturnHome(0.9)], 1.0 - 1e-8).discount < 1.0
 
