@@ -314,19 +314,19 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "missing.tif": ("missing.tif: can't be read: No such file", ""),
     "folder": ("folder: is a directory, expected a raster file", ""),
     "huge.tif": ("huge.tif: 5e+08 m at row 1, column 1 is no height", ""),
-    "a.npy": ("a.npy: has no pixel size of its own", ""),
+    "a.npy": ("a.npy: has no pixel size of its own", "with --pixel"),
     "cube.npy --pixel 1": ("cube.npy: has shape (2, 2, 2)", ""),
     "words.npy --pixel 1": ("words.npy: ", ""),
     "empty.npy --pixel 1": ("empty.npy: is not a NumPy array", ""),
-    "a.npy --pixel 0": ("pixel is 0.0", ""),
+    "a.npy --pixel 0": ("--pixel is 0.0: ", ""),
     "ok.tif --pixel 3": ("ok.tif: has a pixel size of its own", ""),
     "ok.tif --window 0,0,99,9": ("ok.tif: the window 0,0,99,9 takes columns 0 to 98", ""),
     "ok.tif --window map:0,0,9,9": ("the window map:0.0,0.0,9.0,9.0 holds no pixel's centre", ""),
     "ok.tif --window map:0,0,99,99": ("window map:0.0,0.0,99.0,99.0 passes the raster", ""),
     "ok.tif --window 1,2,3": ("the window '1,2,3' is not COLUMN,ROW", ""),
     "ok.tif --cell 1000": ("a cell of 1000 m is larger than ok.tif, 180 x 240 m", ""),
-    "ok.tif --cell -5": ("cell is -5.0", ""),
-    "ok.tif --cell inf": ("cell is inf, which can't be written", ""),
+    "ok.tif --cell -5": ("--cell is -5.0: ", ""),
+    "ok.tif --cell inf": ("--cell is inf, expected a finite number\n", ""),
     "ok.tif --start 0,0": ("the start: (0, 0) is off the map", "from (500, 720)"),
     "ok.tif --start cell:2,3": ("the start, row 2 and column 3, is blocked", "no data"),
     "ok.tif --start cell:9,0": ("row 9 and column 0, is off the map of 9 rows", ""),
@@ -334,24 +334,26 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --start here": ("the start is 'here', expected X,Y in map coordinates", ""),
     "ok.tif --start cell:1": ("the start is 'cell:1', expected X,Y", ""),
     "ok.tif --start nan,1": ("the start: x is nan, expected a number", ""),
-    "ok.tif --delta 1.5": ("delta is 1.5", ""),
-    "ok.tif --delta 0": ("delta is 0.0", ""),
-    "ok.tif --delta nan": ("delta is nan, which can't be written", ""),
-    "ok.tif --climb 95": ("climb is 95.0", ""),
-    "ok.tif --descend -1": ("descend is -1.0", ""),
-    "ok.tif --steps -1": ("limit is -1", ""),
-    "ok.tif --seed -1": ("seed is -1", ""),
-    "ok.tif --sensor-noise 0": ("sensor_noise is 0.0", ""),
-    "ok.tif --sensor-range -2": ("sensor_range is -2.0", ""),
-    "ok.tif --sensor-offset 0": ("sensor_offset is 0.0", ""),
-    "ok.tif --home nowhere": ('home is "nowhere"', ""),
-    "ok.tif --truth guess": ('truth is "guess"', ""),
-    "ok.tif --correction none": ('correction is "none"', ""),
-    "ok.tif --film avi": ('film is "avi"', ""),
+    "ok.tif --delta 1.5": ("--delta is 1.5: ", ""),
+    "ok.tif --delta 0": ("--delta is 0.0: ", ""),
+    "ok.tif --delta nan": ("--delta is nan, expected a finite number\n", ""),
+    "ok.tif --climb 95": ("--climb is 95.0: ", ""),
+    "ok.tif --descend -1": ("--descend is -1.0: ", ""),
+    "ok.tif --steps -1": ("--steps is -1: ", ""),
+    "ok.tif --seed -1": ("--seed is -1: ", ""),
+    "ok.tif --sensor-noise 0": ("--sensor-noise is 0.0: ", ""),
+    "ok.tif --sensor-range -2": ("--sensor-range is -2.0: ", ""),
+    "ok.tif --sensor-offset 0": ("--sensor-offset is 0.0: ", ""),
+    "ok.tif --home nowhere": ("--home is nowhere: ", "'current' or 'start'"),
+    "ok.tif --truth guess": ("--truth is guess: ", ""),
+    "ok.tif --correction none": ("--correction is none: ", ""),
+    "ok.tif --film avi": ("--film is avi: ", ""),
     "ok.tif --unsafe --naive": ("--unsafe and --naive: choose one", ""),
     "ok.tif --sample": ("ok.tif and --sample: choose one terrain", ""),
-    "ok.tif --rows 9": ("rows, columns and terrain_seed are of synthetic Mars alone", ""),
-    "--sample --pixel 2": ("the sample terrain has pixels of its own", ""),
+    "ok.tif --rows 9": ("--rows is of synthetic Mars alone, not of ", "ok.tif\n"),
+    "--sample --pixel 2": ("homeward: --pixel: the sample terrain has pixels of its own\n", ""),
+    "--rows 200000 --columns 200000": ("200000 rows and 200000 columns are too many", ""),
+    "--config rows.toml": ("rows.toml: rows is of synthetic Mars alone, not of ok.tif\n", ""),
     "--config missing.toml": ("missing.toml: can't be read: No such file", ""),
     "--config broken.toml": ("broken.toml: can't be read: ", "line 1"),
     "--config unknown.toml": ("unknown.toml: wheels is not known", ""),
@@ -382,6 +384,7 @@ def workshop(tmp_path: Path, raster: Path) -> Path:
     (tmp_path / "empty.npy").touch()
     (tmp_path / "broken.toml").write_text("delta = \n")
     (tmp_path / "unknown.toml").write_text("wheels = 6\n")
+    (tmp_path / "rows.toml").write_text('terrain = "ok.tif"\nrows = 9\n')
     (tmp_path / "wrong.toml").write_text('delta = "high"\n')
     return tmp_path
 
@@ -400,6 +403,83 @@ def test_what_is_wrong_is_told_in_one_line_and_nothing_is_written(
     assert lead in said.err
     assert more in said.err
     assert sorted(workshop.rglob("*")) == before
+
+
+def test_a_raster_without_a_name_is_refused(homeward: Callable[..., Said], tmp_path: Path) -> None:
+    said = homeward("explore", "", "--out", "run", code=2)
+    assert said.err == "homeward: the raster has an empty name\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sensor_of_endless_range_sees_the_whole_map(
+    homeward: Callable[..., Said], raster: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "near.toml").write_text("sensor_range = 30.0\n")
+    asked = ("explore", raster, "--config", "near.toml", "--steps", 1, "--out", "one")
+    homeward(*asked, "--sensor-range", "inf")
+    assert Run.open("one").config["sensor_range"] is None
+
+
+def test_a_raster_that_has_changed_is_told_as_such(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    asked = ("explore", raster, "--steps", 1, "--out", "one")
+    homeward(*asked)
+    transform = rasterio.Affine(20.0, 0.0, 500.0, 0.0, -20.0, 900.0)
+    write_raster(raster, relief()[::-1], nodata=np.nan, transform=transform)
+    said = homeward(*asked, code=2)
+    assert "crater.tif: the terrain is not what it was when the run in one was made" in said.err
+    assert not re.search("[0-9a-f]{12}", said.err)
+    said = homeward(*asked, "--cell", 40, code=2)
+    assert "(cell is 20.0, not 40.0)" in said.err
+
+
+def test_fewer_steps_than_there_are_change_nothing(
+    homeward: Callable[..., Said], raster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("explore", raster, "--out", "one", "--json", "--steps")
+    homeward(*asked, 5)
+    homeward(*asked, 9)
+    before = {path.name: path.read_bytes() for path in Path("one").iterdir() if path.is_file()}
+    said = homeward(*asked, 5)
+    assert said.err == "one: has 9 steps already, more than the 5 of --steps; nothing was changed\n"
+    assert said.json["steps"] == 9
+    after = {path.name: path.read_bytes() for path in Path("one").iterdir() if path.is_file()}
+    assert after == before
+    real = Explorer.step
+
+    def stopped(self: Explorer) -> Any:
+        if self.steps == 11:
+            raise KeyboardInterrupt
+        return real(self)
+
+    monkeypatch.setattr(Explorer, "step", stopped)
+    homeward(*asked, 20, code=130)
+    said = homeward(*asked, 5, code=2)
+    assert "one: has 11 steps already, more than the 5 of --steps; to go on: " in said.err
+
+
+def test_ctrl_c_while_steps_are_taken_again_tells_how_many_are_recorded(
+    homeward: Callable[..., Said], raster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("explore", raster, "--out", "one", "--json", "--steps")
+    keys = homeward(*asked, 4).json.keys()
+    manifest = Path("one/manifest.json")
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**told, "status": "running", "end": None, "steps": 1}))
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("homeward.runs.run.replay", stop)
+    said = homeward(*asked, 6, code=130)
+    assert said.err == "stopped, 4 steps; to go on: homeward runs resume one\n"
+    assert said.json.keys() == keys
+    assert (said.json["status"], said.json["steps"]) == ("interrupted", 4)
+    assert said.json["entropy_reduction"] is None
+    monkeypatch.setattr("homeward.runs.rover.prior_of", stop)
+    said = homeward("explore", raster, "--out", "two", "--json", code=130)
+    assert said.json == {**dict.fromkeys(keys), "outputs": []}
 
 
 @pytest.mark.parametrize("asked", ["--delta high", "--steps 1.5", "--wheels 6", "a.tif b.tif"])

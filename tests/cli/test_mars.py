@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner
 
 from homeward.cli.app import app
+from homeward.errors import InvalidFileError
+from homeward.rasters import synthetic_mars, to_cells, write_heights
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,20 +59,38 @@ def test_people_are_told_which_terrain_and_which_correction(
     assert (tmp_path / "mars-1x20-scale0.2-moves-60m.sqlite").exists()
 
 
+def write_ground(path: Path, seed: int) -> None:
+    cells = to_cells(synthetic_mars(seed, 300, 400), 2.0)
+    write_heights(path, cells.mean, cells)
+
+
 def test_a_raster_of_the_users_own_is_explored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from homeward.rasters import synthetic_mars, to_cells, write_heights
-
     monkeypatch.chdir(tmp_path)
-    cells = to_cells(synthetic_mars(1, 300, 400), 2.0)
-    write_heights(tmp_path / "own.tif", cells.mean, cells)
+    write_ground(tmp_path / "own.tif", 1)
     command = ["paper", "mars", "--raster", "own.tif", "--window", "0,0,150,120", "--workers", "0"]
     found = runner.invoke(
         app, [*command, "--terrains", "1", "--steps", "5", "--json"], catch_exceptions=False
     )
     assert found.exit_code == 0
     assert json.loads(found.stdout)["terrain"] == "own.tif, 1 draws of its error."
+
+
+def test_a_raster_that_has_changed_is_refused_and_the_study_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["paper", "mars", "--raster", "own.tif", "--workers", "0", "--terrains", "1"]
+    command += ["--steps", "2", "--json", "--study", "one.sqlite"]
+    for seed in (1, 2):
+        write_ground(tmp_path / "own.tif", seed)
+        found = runner.invoke(app, command)
+        assert (found.exit_code == 0) == (seed == 1)
+    assert isinstance(found.exception, InvalidFileError)
+    assert "own.tif is not what it was when the study was begun" in str(found.exception)
+    write_ground(tmp_path / "own.tif", 1)
+    assert runner.invoke(app, command).exit_code == 0
 
 
 def test_a_window_without_a_raster_and_a_raster_with_a_scale_are_refused(tmp_path: Path) -> None:
@@ -89,5 +109,9 @@ def test_times_stand_beside_the_papers() -> None:
         "naive at .98",
         "unsafe",
     ]
+    assert result["map"] == [10, 20]
+    assert {row["times faster"] for row in result["rows"]} == {None}
     said = runner.invoke(app, small, catch_exceptions=False).stdout
     assert "10.94 ± 7.14" in said
+    assert "10 x 20 cells" in said
+    assert "faster" not in said

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,6 +153,13 @@ def test_north_is_up_and_the_axes_have_map_coordinates() -> None:
         assert axes.get_ylim() == (780.0, 900.0)
         assert axes.get_xlabel() == "x in m, Mars plane"
         assert axes.get_ylabel() == "y in m"
+
+
+def test_what_has_an_origin_but_no_coordinate_system_is_not_said_to_begin_at_its_corner() -> None:
+    axes = draw_terrain([panel(cells())]).axes[0]
+    assert axes.get_xlabel() == "x in m, map coordinates without a coordinate system"
+    axes = draw_terrain([panel(replace(cells(), is_own=True))]).axes[0]
+    assert axes.get_xlabel() == "m from the corner"
 
 
 def test_a_turned_grid_is_drawn_along_its_own_sides() -> None:

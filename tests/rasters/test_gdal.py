@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -87,13 +88,13 @@ def test_jpeg_2000(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_elevation(tmp_path / "a.jp2").heights, heights)
 
 
-def test_a_model_that_is_cut_short_is_refused_where_it_is_missing(
+def test_a_model_that_is_cut_short_is_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "DTEEC.IMG"
     write_attached(path)
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(InvalidFileError, match=r"DTEEC\.IMG: the window .* may be cut short"):
+    with pytest.raises(InvalidFileError, match=r"DTEEC\.IMG: is cut short"):
         read_elevation(path)
     assert capfd.readouterr().err == ""
 
@@ -221,14 +222,16 @@ def test_a_raster_that_lies_on_no_map_is_refused(tmp_path: Path) -> None:
 
 
 def test_degrees_are_refused_with_the_command_that_makes_metres_of_them(tmp_path: Path) -> None:
-    path = tmp_path / "mola.tif"
+    folder = tmp_path / "my rasters"
+    folder.mkdir()
+    path = folder / "mola.tif"
     placed = rasterio.Affine(0.01, 0, 137.0, 0, -0.01, -4.0)
     write_raster(path, np.zeros((100, 200), np.float32), crs=MARS_DEGREES, transform=placed)
     with pytest.raises(InvalidFileError, match=r"mola\.tif: its pixels are in degrees") as caught:
         read_elevation(path)
     command = str(caught.value).partition("as by ")[2]
     assert command.startswith("gdalwarp -r bilinear -t_srs ")
-    assert command.endswith(f"{path} {tmp_path / 'mola_metres.tif'}")
+    assert shlex.split(command)[-2:] == [str(path), str(folder / "mola_metres.tif")]
     target = re.search('"(.*)"', command)
     assert target is not None
     # One step of the raster must be as long on the new map as it is on the ground.

@@ -58,6 +58,16 @@ def test_a_field_that_is_written_is_read_again(tmp_path: Path) -> None:
         np.testing.assert_array_equal(dataset.read(1), expected)
 
 
+def test_heights_are_in_metres_where_the_maps_own_are_in_feet(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    values = np.full((2, 3, 4), 100.0)
+    write_heights(path, values, grid(wkt("EPSG:32633+6360")), ["mean", "deviation"])
+    with rasterio.open(path) as dataset:
+        assert dataset.units == ("m", "m")
+    for band in (1, 2):
+        assert np.nanmax(read_elevation(path, band=band).heights) == 100.0
+
+
 def test_several_fields_are_bands(tmp_path: Path) -> None:
     values = np.stack([np.zeros((3, 4)), np.ones((3, 4))])
     write_heights(tmp_path / "a.tif", values, grid(), ["mean", "variance"])

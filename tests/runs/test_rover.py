@@ -194,6 +194,13 @@ def test_a_landing_site_is_in_the_largest_part_that_can_be_roamed() -> None:
     assert landing_site(belief) == 0 * 7 + 3
 
 
+def test_of_parts_of_the_same_size_the_landing_site_is_in_the_one_nearest_to_the_middle() -> None:
+    # Columns 0 and 1, 3 and 4, 6 and 7 of 8 can be roamed; 2 and 5 are pits, each cell for itself.
+    ground = np.array([0.0, 0.0, -90.0, 50.0, 50.0, -90.0, 0.0, 0.0])
+    belief = TerrainBelief((1, 8), ground, np.full(8, 1e-6))
+    assert landing_site(belief) == 3
+
+
 def test_each_explorer_has_its_criteria_and_its_correction(relief: RoverConfig) -> None:
     def planner(**change: Any) -> Any:
         return make(relief.model_copy(update=change)).planner

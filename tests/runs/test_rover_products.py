@@ -15,6 +15,7 @@ from homeward.errors import InvalidFileError
 from homeward.runs import Run
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
 from homeward.runs.rover_products import (
+    KEYS,
     command_of,
     distance_of,
     is_seen,
@@ -151,9 +152,29 @@ def test_a_way_back_over_an_uncertain_step_is_bounded_by_its_chance() -> None:
         assert return_bound(RoverConfig(), belief, world) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.asc", "map coordinates without a coordinate system, taken for metres"),
+        ("a.npy", "metres from the south-west corner, on no map"),
+    ],
+)
+def test_the_summary_says_whose_the_coordinates_are(tmp_path: Path, name: str, said: str) -> None:
+    config: dict[str, Any] = {"terrain": str(tmp_path / name), "limit": 0, "cell": 1.0}
+    flat = np.zeros((5, 6), np.float32)
+    if name == "a.npy":
+        np.save(tmp_path / name, flat)
+        config["pixel"] = 1.0
+    else:
+        write_raster(tmp_path / name, flat, driver="AAIGrid", crs=None)
+    Run.create(tmp_path / "run", "rover", config).resume()
+    assert f"- Coordinates: {said}.\n" in (tmp_path / "run" / "summary.md").read_text()
+
+
 def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
     text = (run.directory / "summary.md").read_text()
     facts = read_facts(run.directory)
+    assert tuple(facts) == (*KEYS, "missing")
     for said in (
         "# Exploration of crater.tif",
         "9 × 12 cells of 20 × 20 m",

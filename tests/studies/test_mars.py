@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from typing import Any, cast
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
+from tests.rasters.planetary import write_raster
 
 from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
-from homeward.errors import InvalidInputError
+from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.explorer import Explorer
 from homeward.runs.rover import make
 from homeward.studies.mars import (
@@ -22,11 +25,15 @@ from homeward.studies.mars import (
     pair_of,
     panel_of,
     path_of,
+    pinned,
     settings_of,
     story_of,
     summarise,
 )
 from homeward.worlds.rover import Rover
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SMALL = settings_of(30, 0.2, sensor_range=60.0)
 
@@ -58,6 +65,35 @@ def test_another_raster_is_taken_with_its_window(tmp_path: Any) -> None:
         make(config_of(cell, 0))
     config = config_of({**cell, "raster": "sample", "window": None}, 0)
     assert (config.terrain, config.rows) == ("sample", None)
+
+
+def test_a_task_refuses_a_raster_that_has_changed(tmp_path: Path) -> None:
+    write_raster(tmp_path / "a.tif", np.zeros((60, 80), np.float32))
+    plain = settings_of(5, raster=str(tmp_path / "a.tif"))
+    cells = pinned(plain)
+    assert [{**cell, "terrain_sha256": None} for cell in cells] == [
+        {**cell, "terrain_sha256": None} for cell in plain
+    ]
+    assert explore(cells[3], 0)["steps"] == 5
+    write_raster(tmp_path / "a.tif", np.ones((60, 80), np.float32))
+    with pytest.raises(InvalidFileError, match="the terrain is not what it was"):
+        explore(cells[3], 0)
+    assert pinned(SMALL) == SMALL
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"), [(0.996, ".996"), (0.98, ".98"), (0.9, ".90"), (1.0, "1.00")]
+)
+def test_a_level_is_never_rounded(delta: float, said: str) -> None:
+    assert name_of({"explorer": "safe", "delta": delta}) == f"safe at {said}"
+
+
+def test_a_worker_of_the_study_imports_no_plots() -> None:
+    script = "import sys, homeward.studies.mars\nprint('matplotlib' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
 
 
 def flat(rows: int = 5, columns: int = 7, **changes: Any) -> TerrainBelief:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from homeward.planner import Planner
 from homeward.studies import timing
-from homeward.studies.timing import PAPER, time_settings
+from homeward.studies.timing import PAPER, Timing, time_settings
 
 if TYPE_CHECKING:
     import pytest
@@ -17,7 +18,13 @@ def test_every_setting_of_the_papers_table_is_timed() -> None:
         assert t.steps == 4
         assert 0.0 < t.q1 <= t.median <= t.q3 <= t.longest
         assert t.paper == 1000.0 * PAPER[t.setting][0]
-        assert t.times_faster == t.paper / t.median
+        assert t.shape == (10, 20)
+
+
+def test_only_on_the_papers_own_map_a_step_is_faster_than_the_papers() -> None:
+    there = Timing("unsafe", 1620.0, 260.0, 4, 1.0, 2.0, 3.0, 4.0, (50, 100))
+    assert there.times_faster == 810.0
+    assert replace(there, shape=(5, 10)).times_faster is None
 
 
 def test_each_step_has_the_time_of_its_own_plan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import shlex
 import sys
 import time
@@ -240,6 +242,7 @@ def _prepare(
     from homeward.errors import InvalidFileError
     from homeward.runs import Run
 
+    options = _checked_options(options)
     if out is not None and _holds_something(out):
         run = Run.open(out)
         if not is_rover(run):
@@ -248,7 +251,7 @@ def _prepare(
         asked = {name for name in options if name not in APART}
         if asked or start is not None or file is not None:
             config = _configure(options, start, file)
-            _check_same(run, config)
+            _check_same(run, config, is_start_asked=start is not None or file is not None)
             limit = config.limit if "limit" in options or file is not None else None
         return run, _longer(run, limit), options.get("film")
     config = _configure(options, start, file)
@@ -267,7 +270,8 @@ def _configure(options: dict[str, Any], start: str | None, file: Path | None) ->
     """Give the configuration: what the file says, and over it what the options say."""
     import tomllib
 
-    from homeward.errors import InvalidFileError
+    from homeward.errors import InvalidFileError, InvalidInputError
+    from homeward.rasters.reading import NO_PIXEL
     from homeward.runs.config import checked
     from homeward.runs.rover import RoverConfig, cells_of, settle
 
@@ -278,13 +282,70 @@ def _configure(options: dict[str, Any], start: str | None, file: Path | None) ->
         except (OSError, ValueError) as cause:
             reason = cause.strerror if isinstance(cause, OSError) else cause
             raise InvalidFileError(f"{file}: can't be read: {reason}") from cause
+        _check_fits(values, {}, f"{file}: ")
         checked(RoverConfig, values, str(file))
     if start is not None:
         values.pop("start", None)
+    _check_fits(values | options, options, "")
     config = checked(RoverConfig, values | options, "the exploration")
-    if start is not None:
-        config = config.model_copy(update={"start": _cell_of(start, cells_of(config))})
-    return settle(config)
+    try:
+        if start is not None:
+            config = config.model_copy(update={"start": _cell_of(start, cells_of(config))})
+        return settle(config)
+    except InvalidInputError as cause:
+        if NO_PIXEL not in str(cause):
+            raise
+        raise InvalidInputError(
+            f"{config.terrain}: {NO_PIXEL}: give it in metres with --pixel"
+        ) from cause
+
+
+def _flag(name: str) -> str:
+    """Give the option that sets a key."""
+    return "--steps" if name == "limit" else f"--{name.replace('_', '-')}"
+
+
+def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Check each option by itself, so that a message names it; a sensor of endless range sees all.
+
+    Give the options as the configuration has them.
+    """
+    from pydantic import ValidationError
+
+    from homeward.errors import InvalidInputError
+    from homeward.runs.rover import RoverConfig
+
+    if options.get("sensor_range") == math.inf:
+        options = options | {"sensor_range": None}
+    for name, value in options.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidInputError(f"{_flag(name)} is {value}, expected a finite number")
+        try:
+            RoverConfig.model_validate_json(json.dumps({name: value}))
+        except ValidationError as cause:
+            reason = cause.errors(include_url=False)[0]["msg"]
+            said = f"{_flag(name)} is {value}: {reason[:1].lower()}{reason[1:]}"
+            raise InvalidInputError(said) from cause
+    return options
+
+
+def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
+    """Refuse settings that are not of the terrain, by the names that they were given by."""
+    from homeward.errors import InvalidInputError
+    from homeward.runs.rover import MARS, SAMPLE
+
+    terrain = values.get("terrain", MARS)
+    if terrain == "":
+        raise InvalidInputError(f"{place}the terrain has an empty name")
+    if terrain == MARS:
+        return
+    alien = [name for name in ("rows", "columns", "terrain_seed") if values.get(name)]
+    alien += ["pixel"] * (terrain == SAMPLE and values.get("pixel") is not None)
+    for name in alien:
+        said = _flag(name) if name in options else name
+        if name == "pixel":
+            raise InvalidInputError(f"{place}{said}: the sample terrain has pixels of its own")
+        raise InvalidInputError(f"{place}{said} is of synthetic Mars alone, not of {terrain}")
 
 
 def _cell_of(start: str, cells: Cells) -> tuple[int, int]:
@@ -335,14 +396,26 @@ def _create(config: RoverConfig, out: Path | None) -> Run:
         number += 1
 
 
-def _check_same(run: Run, config: RoverConfig) -> None:
-    """Refuse a run of another configuration than the one that is asked for."""
+def _check_same(run: Run, config: RoverConfig, *, is_start_asked: bool) -> None:
+    """Refuse a run of another configuration than the one that is asked for.
+
+    The digest of the terrain follows from the other settings and from the raster, as a start does
+    that nobody asked for: these are only told of where nothing else differs.
+    """
     from homeward.errors import InvalidFileError
 
     was, asked = run.config, config.model_dump(mode="json")
     differ = [name for name in asked if name not in APART and was.get(name) != asked[name]]
+    follow = {"terrain_sha256"} if is_start_asked else {"terrain_sha256", "start"}
+    told = [name for name in differ if name not in follow]
+    if not told and "terrain_sha256" in differ:
+        raise InvalidFileError(
+            f"{config.terrain}: the terrain is not what it was when the run in {run.directory} was "
+            "made; bring the old one back, or name another folder"
+        )
     if differ:
-        said = ", ".join(f"{name} is {was.get(name)}, not {asked[name]}" for name in differ)
+        names = told or differ
+        said = ", ".join(f"{name} is {was.get(name)}, not {asked[name]}" for name in names)
         raise InvalidFileError(
             f"{run.directory}: there is a run of another configuration already ({said}); name "
             f"another folder, or go on with it: {_resume(run)}"
@@ -350,10 +423,27 @@ def _check_same(run: Run, config: RoverConfig) -> None:
 
 
 def _longer(run: Run, limit: int | None) -> int | None:
-    """Give a limit if it is another than the run has."""
+    """Give a limit if it is another than the run has; one that it has passed changes nothing."""
+    from homeward.errors import InvalidInputError
+    from homeward.runs import RunStatus
+
     manifest = run.manifest
     own = run.config.get("limit") if manifest.limit is None else manifest.limit
-    return None if limit == own else limit
+    if limit is None or limit == own:
+        return None
+    taken = _taken(run)
+    if limit >= taken:
+        return limit
+    said = f"{run.directory}: has {taken} steps already, more than the {limit} of --steps"
+    if run.status is not RunStatus.FINISHED:
+        raise InvalidInputError(f"{said}; to go on: {_resume(run)}")
+    sys.stderr.write(f"{said}; nothing was changed\n")
+    return None
+
+
+def _taken(run: Run) -> int:
+    """Count the steps that are recorded."""
+    return sum(1 for _ in run.records())
 
 
 def _draw_map(run: Run, config: RoverConfig) -> None:
@@ -491,29 +581,40 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
 
 def _stopped(run: Run | None, *, as_json: bool) -> NoReturn:
     """Say how to go on after Ctrl-C, and exit."""
-    from homeward.runs import RunStatus
-
+    if as_json:
+        directory = None if run is None else str(run.directory)
+        say_json({**_facts_so_far(run), "directory": directory, "outputs": []})
     if run is None:
         sys.stderr.write("stopped before anything was written\n")
         raise typer.Exit(STOPPED)
-    manifest = run.manifest
-    if as_json:
-        explorer = run.explorer
-        told: dict[str, Any] = {"status": str(run.status), "steps": manifest.steps}
-        if explorer is not None and run.status is not RunStatus.FINISHED:
-            from homeward.runs.rover_products import facts_of
-
-            told = facts_of(
-                _config(run),
-                cast("TerrainBelief", explorer.belief),
-                cast("Rover", explorer.world),
-                run.records(),
-                manifest,
-            )
-        say_json({**told, "directory": str(run.directory), "outputs": []})
-    done = "the run has ended, but its map is not drawn" if manifest.end else "stopped"
-    sys.stderr.write(f"{done}, {manifest.steps} steps; to go on: {_resume(run)}\n")
+    done = "the run has ended, but its map is not drawn" if run.manifest.end else "stopped"
+    sys.stderr.write(f"{done}, {_taken(run)} steps; to go on: {_resume(run)}\n")
     raise typer.Exit(STOPPED)
+
+
+def _facts_so_far(run: Run | None) -> dict[str, Any]:
+    """Give all that is known of a run that was stopped, and None for what is not known."""
+    from homeward.runs import RunStatus
+    from homeward.runs.rover_products import FACTS, KEYS, facts_of, read_facts
+
+    facts: dict[str, Any] = dict.fromkeys(KEYS)
+    if run is None:
+        return facts
+    explorer, manifest = run.explorer, run.manifest
+    if run.status is RunStatus.FINISHED and (run.directory / FACTS).exists():
+        found = read_facts(run.directory)
+        return {name: found.get(name) for name in KEYS}
+    if explorer is not None:
+        return facts_of(
+            _config(run),
+            cast("TerrainBelief", explorer.belief),
+            cast("Rover", explorer.world),
+            run.records(),
+            manifest,
+        )
+    # Stopped while the recorded steps were taken again.
+    facts |= {"status": str(run.status), "end": manifest.end, "steps": _taken(run)}
+    return facts | {"start": run.config["start"]}
 
 
 def _config(run: Run) -> RoverConfig:
@@ -546,6 +647,8 @@ def _terrain(raster: str | None, *, sample: bool) -> str | None:
     """Give the terrain that the command line names, if any."""
     from homeward.errors import InvalidInputError
 
+    if raster == "":
+        raise InvalidInputError("the raster has an empty name")
     if not sample:
         # A file may be called as a terrain that needs none; the path of it is not.
         return None if raster is None else str(Path(raster).absolute())

@@ -92,7 +92,7 @@ def mars(
     from homeward.plots.terrain import draw_terrain
     from homeward.runs.rover import cells_of
     from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
-    from homeward.studies.mars import config_of, panel_of, settings_of, summarise
+    from homeward.studies.mars import config_of, panel_of, pinned, settings_of, summarise
 
     if raster is None and window is not None:
         raise typer.BadParameter("--window is a part of a raster; give --raster too")
@@ -102,10 +102,11 @@ def mars(
     if table is not None:
         check_table(table)
     whole = None if raster is None else str(raster.absolute())
-    cells = settings_of(steps, scale, correction.value, sensor_range, whole, window)
+    cells = pinned(settings_of(steps, scale, correction.value, sensor_range, whole, window))
     ground = cells_of(config_of(cells[0], 0))
     definition = define("mars", "homeward.studies.mars:explore", cells, range(terrains))
     file = study or Path(_name(terrains, steps, scale, correction, sensor_range, raster, window))
+    _check_ground(file, cells)
     with Ledger.open(file, definition) as ledger:
         do_all(ledger, workers, scheduler, as_json=as_json)
         laid, failed = table_of(ledger), ledger.failures()
@@ -133,6 +134,24 @@ def mars(
         f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
         as_json,
     )
+
+
+def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
+    """Refuse to go on with a study of a raster that has changed since."""
+    from homeward.errors import InvalidFileError
+    from homeward.studies.machine import Ledger
+
+    now = cells[0].get("terrain_sha256")
+    if now is None or not file.exists() or not file.stat().st_size:
+        return
+    with Ledger.read(file) as ledger:
+        known = ledger.study.cells[0]
+    was = known.get("terrain_sha256", now)
+    if known.get("raster") == cells[0]["raster"] and was != now:
+        raise InvalidFileError(
+            f"{file}: {cells[0]['raster']} is not what it was when the study was begun: the "
+            "terrain has changed; bring the old one back, or name another file with --study"
+        )
 
 
 def _shown(found: Setting) -> dict[str, str]:
@@ -197,29 +216,40 @@ def timing(
 ) -> None:
     """Time the first steps on Mars, beside the paper's table of planning times.
 
-    A map of 50 x 100 cells, γ = .999. Timed is the whole step, planning and all; the paper's are
-    of planning alone, on a machine of 2012. Let nothing else run meanwhile.
+    A map of 50 x 100 cells unless scaled, γ = .999. Timed is the whole step,
+    planning and all; the paper's are of planning alone, on a machine of 2012. Let nothing else run
+    meanwhile.
 
     Example: homeward paper timing --steps 100
     """
-    from homeward.studies.timing import time_settings
+    from homeward.studies.timing import MAP, time_settings
 
     found = time_settings(steps, seed, scale, correction.value)
     rows = [{**asdict(t), "times faster": t.times_faster} for t in found]
-    shown = [
-        {
+    shown = []
+    for t in found:
+        row = {
             "setting": t.setting,
             "paper, s": f"{t.paper / 1000:.2f} ± {t.spread / 1000:.2f}",
             "median, ms": f"{t.median:.2f}",
             "quartiles, ms": f"{t.q1:.2f} to {t.q3:.2f}",
             "longest, ms": f"{t.longest:.1f}",
-            "times faster": f"{t.times_faster:,.0f}",
         }
-        for t in found
-    ]
+        if t.times_faster is not None:
+            row["times faster"] = f"{t.times_faster:,.0f}"
+        shown.append(row)
+    size = found[0].shape
+    words = f"Synthetic Mars, seed {seed}; the {correction.value} correction."
+    if size != MAP:
+        words += f" The paper's times are of {MAP[0]} x {MAP[1]} cells, so they don't compare."
     show(
-        {"rows": rows if as_json else shown, "steps": steps, "correction": correction.value},
-        {"rows": f"A step on Mars, the first {steps:,} of each setting"},
-        f"Synthetic Mars, seed {seed}; the {correction.value} correction.",
+        {
+            "rows": rows if as_json else shown,
+            "steps": steps,
+            "correction": correction.value,
+            "map": list(size),
+        },
+        {"rows": f"A step on {size[0]} x {size[1]} cells of Mars, the first {steps:,} of each"},
+        words,
         as_json,
     )

@@ -432,10 +432,13 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
     for spine in axes.spines.values():
         spine.set(color=QUIET, linewidth=0.7)
     unit = "m" if cells.unit == 1.0 or not _is_upright(cells) else f"units of {cells.unit:g} m"
-    if cells.crs is None or not _is_upright(cells):
+    if cells.is_own or not _is_upright(cells):
         axes.set_xlabel(f"{unit} from the corner", size=8, color=QUIET, labelpad=2)
         return
-    name = cells.crs.split('"')[1] if cells.crs.count('"') > 1 else cells.crs
+    if cells.crs is None:
+        name = "map coordinates without a coordinate system"
+    else:
+        name = cells.crs.split('"')[1] if cells.crs.count('"') > 1 else cells.crs
     axes.set_xlabel(f"x in {unit}, {name}", size=8, color=QUIET, labelpad=2)
     axes.set_ylabel(f"y in {unit}", size=8, color=QUIET, labelpad=2)
 

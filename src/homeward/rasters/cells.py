@@ -62,6 +62,7 @@ class Cells:
     crs: str | None = None
     name: str = "terrain"
     unit: float = 1.0  # m, the length of a unit of the map
+    is_own: bool = False  # whether map coordinates are metres from the terrain's own corner
 
     def __post_init__(self) -> None:
         """Check that the arrays have one shape, are finite, and that variances are positive."""
@@ -165,6 +166,7 @@ def to_cells(
         crs=elevation.crs,
         name=elevation.name,
         unit=elevation.unit,
+        is_own=elevation.is_own,
     )
 
 

@@ -16,7 +16,8 @@ class Elevation:
     """Heights in metres, one per pixel, NaN where there is no data.
 
     `transform` leads from pixel corners to map coordinates, whose unit is `unit` metres long; `crs`
-    says in WKT which map that is, None for a plane of its own. `name` says to people what it is.
+    says in WKT which map that is, None where nothing does. `is_own` tells that it is a plane of the
+    terrain's own, in metres from its south-west corner. `name` says to people what it is.
     """
 
     heights: FloatArray  # [rows, columns] m, NaN for no data
@@ -24,6 +25,7 @@ class Elevation:
     crs: str | None = None
     name: str = "terrain"
     unit: float = 1.0  # m
+    is_own: bool = False
 
     def __post_init__(self) -> None:
         """Check the heights, the transform and the unit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from contextlib import contextmanager
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.errors import InvalidFileError, MissingExtraError
+from homeward.rasters.raw import check_whole
 from homeward.rasters.sources import FILLS, Source, holes
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ def opened(path: Path, band: int) -> Iterator[Source]:
     dataset = _open(path)
     try:
         _check_kind(path, dataset, band)
+        check_whole(path, dataset)
         yield _source(path, dataset, band)
     finally:
         dataset.close()
@@ -106,9 +109,10 @@ def _open(path: Path) -> Any:
 def _check_kind(path: Path, dataset: Any, band: int) -> None:
     """Refuse pictures, complex numbers, missing bands, and formats that come back flipped."""
     if dataset.driver in FLIPPED:
+        files = _quoted(path, path.with_suffix(".tif"))
         raise InvalidFileError(
             f"{path}: {dataset.driver} files may be read upside down: convert it first, as by "
-            f"gdal_translate -of GTiff {path} {path.with_suffix('.tif')}, and see that north is up"
+            f"gdal_translate -of GTiff {files}, and see that north is up"
         )
     if dataset.count == 0:
         raise InvalidFileError(f"{path}: holds no band, perhaps several rasters; extract one")
@@ -164,7 +168,13 @@ def _warp(path: Path, dataset: Any, wkt: str) -> str:
     size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
     place = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
     target = path.with_name(f"{path.stem}_metres.tif")
-    return f'gdalwarp -r bilinear -t_srs "+proj=eqc {place} {size} +units=m" {path} {target}'
+    crs = f'"+proj=eqc {place} {size} +units=m"'
+    return f"gdalwarp -r bilinear -t_srs {crs} {_quoted(path, target)}"
+
+
+def _quoted(*paths: Path) -> str:
+    """Give paths as a shell takes them."""
+    return shlex.join(str(path) for path in paths)
 
 
 class _Band:

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray
 
 MOST_PIXELS = 400_000_000
-"""How many pixels are read at once: 3.2 GB as float64."""
+"""How many pixels are read or made at once: 3.2 GB as float64."""
+
+NO_PIXEL = "has no pixel size of its own"
+"""What is said of a raster that needs to be told one."""
 
 HIGHEST = 1e7
 """No height in metres is larger, not even one above a planet's centre."""
@@ -87,7 +90,8 @@ def read_elevation(
     transform = moved(transform, part.column, part.row)
     heights, transform = _north_up(heights, transform)
     heights.flags.writeable = False
-    return Elevation(heights, transform, source.crs, path.name, source.unit)
+    is_own = source.transform is None and source.crs is None
+    return Elevation(heights, transform, source.crs, path.name, source.unit, is_own)
 
 
 @contextmanager
@@ -135,7 +139,7 @@ def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
     """Give the transform of a raster: its own, or one made of a pixel size, never both."""
     if source.transform is None:
         if pixel is None:
-            raise InvalidInputError(f"{path}: has no pixel size of its own: give one in metres")
+            raise InvalidInputError(f"{path}: {NO_PIXEL}: give one in metres")
         pixel = number(pixel, "the pixel size", InvalidInputError)
         if not 0.0 < pixel < np.inf:
             raise InvalidInputError(f"the pixel size is {pixel:g} m, expected a positive length")

@@ -31,4 +31,5 @@ def sample_terrain() -> Elevation:
     width = EARTH * across * math.cos(math.radians((south + north) / 2))
     height = EARTH * down
     transform = (width, 0.0, 0.0, 0.0, -height, height * len(heights))
-    return Elevation(heights, transform, None, "the hills around Jacksboro, Tennessee")
+    name = "the hills around Jacksboro, Tennessee"
+    return Elevation(heights, transform, None, name, is_own=True)

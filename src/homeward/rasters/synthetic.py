@@ -25,6 +25,7 @@ from scipy.ndimage import gaussian_filter
 from homeward.arrays import FloatArray, index, number
 from homeward.errors import InvalidInputError
 from homeward.rasters.elevation import Elevation
+from homeward.rasters.reading import MOST_PIXELS
 from homeward.rasters.transforms import from_corner
 
 HURST = 0.9
@@ -71,6 +72,11 @@ def synthetic_mars(
     rows, columns = (index(n, 2**31, w, error) for n, w in ((rows, "rows"), (columns, "columns")))
     if not rows or not columns:
         raise error(f"{rows} rows and {columns} columns make no terrain")
+    if rows * columns > MOST_PIXELS:
+        raise error(
+            f"{rows} rows and {columns} columns are too many pixels to make (the most is "
+            f"{MOST_PIXELS:,})"
+        )
     pixel = number(pixel, "the pixel size", error)
     if not 0.0 < pixel < math.inf:
         raise error(f"the pixel size is {pixel:g} m, expected a positive length")
@@ -81,7 +87,7 @@ def synthetic_mars(
     heights += ROUGHNESS / (0.5 / math.sqrt(math.pi)) * rough
     heights.flags.writeable = False
     name = f"synthetic Mars, seed {seed}"
-    return Elevation(heights, from_corner(pixel, rows), None, name)
+    return Elevation(heights, from_corner(pixel, rows), None, name, is_own=True)
 
 
 def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> FloatArray:

@@ -42,7 +42,7 @@ def write_heights(
     cells: Cells,
     bands: Sequence[str] | None = None,
 ) -> None:
-    """Write fields over the cells as GeoTIFF: float32, deflated, NaN in blocked cells.
+    """Write fields over the cells as GeoTIFF: float32, in m, deflated, NaN in blocked cells.
 
     `values` are [R, C], or [B, R, C] for several bands; `bands` describes each.
     """
@@ -74,6 +74,8 @@ def write_heights(
                 predictor=3,
             ) as dataset:
                 dataset.write(stack)
+                # Else readers take the unit of a compound coordinate system's heights.
+                dataset.units = ["m"] * len(stack)
                 for band, words in enumerate(bands or (), start=1):
                     dataset.set_band_description(band, words)
             data = bytes(memory.read())

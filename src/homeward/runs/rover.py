@@ -183,7 +183,9 @@ def landing_site(belief: TerrainBelief) -> int:
     """Give a start with room around it.
 
     Moves that work with probability `SURE` or more divide the map into parts in which there is a
-    way from each cell to each other; the site is the largest part's cell nearest to the middle.
+    way from each cell to each other; the site is the largest part's cell nearest to the middle. Of
+    parts of the same size the one counts that comes nearest to it, then the first in the order of
+    rows.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -193,13 +195,14 @@ def landing_site(belief: TerrainBelief) -> int:
     sure = moves.success.ravel() >= SURE
     ends = np.repeat(np.arange(states, dtype=np.int32), actions)[sure], moves.dest.ravel()[sure]
     graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(states, states))
-    _, part = connected_components(graph, connection="strong")
-    counts = np.bincount(part[~belief.blocked])
+    count, part = connected_components(graph, connection="strong")
+    counts = np.bincount(part[~belief.blocked], minlength=count)
     rows, columns = belief.shape
     row, column = np.divmod(np.arange(states), columns)
     down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
     away = np.hypot(belief.size[0] * down, belief.size[1] * across)
-    return int(np.where(part == counts.argmax(), away, np.inf).argmin())
+    largest = (counts[part] == counts.max()) & ~belief.blocked
+    return int(np.where(largest, away, np.inf).argmin())
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief) -> int:

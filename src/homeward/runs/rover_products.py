@@ -39,6 +39,13 @@ if TYPE_CHECKING:
 
 PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
 BANDS = ("height (m)", "standard deviation of the height (m)")
+KEYS = (
+    *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
+    *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
+    *("open_cells", "known_to_1cm", "known_to_10cm"),
+)
+"""The names of the facts of a run."""
+
 WELL, ROUGHLY = 0.01, 0.1
 """m: standard deviations up to which a height is known well, and roughly."""
 
@@ -271,8 +278,10 @@ def _level(config: RoverConfig) -> float | None:
 
 
 def _coordinates(cells: Cells) -> str:
-    if cells.crs is None:
+    if cells.is_own:
         return "metres from the south-west corner, on no map"
+    if cells.crs is None:
+        return "map coordinates without a coordinate system, taken for metres"
     return cells.crs.split('"')[1] if cells.crs.count('"') > 1 else cells.crs
 
 

@@ -26,15 +26,15 @@ import numpy as np
 
 from homeward.beliefs.terrain import STEPS, TerrainBelief
 from homeward.explorer import Explorer
-from homeward.plots.terrain import SHARP, TerrainPanel
 from homeward.runs.config import checked
-from homeward.runs.rover import RoverConfig, cells_of, make
+from homeward.runs.rover import RoverConfig, cells_of, digest_of, make
 from homeward.worlds.rover_kernels import look_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from homeward.arrays import FloatArray
+    from homeward.plots.terrain import TerrainPanel
     from homeward.worlds.rover import Rover
 
 LONGEST = 15_000
@@ -42,6 +42,9 @@ LONGEST = 15_000
 
 ROWS, COLUMNS = 1000, 2000
 """Pixels of 1 m of synthetic ground."""
+
+SHARP = 0.01
+"""m, the standard deviation up to which a height is counted as known."""
 
 NEARBY = 100.0
 """m, how far the demo's rovers measure."""
@@ -84,6 +87,17 @@ def settings_of(
     ]
 
 
+def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give the study's cells with the digest of the raster's cells, if they are on one.
+
+    So a raster that has changed makes another study, and a task refuses one that changes meanwhile.
+    """
+    if not cells or cells[0].get("raster") is None:
+        return list(cells)
+    digest = digest_of(cells_of(config_of(cells[0], 0)))
+    return [{**cell, "terrain_sha256": digest} for cell in cells]
+
+
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
     """List the demo's two: safe at a level, with our correction, and unsafe; both near-sighted."""
     safe, *_ = settings_of(steps, correction="moves", sensor_range=NEARBY)
@@ -96,7 +110,7 @@ def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
     """Give the configuration of a run: what `homeward explore` would be told to do the same."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
-    for name in ("delta", "correction", "sensor_range", "window"):
+    for name in ("delta", "correction", "sensor_range", "window", "terrain_sha256"):
         if cell.get(name) is not None:
             given[name] = cell[name]
     if cell.get("raster") is None:
@@ -217,7 +231,9 @@ def name_of(row: dict[str, Any]) -> str:
     """Name a setting."""
     if row["explorer"] == "unsafe":
         return "unsafe"
-    level = f"{row['delta']:.2f}".removeprefix("0")
+    # Two digits as in the paper; more where there are more, for .996 is not 1.
+    digits = max(f"{row['delta']:.2f}", f"{row['delta']:.15g}", key=len)
+    level = digits.removeprefix("0")
     return f"naive at {level}" if row["explorer"] == "naive" else f"safe at {level}"
 
 
@@ -251,6 +267,8 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
     """Draw up one run: its way from the row, what was measured along it from the seed."""
+    from homeward.plots.terrain import TerrainPanel  # late: no task of the study draws
+
     seed = int(row["seed"])
     config = config_of(row, seed)
     setup = make(config)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from homeward.studies.mars import config_of, name_of, settings_of
 
 if TYPE_CHECKING:
     from homeward.runs.kinds import Setup
+    from homeward.worlds.rover import Rover
 
 PAPER = {
     "safe at .98": (5.86, 1.47),
@@ -27,6 +28,9 @@ PAPER = {
     "unsafe": (1.62, 0.26),
 }
 """The paper's seconds a step, mean and deviation, in its order."""
+
+MAP = (50, 100)
+"""Rows and columns of the paper's map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,12 @@ class Timing:
     median: float
     q3: float
     longest: float
+    shape: tuple[int, int] = MAP  # rows and columns of the map
 
     @property
-    def times_faster(self) -> float:
-        """How many of our median steps fit into the paper's mean one."""
-        return self.paper / self.median
+    def times_faster(self) -> float | None:
+        """How many of our median steps fit into the paper's mean one; None on another map."""
+        return self.paper / self.median if self.shape == MAP else None
 
 
 def time_settings(
@@ -57,11 +62,22 @@ def time_settings(
     for name, (mean, spread) in PAPER.items():
         config = config_of(cells[name], seed)
         _take(make(config.model_copy(update={"limit": 3})))  # compiles what is not compiled yet
-        seconds = _take(make(config))
+        setup = make(config)
+        seconds = _take(setup)
         q1, median, q3 = (1000.0 * np.quantile(seconds, (0.25, 0.5, 0.75))).tolist()
         longest = 1000.0 * max(seconds)
         found.append(
-            Timing(name, 1000.0 * mean, 1000.0 * spread, len(seconds), q1, median, q3, longest)
+            Timing(
+                name,
+                1000.0 * mean,
+                1000.0 * spread,
+                len(seconds),
+                q1,
+                median,
+                q3,
+                longest,
+                cast("Rover", setup.world).shape,
+            )
         )
     return found
 
