@@ -10,10 +10,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import rgb_to_hsv
 from PIL import Image, ImageSequence
 
+from homeward.beliefs.terrain import SHARP
 from homeward.errors import InvalidProblemError
 from homeward.plots.films import BLOCK
 from homeward.plots.terrain import (
-    SHARP,
     Frame,
     Scene,
     Span,

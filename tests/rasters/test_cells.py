@@ -282,3 +282,15 @@ def test_cells_can_not_be_written_to() -> None:
     for array in (made.mean, made.variance, made.centre, made.blocked):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("crs", "name"),
+    [
+        (None, None),
+        ('PROJCRS["Mars Equidistant",BASE["Mars"]]', "Mars Equidistant"),
+        ("X:1", "X:1"),
+    ],
+)
+def test_a_coordinate_system_is_called_by_its_first_name(crs: str | None, name: str | None) -> None:
+    assert Cells(**(PARTS | {"crs": crs})).crs_name == name

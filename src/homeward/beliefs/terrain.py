@@ -58,6 +58,9 @@ NAMES = ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
 STEPS = tuple((int(down), int(right)) for down, right in zip(DOWN, RIGHT, strict=True))
 """How many rows down and columns to the right each action goes."""
 
+SHARP = 0.01
+"""The standard deviation in m up to which a height counts as known, as in the paper's figure."""
+
 BOTH_CORES = 200_000
 """State-actions from which on starting threads pays."""
 

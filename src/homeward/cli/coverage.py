@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from homeward.cli.options import Json, Scheduler, Table, Workers
 from homeward.cli.runs import do_all
 from homeward.cli.show import check_writable, save, show
 
@@ -26,17 +27,10 @@ def coverage(
             show_default="coverage.sqlite, with the scale in its name",
         ),
     ] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=0, help="Processes; 0 works in this one.", show_default="one per core"),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="The address of a Dask scheduler, instead of processes.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
 ) -> None:
     """Let safe and unsafe explorers loose in random grid worlds, and draw what they uncover.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
+from homeward.cli.options import STOPPED
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from homeward.runs import Run
     from homeward.runs.rover import RoverConfig
     from homeward.worlds.rover import Rover
-
-STOPPED = 130
-"""The exit code of what was stopped by Ctrl-C."""
 
 RUNS = Path("runs")
 """The folder that runs are put in unless another is named."""

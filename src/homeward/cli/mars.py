@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homeward.cli.options import Json, Scheduler, Table, Workers
 from homeward.cli.runs import do_all
 from homeward.cli.show import check_writable, save, show
 
@@ -64,17 +65,10 @@ def mars(
             show_default="mars.sqlite, with what is not as in the paper in its name",
         ),
     ] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=0, help="Processes; 0 works in this one.", show_default="one per core"),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="The address of a Dask scheduler, instead of processes.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
 ) -> None:
     """Explore Mars at several safety levels: the paper's figure, over several grounds.
 
@@ -212,7 +206,7 @@ def timing(
     correction: Annotated[
         Theorem, typer.Option(help="The paper's (general), or our tighter one (moves).")
     ] = Theorem.GENERAL,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Time the first steps on Mars, beside the paper's table of planning times.
 

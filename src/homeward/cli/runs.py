@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli import explore
+from homeward.cli.options import STOPPED
 from homeward.cli.show import say, say_json, show, track
 
 if TYPE_CHECKING:
     from homeward.runs import Run
     from homeward.studies.machine import Ledger, Outcome
-
-STOPPED = 130
-"""The exit code of what was stopped by Ctrl-C."""
 
 app = typer.Typer(
     help="Record explorations, resume them, and conduct studies of many tasks.\n\n"

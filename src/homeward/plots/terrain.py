@@ -25,6 +25,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from homeward.arrays import index, indices, numbers, own
+from homeward.beliefs.terrain import SHARP
 from homeward.errors import InvalidProblemError
 from homeward.plots.films import whole_blocks, write_frames
 
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.rasters import Cells
-
-SHARP = 0.01
-"""The standard deviation in m up to which a cell has its full colour."""
 
 INK, QUIET, PAPER, ROCK, WAY = "#1b2024", "#4d565e", "#ffffff", "#2b2f33", "#0b3d91"
 GROUND = LinearSegmentedColormap.from_list(
@@ -435,10 +433,10 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
     if cells.is_own or not _is_upright(cells):
         axes.set_xlabel(f"{unit} from the corner", size=8, color=QUIET, labelpad=2)
         return
-    if cells.crs is None:
+    if cells.crs_name is None:
         name = "map coordinates without a coordinate system"
     else:
-        name = cells.crs.split('"')[1] if cells.crs.count('"') > 1 else cells.crs
+        name = cells.crs_name
     axes.set_xlabel(f"x in {unit}, {name}", size=8, color=QUIET, labelpad=2)
     axes.set_ylabel(f"y in {unit}", size=8, color=QUIET, labelpad=2)
 

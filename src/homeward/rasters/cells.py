@@ -95,6 +95,13 @@ class Cells:
         height, width = spacing(self.transform)
         return height * self.unit, width * self.unit
 
+    @property
+    def crs_name(self) -> str | None:
+        """What the coordinate system is called, if there is one: the first name in its WKT."""
+        if self.crs is None:
+            return None
+        return self.crs.split('"')[1] if self.crs.count('"') > 1 else self.crs
+
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
         """Give the (row, column) of the cell at these map coordinates; refuse a place off the map.
 

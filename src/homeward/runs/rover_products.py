@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs import corrections_of
-from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
+from homeward.beliefs.terrain import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.files import read_json, replace_file, replace_json
 from homeward.rasters import path_geojson, write_geojson, write_heights
@@ -46,8 +46,8 @@ KEYS = (
 )
 """The names of the facts of a run."""
 
-WELL, ROUGHLY = 0.01, 0.1
-"""m: standard deviations up to which a height is known well, and roughly."""
+ROUGHLY = 0.1
+"""The standard deviation in m up to which a height is known roughly."""
 
 
 def write_products(ended: Ended) -> None:
@@ -122,7 +122,7 @@ def facts_of(
         "position": list(world.position),
         "return_bound": return_bound(config, belief, world),
         "open_cells": int(variance.size),
-        "known_to_1cm": float(np.mean(variance <= WELL**2)),
+        "known_to_1cm": float(np.mean(variance <= SHARP**2)),
         "known_to_10cm": float(np.mean(is_seen(belief))),
     }
 
@@ -280,9 +280,9 @@ def _level(config: RoverConfig) -> float | None:
 def _coordinates(cells: Cells) -> str:
     if cells.is_own:
         return "metres from the south-west corner, on no map"
-    if cells.crs is None:
+    if cells.crs_name is None:
         return "map coordinates without a coordinate system, taken for metres"
-    return cells.crs.split('"')[1] if cells.crs.count('"') > 1 else cells.crs
+    return cells.crs_name
 
 
 def _place(cells: Cells, cell: list[int]) -> str:

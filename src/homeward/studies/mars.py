@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from homeward.beliefs.terrain import STEPS, TerrainBelief
+from homeward.beliefs.terrain import SHARP, STEPS, TerrainBelief
 from homeward.explorer import Explorer
 from homeward.runs.config import checked
 from homeward.runs.rover import RoverConfig, cells_of, digest_of, make
@@ -42,9 +42,6 @@ LONGEST = 15_000
 
 ROWS, COLUMNS = 1000, 2000
 """Pixels of 1 m of synthetic ground."""
-
-SHARP = 0.01
-"""m, the standard deviation up to which a height is counted as known."""
 
 NEARBY = 100.0
 """m, how far the demo's rovers measure."""

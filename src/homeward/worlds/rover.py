@@ -21,7 +21,7 @@ from gymnasium import spaces
 
 from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor
-from homeward.beliefs.terrain import Heights, TerrainBelief, entropy_reduction
+from homeward.beliefs.terrain import SHARP, Heights, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidProblemError
 from homeward.worlds.relief import draw_belief
 from homeward.worlds.rover_kernels import find_way_back, look_around
@@ -42,9 +42,6 @@ HIGHEST = 1e5
 
 PIXELS = 8
 """The side of a cell in a rendered frame."""
-
-SHARP = 0.01
-"""The deviation in m up to which a cell has its full colour."""
 
 LOW, HIGH = (94, 44, 24), (244, 214, 168)
 FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
