@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.conftest import DISCOUNTS, move_graphs, tables
 
@@ -57,12 +57,13 @@ def test_the_compiled_search_is_the_plain_one(
     assert found.policies.dtype == np.int32
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, 4.0]), st.sampled_from([0.0, 0.5, 1.0]))
-    ),
-    st.sampled_from([0.25, 0.5, 0.75, 2.0]),
-)
+POINTS = st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, 4.0]), st.sampled_from([0.0, 0.5, 1.0]))
+
+
+@settings(max_examples=300)
+@example([(0.0, 1.0), (1.0, 0.0), (4.0, 0.0), (2.0, 0.0)], 0.5)
+@example([(0.0, 1.0), (1.0, 0.5), (4.0, 0.0)], 0.5)
+@given(st.lists(POINTS, min_size=2, max_size=6), st.sampled_from([0.25, 0.5, 0.75, 2.0]))
 def test_no_pair_of_columns_mixes_to_more_than_the_bracket(
     points: list[tuple[float, float]], level: float
 ) -> None:
