@@ -333,14 +333,16 @@ def _solve(
 ) -> tuple[Status, float]:
     """Maximise what occupancies are worth; give how it ended and the best objective."""
     scale = float(np.abs(worth).max()) or 1.0
-    for presolve in (True, False):  # which may call what can just be kept, at δ = 1, impossible
+    ends = set()
+    # Presolve may call what can just be kept, at δ = 1, impossible; the simplex may lose its way.
+    for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
         answer = linprog(
             -worth[usable] / scale,
             A_ub=-gains[:, usable] if len(gains) else None,
             b_ub=-levels if len(gains) else None,
             A_eq=flow[:, usable],
             b_eq=source,
-            method="highs",
+            method=method,
             options={
                 "primal_feasibility_tolerance": 1e-10,
                 "dual_feasibility_tolerance": 1e-10,
@@ -349,4 +351,5 @@ def _solve(
         )
         if answer.status == 0:
             return Status.OPTIMAL, -float(answer.fun) * scale
-    return Status.INFEASIBLE if answer.status == 2 else Status.NUMERICAL, -np.inf
+        ends.add(answer.status)
+    return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf
