@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from homeward.solvers import Status, solve_constrained, solve_occupancy
-from homeward.studies.agreement import Kind, compare, compare_together, random_problem
+from homeward.studies.agreement import (
+    Directly,
+    Kind,
+    Program,
+    compare,
+    compare_together,
+    random_problem,
+)
 from homeward.studies.soundness import TOGETHER, far_bonus, random_case
 
 
@@ -51,3 +58,29 @@ def test_a_plan_of_any_criteria_is_what_a_direct_lp_says(
             assert found.agrees
             assert found.difference < 1e-7
             assert found.shortfall < 1e-8
+
+
+@pytest.mark.parametrize("margin", [-1e-10, 0.0, 1e-10])
+def test_at_the_edge_either_answer_is_right(margin: float) -> None:
+    assert Directly(Status.OPTIMAL, Status.INFEASIBLE, 0.0, 0.0, margin).agrees
+    assert Directly(Status.INFEASIBLE, Status.OPTIMAL, 0.0, 0.0, margin).agrees
+
+
+@pytest.mark.parametrize("margin", [1e-6, np.nan])
+def test_away_from_the_edge_only_one_answer_is_right(margin: float) -> None:
+    assert not Directly(Status.OPTIMAL, Status.INFEASIBLE, 0.0, 0.0, -margin).agrees
+    assert not Directly(Status.INFEASIBLE, Status.OPTIMAL, 0.0, 0.0, margin).agrees
+
+
+def test_the_margin_is_what_the_best_occupancy_has_beyond_its_worst_level() -> None:
+    # One unit to divide among two actions that keep (1, 0) and (0, 1).
+    program = Program(
+        worth=np.array([1.0, 0.0]),
+        flow=np.ones((1, 2)),
+        source=np.ones(1),
+        gains=np.eye(2),
+        levels=np.array([0.2, 0.4]),
+        usable=np.ones(2, dtype=bool),
+    )
+    assert program.solve() == (Status.OPTIMAL, pytest.approx(0.6))
+    assert program.margin() == pytest.approx(0.2)

@@ -83,6 +83,7 @@ def agreement(
                 "optimal": ends["optimal"],
                 "infeasible": ends["infeasible"],
                 "not sure": sum(not a.sure for a in met),
+                "at the edge": sum(a.agrees and a.sure and a.status is not a.referee for a in met),
                 "disagreements": sum(not a.agrees for a in met),
                 "worst difference": max(a.difference for a in met),
                 "worst shortfall": max(a.shortfall for a in met),

@@ -31,6 +31,7 @@ from homeward.safety import (
 from homeward.safety.certify import dense_transitions
 from homeward.safety.corrections import moves_exploring, moves_returning
 from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
+from homeward.solvers.tolerances import FEASIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,6 +142,7 @@ class Directly:
     referee: Status
     difference: float  # of the objectives, relative to them or to the largest single reward
     shortfall: float  # by how much the plan misses a level, in units of its range
+    margin: float  # the most by which every level can be exceeded at once, likewise; by the LP
 
     @property
     def sure(self) -> bool:
@@ -149,8 +151,16 @@ class Directly:
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same of the problem, as far as the plan is sure of it."""
-        return self.status is self.referee or not self.sure
+        """Whether both say the same of the problem, as far as the plan is sure of it.
+
+        Nearer to the edge than the solvers' tolerance, where a level can just be kept or just not,
+        either is right.
+        """
+        if self.status is self.referee or not self.sure:
+            return True
+        if self.status is Status.OPTIMAL:
+            return self.margin >= -2.0 * FEASIBLE
+        return self.margin <= 2.0 * FEASIBLE
 
 
 def compare_together(
@@ -176,13 +186,14 @@ def compare_together(
             leaves |= ~np.broadcast_to(inside, leaves.shape)
     model = belief.mean()
     if recall is None:
-        status, best = direct_lp(model, objective, floors, levels, leaves, discount)
+        program = direct_lp(model, objective, floors, levels, leaves, discount)
     else:
         finals = [
             np.zeros(model.states) if c.kind == "earn" else c.way_home + (c.kind == "stay")
             for c in plan.criteria
         ]
-        status, best = direct_lp_over(model, objective, floors, finals, levels, leaves, recall)
+        program = direct_lp_over(model, objective, floors, finals, levels, leaves, recall)
+    status, best = program.solve()
     size = max(abs(best), float(np.abs(objective[np.isfinite(objective)]).max()))
     solved = plan.status is Status.OPTIMAL and status is Status.OPTIMAL
     short = [(c.level - c.bound) / c.unit for c in plan.criteria]
@@ -191,6 +202,7 @@ def compare_together(
         referee=status,
         difference=abs(plan.exploration_value - best) / size if solved else 0.0,
         shortfall=max(0.0, *short) if solved else 0.0,
+        margin=0.0 if status is plan.status else program.margin(),
     )
 
 
@@ -255,11 +267,8 @@ def direct_lp(
     levels: FloatArray,
     leaves: BoolArray,
     discount: float,
-) -> tuple[Status, float]:
-    """Solve over occupancies of two copies of (s, a), the second after leaving a set.
-
-    Gives how it ended and the best objective.
-    """
+) -> Program:
+    """State it over occupancies of two copies of (s, a), the second after leaving a set."""
     states, actions = objective.shape
     rows = dense_transitions(model).reshape(-1, states)
     left = leaves.ravel()
@@ -279,7 +288,7 @@ def direct_lp(
     worth = np.where(usable, objective.ravel(), 0.0)
     both = np.concatenate([usable, usable])
     earned = np.concatenate([worth, worth])
-    return _solve(earned, flow, source, np.array(gains), levels, both)
+    return Program(earned, flow, source, np.array(gains), levels, both)
 
 
 def direct_lp_over(
@@ -290,8 +299,8 @@ def direct_lp_over(
     levels: FloatArray,
     leaves: BoolArray,
     steps: int,
-) -> tuple[Status, float]:
-    """Solve over occupancies of (t, before or after leaving, s, a), for a recall after n steps.
+) -> Program:
+    """State it over occupancies of (t, before or after leaving, s, a), for a recall after n steps.
 
     `finals` [S] are what each criterion has where the steps end, if no set was left.
     """
@@ -318,9 +327,44 @@ def direct_lp_over(
         for k, (stays, goes) in enumerate(floors):
             last = rows @ finals[k] if t + 1 == steps else np.zeros(pairs)
             gains[k, inside] = np.where(left, goes.ravel(), stays.ravel() + last)
-    return _solve(
+    return Program(
         np.tile(worth, 2 * steps), flow, source, gains, levels, np.tile(usable, 2 * steps)
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A linear program over N occupancies: what they are worth, how they flow, what they keep."""
+
+    worth: FloatArray  # [N]
+    flow: FloatArray  # [M, N]
+    source: FloatArray  # [M]
+    gains: FloatArray  # [K, N]
+    levels: FloatArray  # [K]
+    usable: BoolArray  # [N]
+
+    def solve(self) -> tuple[Status, float]:
+        """Maximise what occupancies are worth; give how it ended and the best objective."""
+        scale = float(np.abs(self.worth).max()) or 1.0
+        columns = np.where(self.usable)[0]
+        status, best = _solve(
+            self.worth[columns] / scale,
+            self.flow[:, columns],
+            self.source,
+            self.gains[:, columns],
+            self.levels,
+        )
+        return status, best * scale
+
+    def margin(self) -> float:
+        """Give the most by which every level can be exceeded at once; below 0 if one can't be."""
+        columns = np.where(self.usable)[0]
+        more = np.hstack([self.gains[:, columns], -np.ones((len(self.levels), 1))])
+        flow = np.hstack([self.flow[:, columns], np.zeros((len(self.flow), 1))])
+        aim = np.zeros(len(columns) + 1)
+        aim[-1] = 1.0
+        status, best = _solve(aim, flow, self.source, more, self.levels, free=1)
+        return best if status is Status.OPTIMAL else np.nan
 
 
 def _solve(
@@ -329,19 +373,20 @@ def _solve(
     source: FloatArray,
     gains: FloatArray,
     levels: FloatArray,
-    usable: BoolArray,
+    free: int = 0,
 ) -> tuple[Status, float]:
-    """Maximise what occupancies are worth; give how it ended and the best objective."""
-    scale = float(np.abs(worth).max()) or 1.0
+    """Maximise over non-negative variables, of which the last so many are free."""
     ends = set()
+    bounds = [(0.0, None)] * (len(worth) - free) + [(None, None)] * free
     # Presolve may call what can just be kept, at δ = 1, impossible; the simplex may lose its way.
     for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
         answer = linprog(
-            -worth[usable] / scale,
-            A_ub=-gains[:, usable] if len(gains) else None,
+            -worth,
+            A_ub=-gains if len(gains) else None,
             b_ub=-levels if len(gains) else None,
-            A_eq=flow[:, usable],
+            A_eq=flow,
             b_eq=source,
+            bounds=bounds,
             method=method,
             options={
                 "primal_feasibility_tolerance": 1e-10,
@@ -350,6 +395,6 @@ def _solve(
             },
         )
         if answer.status == 0:
-            return Status.OPTIMAL, -float(answer.fun) * scale
+            return Status.OPTIMAL, -float(answer.fun)
         ends.add(answer.status)
     return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf
