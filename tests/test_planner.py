@@ -27,6 +27,7 @@ from homeward.safety import (
     StayInside,
     return_to_each,
 )
+from homeward.safety.certify import exact_recall, exact_return
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:
@@ -1003,3 +1004,63 @@ def test_over_fixed_steps_the_way_out_takes_the_general_correction() -> None:
     found = planner.plan(FiniteBelief(worlds), 0)
     assert found.correction is Correction.MOVES
     assert found.bounds[0] == pytest.approx(1.0 - 0.5 - 0.25, abs=1e-12)
+
+
+def test_an_action_taken_once_is_charged_for_once() -> None:
+    # From the fork, 0, both moves work in the same half of the worlds; from 1 home is reached in
+    # the other half. To try the first and then wait at the fork comes home where neither was tried.
+    dest = np.array([[1, 2, 0], [1, 2, 1], [2, 2, 2]])
+    worlds = [
+        Moves(dest, np.array([[p, p, 1.0], [1.0, 1.0 - p, 1.0], [1.0, 1.0, 1.0]]))
+        for p in (1.0, 0.0)
+    ]
+    bonus = np.zeros((3, 3))
+    bonus[0, 2] = 1.0
+    found = Planner(constant(bonus), [ReturnHome(0.25, 2)], 0.9).plan(FiniteBelief(worlds), 0)
+    tried = found.evidence[0]
+    # Called off at once: ½. Else in 1, whence there is no way home in that world, or at the fork.
+    assert tried.safety[0] == pytest.approx(0.1 * 0.5 + 0.9 * 0.0, abs=1e-9)
+    assert tried.verdict is Verdict.UNSAFE
+
+
+@pytest.mark.parametrize(
+    ("criteria", "said"),
+    [
+        ([ReturnHome], "is not a criterion"),
+        ([ReturnHome(0.5, [[0], [0, 1]])], "home"),
+    ],
+)
+def test_criteria_that_are_none_are_named(criteria: Any, said: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        Planner(constant(BONUS), criteria, 0.5).plan(RIDGE, 0)
+
+
+@pytest.mark.parametrize("steps", [2**31, 2**63])
+def test_horizons_beyond_all_measure_are_refused(steps: int) -> None:
+    with pytest.raises(InvalidProblemError, match="expected at most"):
+        ReturnWithin(steps, 0.5)
+    with pytest.raises(InvalidProblemError, match="expected at most"):
+        Planner(constant(BONUS), [], 0.5, recall=steps)
+
+
+@given(move_beliefs(), st.sampled_from(DISCOUNTS), st.data())
+@settings(max_examples=60)
+def test_no_action_is_said_to_be_safer_than_it_is(
+    belief: FiniteBelief, discount: float, data: st.DataObject
+) -> None:
+    states = belief.mean().states
+    home, start = (data.draw(st.integers(0, states - 1)) for _ in range(2))
+    bonus = data.draw(tables(st.floats(0.0, 1.0), states, belief.mean().actions))
+    level = data.draw(st.sampled_from([0.05, 0.3, 0.6, 0.9]))
+    found = Planner(constant(bonus), [ReturnHome(level, home)], discount).plan(belief, start)
+    for told in found.evidence:
+        if told.action == found.action or told.verdict is Verdict.UNAVAILABLE:
+            continue
+        truth = 0.0
+        for weight, world in zip(belief.weights, belief.worlds, strict=True):
+            rows = dense(world)
+            way = exact_return(rows, found.return_policy, np.array([home]))
+            for share, policy in zip(found.weights, found.outbound, strict=True):
+                after = rows[start, told.action] @ exact_recall(rows, policy, way, discount)
+                truth += weight * share * ((1.0 - discount) * way[start] + discount * after)
+        assert told.safety[0] <= truth + 1e-9

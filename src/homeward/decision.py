@@ -24,12 +24,13 @@ import numpy as np
 
 from homeward.models import Moves
 from homeward.plan import ActionEvidence, Evidence, Verdict
+from homeward.safety.posing import lower
 from homeward.solvers import HorizonProblem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine
-from homeward.solvers.tolerances import FEASIBLE
+from homeward.solvers.tolerances import FEASIBLE, ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.solvers import ConstrainedSolution, Problem
@@ -79,12 +80,15 @@ def evidence_of(
     stays: BoolArray,
     exits: BoolArray | None = None,
     measures: Sequence[tuple[float, float]] | None = None,
+    once: Callable[[], FloatArray] | None = None,
 ) -> Evidence:
     """Say what each action here is worth with the plan followed after it, and why not it.
 
     `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`;
     `exits` [A] are the actions that leave the set to stay inside. A criterion's total says
-    ``least + unit·total``, with (least, unit) from its `measures`.
+    ``least + unit·total``, with (least, unit) from its `measures`. To take an action once and then
+    follow the plan is no stationary policy: where what the criteria collect is proven of those
+    alone, `once` gives what they collect [K, A] in a first step that is not repeated.
     """
     s, model = problem.start, problem.model
     columns, states = solved.values.shape[1:]
@@ -97,6 +101,7 @@ def evidence_of(
     ahead = model.ahead(s, values.reshape(-1, states)).reshape(len(values), -1)  # [J, (1 + K)·A]
     mixed = (solved.weights @ ahead).reshape(columns, -1)
     following = problem.totals[:, s] + discount * mixed  # [1 + K, A]
+    onward = discount * mixed[1:]
     shares, firsts = [0.0] * model.actions, _firsts(solved.policies, s)
     for weight, first in zip(solved.weights.tolist(), firsts.tolist(), strict=True):
         shares[first] += weight
@@ -106,14 +111,18 @@ def evidence_of(
             following[0, exits] += model.ahead(s, problem.after[1:2])[0, exits]
     elif exits is not None and isinstance(model, Moves):  # it pays for good, a little each time
         following[:, exits] = problem.totals[:, s, exits] / (1.0 - discount)
-    following[:, choice.action] = choice.values
     said = [(0.0, 1.0)] * len(problem.levels) if measures is None else measures
-    unsafe: BoolArray = np.any(following[1:] < problem.levels[:, None] - FEASIBLE, axis=0)
     infeasible = solved.status is Status.INFEASIBLE
+    levels, rounding = problem.levels, ROUNDING * problem.span
     closed: BoolArray = problem.objective[s] == -np.inf
 
     def tell() -> tuple[ActionEvidence, ...]:
         found = []
+        if once is not None:
+            total = once() + onward
+            following[1:] = total if exits is None else np.where(exits, following[1:], total)
+        following[:, choice.action] = choice.values
+        unsafe = np.any(following[1:] < levels[:, None] - FEASIBLE, axis=0)
         for a, share in enumerate(shares):
             if a == choice.action:
                 verdict = Verdict.CHOSEN
@@ -127,7 +136,7 @@ def evidence_of(
                 verdict = Verdict.UNSAFE if unsafe[a] else Verdict.WORTH_LESS
             explores, *bounds = following[:, a].tolist()
             safety = tuple(
-                least + unit * min(1.0, max(0.0, bound))
+                lower(least, unit, bound - rounding)
                 for bound, (least, unit) in zip(bounds, said, strict=True)
             )
             leaves = float(leaving[a])

@@ -19,12 +19,12 @@ from homeward.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.errors import InvalidProblemError
 from homeward.plan import CriterionEvidence, Plan
 from homeward.safety import AtStep, Correction, Corrections, ReturnHome, Situation
-from homeward.safety.posing import conflict_of, pose
+from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
@@ -95,7 +95,7 @@ class Planner:
         if not isinstance(self.criteria, tuple | list):
             raise error(f"criteria is {self.criteria!r}, expected a list of criteria")
         for criterion in self.criteria:
-            if not hasattr(criterion, "require"):
+            if isinstance(criterion, type) or not hasattr(criterion, "require"):
                 raise error(f"{criterion!r} is not a criterion")
         object.__setattr__(self, "criteria", tuple(self.criteria))
 
@@ -147,8 +147,7 @@ class Planner:
 
         def proven(bound: float, requirement: Requirement) -> float:
             """Allow for the rounding of the evaluation that a bound comes from."""
-            sure = min(1.0, max(0.0, float(bound) - rounding))
-            return requirement.least + requirement.unit * sure
+            return lower(requirement.least, requirement.unit, float(bound) - rounding)
 
         status = solved.status
         for requirement in requirements:
@@ -161,6 +160,9 @@ class Planner:
             conflict = conflict_of(model, self.discount, state, asked, steps)
         exits = None if posed.exits is None else posed.exits[state]
         measures = [(r.least, r.unit) for r in requirements]
+        once = None
+        if kind is Correction.MOVES and steps is None and requirements:
+            once = self._once(belief, state, requirements)
         return Plan(
             state=state,
             action=choice.action,
@@ -192,7 +194,7 @@ class Planner:
                 )
                 for k, r in enumerate(requirements)
             ),
-            evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures),
+            evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures, once),
             correction=kind,
             discount=self.discount,
             method=method,
@@ -239,6 +241,21 @@ class Planner:
                 asked = replace(asked, reward=reward)
             requirements.append(asked)
         return requirements
+
+    def _once(
+        self, belief: Belief, state: int, requirements: Sequence[Requirement]
+    ) -> Callable[[], FloatArray]:
+        """Tell what the criteria collect [K, A] in one step from `state` that is not repeated.
+
+        The moves correction is for what is tried until it works; once takes Theorem 2.
+        """
+        gamma = self.discount
+        worths = [
+            np.broadcast_to(0.0 if r.worth is None else r.worth[state], r.reward.shape[1:])
+            for r in requirements
+        ]
+        collected = (1.0 - gamma) * np.array(worths)
+        return lambda: collected + gamma * belief.correction()[state]
 
     def _solve(
         self,

@@ -289,7 +289,14 @@ def paying(known: Any, **own: Any) -> Any:
 def test_uncertain_rewards_are_measured_by_what_any_world_may_pay() -> None:
     found = paying((-5.0, 5.0))
     assert (found.least, found.unit) == (-20.0, 40.0)
-    assert paying((-5.0, 5.0), limits=(-2.0, 3.0)).least == -8.0
+    assert paying((-5.0, 5.0), limits=(-6.0, 5.0)).least == -24.0
+    assert paying(None, limits=(-2.0, 3.0)).least == -8.0
+
+
+def test_limits_that_a_world_is_known_to_pass_are_refused() -> None:
+    said = r"the belief's worlds pay from -5 to 5, outside the limits \(-2, 3\)"
+    with pytest.raises(InvalidProblemError, match=said):
+        paying((-5.0, 5.0), limits=(-2.0, 3.0))
 
 
 def test_rewards_of_which_nothing_is_known_are_refused() -> None:
@@ -330,5 +337,5 @@ def test_returning_to_each_base_is_a_criterion_per_base() -> None:
     limited = return_to_each(np.array([2]), 0.8, within=5)
     assert limited == [ReturnWithin(5, 0.8, 2)]
     for bases in ([], [0.5], "ab"):
-        with pytest.raises(InvalidProblemError, match="are not state numbers"):
+        with pytest.raises(InvalidProblemError, match="bases"):
             return_to_each(bases, 0.8)  # type: ignore[arg-type]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -14,7 +17,7 @@ from homeward.safety import (
     Situation,
     StayInside,
 )
-from homeward.safety.posing import conflict_of, exits_of, pose
+from homeward.safety.posing import conflict_of, exits_of, lower, pose
 from homeward.solvers import Status, solve_constrained
 
 # Camp, meadow and a cave, each one sure move from the last; staying in the cave pays 4.
@@ -110,3 +113,36 @@ def test_without_a_set_its_exits_are_open_again() -> None:
     posed = pose(MODEL, 0.5, 0, np.stack([BONUS, *(r.reward for r in asked)]), asked)
     assert solve_constrained(posed.problem).status is Status.INFEASIBLE
     assert conflict_of(MODEL, 0.5, 0, asked) == (0, 1)
+
+
+def test_a_conflict_over_a_fixed_number_of_steps_is_found() -> None:
+    # In three steps the cave can be reached, in one it can't.
+    reward = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
+    for steps, conflict in ((1, (1,)), (3, (0, 1))):
+        where = replace(WHERE, steps=steps)
+        asked = [
+            StayInside(MEADOW, 0.9).require(where),
+            EarnAtLeast(0.5, reward).require(where),
+        ]
+        assert conflict_of(MODEL, 0.5, 0, asked, steps) == conflict
+
+
+def test_of_many_criteria_one_set_is_found_that_no_longer_conflicts_without_any_of_them() -> None:
+    # One state, nine actions that pay one criterion each; three ask for more than a third each.
+    model = Moves(np.zeros((1, 9), int), np.ones((1, 9)))
+    still = Corrections(Correction.GENERAL, np.zeros((1, 9)), np.zeros((1, 9)))
+    where = Situation(model, still, 0.5, 0, 0)
+    asked = [
+        EarnAtLeast(0.7 if k in (2, 5, 7) else 0.01, np.eye(9)[[k]]).require(where)
+        for k in range(9)
+    ]
+    assert conflict_of(model, 0.5, 0, asked) == (2, 5, 7)
+
+
+def test_what_is_earned_is_rounded_down() -> None:
+    for least, unit, total in ((1e12, 0.1, 0.3), (-7.0, 9.0, 0.123), (0.0, 3.0, 1.0)):
+        exact = Fraction(least) + Fraction(unit) * Fraction(total)
+        assert Fraction(lower(least, unit, total)) < exact
+        assert lower(least, unit, total) == pytest.approx(float(exact), rel=1e-14)
+    assert lower(0.0, 1.0, 0.25) == 0.25
+    assert lower(0.0, 1.0, 1.5) == 1.0

@@ -252,3 +252,13 @@ def test_more_steps_are_never_worse(model: Model, steps: int) -> None:
     sigma = np.full((model.states, model.actions), -0.05)
     one, more = (solve_return_within(model, h, HOME, sigma).value for h in (steps, steps + 1))
     assert (more >= one - 1e-13).all()
+
+
+def test_a_layer_is_made_of_the_one_before_and_not_of_itself() -> None:
+    # With two steps from 3: one sure to 2, and one more, of ½. By 1 it would be .8, in three.
+    model = Moves(
+        np.array([[0, 0], [0, 1], [0, 1], [2, 3]]),
+        np.array([[1.0, 1.0], [0.9, 1.0], [0.5, 0.9], [1.0, 1.0]]),
+    )
+    found = solve_return_within(model, 2, HOME, None, at_once=True)
+    assert found.value.tolist() == pytest.approx([1.0, 0.9, 0.8, 0.5])

@@ -82,5 +82,7 @@ def test_the_margin_is_what_the_best_occupancy_has_beyond_its_worst_level() -> N
         levels=np.array([0.2, 0.4]),
         usable=np.ones(2, dtype=bool),
     )
-    assert program.solve() == (Status.OPTIMAL, pytest.approx(0.6))
+    status, best = program.solve()
+    assert status is Status.OPTIMAL
+    assert best == pytest.approx(0.6)
     assert program.margin() == pytest.approx(0.2)

@@ -68,6 +68,10 @@ class Situation:
     steps: int | None = None  # until recall, if that is fixed
 
 
+LONGEST = 2**31 - 1
+"""Steps of the longest horizon."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Requirement:
     """A criterion made concrete: a floor on a total, and the way home behind it, if there is one.
@@ -270,10 +274,15 @@ class EarnAtLeast:
         paid = rewards[usable]
         low, high = float(paid.min()), float(paid.max())
         if self.rewards is None:
-            limits = self.limits
-            if limits is None and situation.limits is not None:
-                limits = situation.limits()
-            if limits is None:
+            known = None if situation.limits is None else situation.limits()
+            limits = known if self.limits is None else self.limits
+            if limits is not None and known is not None:
+                if known[0] < limits[0] or known[1] > limits[1]:
+                    raise InvalidProblemError(
+                        f"the belief's worlds pay from {known[0]:g} to {known[1]:g}, outside the "
+                        f"limits ({limits[0]:g}, {limits[1]:g})"
+                    )
+            elif limits is None:
                 raise InvalidProblemError(
                     "the belief does not say what its worlds pay at least and at most: "
                     "give EarnAtLeast the rewards, or limits=(least, greatest)"
@@ -320,9 +329,9 @@ def return_to_each(
 
     For a way to any of them, give `ReturnHome` the list. `within` limits the steps.
     """
-    given = np.atleast_1d(np.asarray(bases))
-    if given.ndim != 1 or given.size == 0 or not np.issubdtype(given.dtype, np.integer):
-        raise InvalidProblemError(f"the bases {bases!r} are not state numbers")
+    given = _list(bases, "the bases")
+    if given.size == 0:
+        raise InvalidProblemError("there are no bases")
     if within is None:
         return [ReturnHome(delta, int(base)) for base in given]
     return [ReturnWithin(within, delta, int(base)) for base in given]
@@ -382,6 +391,10 @@ def _horizon(steps: object, what: str) -> int:
         raise InvalidProblemError(
             f"{what} has a horizon of {int(steps)} steps, expected at least 1"
         )
+    if int(steps) > LONGEST:
+        raise InvalidProblemError(
+            f"{what} has a horizon of {int(steps)} steps, expected at most {LONGEST}"
+        )
     return int(steps)
 
 
@@ -390,13 +403,22 @@ def _states(home: ArrayLike, situation: Situation) -> IntArray:
     if isinstance(home, str):
         state = situation.state if home == "current" else situation.start
         return np.array([state], np.int32)
-    given = np.atleast_1d(np.asarray(home))
+    given = _list(home, "home")
     if given.size == 0:
         raise InvalidProblemError("home is an empty set of states")
-    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise InvalidProblemError(f"home {home!r} is not a state number, nor several")
     states = (0, situation.model.states)
     return np.unique(indices(given, "home", None, states, "n", InvalidProblemError))
+
+
+def _list(states: ArrayLike, what: str) -> IntArray:
+    """Give state numbers [n], of which there may be none; they may be out of range."""
+    try:
+        given = np.atleast_1d(np.asarray(states))
+    except ValueError as cause:
+        raise InvalidProblemError(f"{what}: {states!r} are no state numbers") from cause
+    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+        raise InvalidProblemError(f"{what}: {states!r} is not a state number, nor several")
+    return given
 
 
 def _place(state: int, situation: Situation) -> str:

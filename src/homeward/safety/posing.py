@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     from homeward.solvers import Problem
 
 
+MANY = 6
+"""Requirements beyond which not every set of them is tried for a conflict."""
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
     """A constrained problem, and what is followed after its exits."""
@@ -119,6 +125,14 @@ def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
     return exits if exits is not None and exits.any() else None
 
 
+def lower(least: float, unit: float, total: float) -> float:
+    """Give ``least + unit·total`` for a total in [0, 1], rounded to the safe side."""
+    sure = min(1.0, max(0.0, total))
+    if (least, unit) == (0.0, 1.0):
+        return sure
+    return least + unit * sure - 4.0 * EPSILON * (abs(least) + unit)
+
+
 def conflict_of(
     model: Model,
     discount: float,
@@ -128,16 +142,29 @@ def conflict_of(
 ) -> tuple[int, ...]:
     """Find a smallest set of requirements that no policy keeps together, the first of its size.
 
-    To be asked of an infeasible problem only: that all of them conflict is not tried again.
+    Of more than `MANY` a set is found that no longer conflicts without any one of them, which need
+    not be the smallest. To be asked of an infeasible problem only: that all of them conflict is not
+    tried again.
     """
     count = len(requirements)
     nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # to be won
+
+    def conflicts(chosen: Sequence[int]) -> bool:
+        asked = [requirements[k] for k in chosen]
+        totals = np.stack([nothing, *(r.reward for r in asked)])
+        part = pose(model, discount, state, totals, asked, steps=steps)
+        return solve_constrained(part.problem).status is Status.INFEASIBLE
+
+    if count > MANY:
+        left = list(range(count))
+        for k in range(count):
+            without = [other for other in left if other != k]
+            if without and conflicts(without):
+                left = without
+        return tuple(left)
     for size in range(1, count):
         for chosen in combinations(range(count), size):
-            asked = [requirements[k] for k in chosen]
-            totals = np.stack([nothing, *(r.reward for r in asked)])
-            part = pose(model, discount, state, totals, asked, steps=steps)
-            if solve_constrained(part.problem).status is Status.INFEASIBLE:
+            if conflicts(chosen):
                 return chosen
     return tuple(range(count))
 
