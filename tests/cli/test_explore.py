@@ -607,3 +607,135 @@ def test_the_progress_bar_says_bound_seen_and_entropy(
     assert re.search(r"home ≥ [01]\.\d{4} · ", said.err)
     assert "seen to 10 cm" in said.err
     assert "nats" in said.err
+
+
+AREA: dict[str, Any] = {
+    "type": "Polygon",
+    "coordinates": [[[500, 720], [700, 720], [700, 900], [500, 900], [500, 720]]],
+}
+"""Of the raster's 9 x 12 cells: all rows, columns 0 to 9."""
+
+HERE = "cell:4,4"
+
+
+def write_area(path: Path, value: Any = None) -> Path:
+    path.write_text(json.dumps(AREA if value is None else value))
+    return path
+
+
+def test_all_that_can_be_asked_is_in_the_run_and_what_is_said(
+    homeward: Callable[..., Said], raster: Path, tmp_path: Path
+) -> None:
+    area = write_area(tmp_path / "area.geojson")
+    asked = ("--start", HERE, "--base", HERE, "--back-within", 9, "--keep-in", area)
+    levels = ("--delta", 0.9, "--keep-in-delta", 0.8, "--back-within-delta", 0.7, "--film", "gif")
+    said = homeward("explore", raster, *asked, *levels, "--steps", 4, "--out", "one", "--json").json
+    names = ["return to base 4,4", "return to base 4,4 within 9 steps", "stay inside"]
+    assert [found["name"] for found in said["criteria"]] == names
+    assert [found["level"] for found in said["criteria"]] == [0.9, 0.7, 0.8]
+    assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
+    assert said["conflict"] is None
+    assert "one/keep_in.geojson" in said["outputs"]
+    config = Run.open("one").config
+    assert config["keep_in"] == [AREA["coordinates"]]
+    assert (config["bases"], config["back_within"], config["delta"]) == ([[4, 4]], 9, 0.9)
+    text = homeward("explore", "--out", "one").out
+    for found in said["criteria"]:
+        assert f"lowest bound on “{found['name']}”: {found['lowest']:.6f}\n" in text
+    shown = homeward("runs", "show", "one").out
+    assert "keeps: “return to base 4,4” at 0.9; " in shown
+    assert "stay inside" in shown.split("Last steps")[1]
+
+
+def test_the_same_command_goes_on_and_another_area_is_another_run(
+    homeward: Callable[..., Said], raster: Path, tmp_path: Path
+) -> None:
+    area = write_area(tmp_path / "area.geojson")
+    command = ("explore", raster, "--start", HERE, "--keep-in", area, "--out", "one")
+    homeward(*command, "--steps", 1)
+    assert homeward(*command, "--steps", 3, "--json").json["steps"] == 3
+    assert "keep_in" in homeward("explore", raster, "--start", HERE, "--out", "one", code=2).err
+    corners = [[x + 20, y] for x, y in AREA["coordinates"][0]]
+    write_area(area, {"type": "Polygon", "coordinates": [corners]})
+    assert "(keep_in is another area)" in homeward(*command, code=2).err
+    assert homeward("explore", "--out", "one", "--steps", 4, "--json").json["steps"] == 4
+
+
+def test_a_config_file_may_ask_for_all_of_it(
+    homeward: Callable[..., Said], raster: Path, tmp_path: Path
+) -> None:
+    write_area(tmp_path / "area.geojson")
+    (tmp_path / "c.toml").write_text(
+        f'terrain = "{raster.name}"\nlimit = 1\nstart = [4, 4]\nkeep_in = "area.geojson"\n'
+        "bases = [[4, 4], [4, 5]]\nback_within = 20\nrecall = 6\ndelta = 0.6\n"
+    )
+    homeward("explore", "--config", "c.toml", "--out", "one")
+    config = Run.open("one").config
+    assert (config["recall"], config["bases"]) == (6, [[4, 4], [4, 5]])
+    homeward("explore", "--config", "c.toml", "--base", HERE, "--out", "two")
+    assert Run.open("two").config["bases"] == [[4, 4]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--back-within", 0), "--back-within is 0: "),
+        (("--recall", 0), "--recall is 0: "),
+        (("--back-within", 3, "--back-within-delta", 0), "--back-within-delta is 0.0: "),
+        (("--back-within-delta", 0.5), "--back-within-delta says nothing without --back-within"),
+        (("--keep-in-delta", 0.5), "--keep-in-delta says nothing without --keep-in"),
+        (("--each-base",), "--each-base says nothing without --base"),
+        (("--base", HERE, "--home", "start"), "--home start and --base: name the start"),
+        (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),
+        (("--base", HERE, "--unsafe"), "--base is for an explorer that keeps something safe"),
+        (("--base", "4"), "a base is '4', expected X,Y in map coordinates or cell:ROW,COLUMN"),
+        (("--base", "cell:9,4"), "a base, row 9 and column 4, is off the map of 9 rows"),
+        (("--base", "0,0"), "a base: (0, 0) is off the map, which reaches from (500, 720)"),
+        (("--base", "cell:2,3"), "a base, row 2 and column 3, is blocked: the terrain has no data"),
+        (("--keep-in", "no.geojson"), "no.geojson: can't be read: No such file or directory"),
+        (("--keep-in", "crater.tif"), "crater.tif: is no GeoJSON: "),
+        (("--keep-in", "point.geojson"), "point.geojson: it is a Point, expected a Polygon"),
+        (("--keep-in", "bow.geojson"), "bow.geojson: polygon 1 crosses itself: "),
+        (("--keep-in", "open.geojson"), "open.geojson: ring 1 of polygon 1 is open: "),
+        (("--keep-in", "away.geojson"), "away.geojson: the area to keep in is off the map, which "),
+        (("--keep-in", "tiny.geojson"), "tiny.geojson: the area to keep in is empty: no cell has "),
+        (
+            ("--keep-in", "area.geojson", "--start", "cell:0,11"),
+            "the start, row 0 and column 11, is outside the area to keep in",
+        ),
+        (("--keep-in", "area.geojson", "--recall", 1), "--recall 1 and --keep-in: the only step "),
+        (
+            ("--start", HERE, "--base", "cell:4,11", "--back-within", 1),
+            "from the start no policy keeps “return to base 4,11”",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence_and_makes_no_run(
+    homeward: Callable[..., Said],
+    raster: Path,
+    tmp_path: Path,
+    words: tuple[object, ...],
+    message: str,
+) -> None:
+    ring = AREA["coordinates"][0]
+    write_area(tmp_path / "area.geojson")
+    for name, corners in (
+        ("bow", [[500, 720], [700, 900], [700, 720], [500, 900], [500, 720]]),
+        ("open", ring[:-1]),
+        ("away", [[0, 0], [9, 0], [9, 9], [0, 0]]),
+        ("tiny", [[501, 721], [503, 721], [503, 723], [501, 721]]),
+    ):
+        write_area(tmp_path / f"{name}.geojson", {"type": "Polygon", "coordinates": [corners]})
+    write_area(tmp_path / "point.geojson", {"type": "Point", "coordinates": [1, 2]})
+    said = homeward("explore", raster, "--steps", 1, "--out", "one", *words, code=2)
+    assert said.err.startswith(f"homeward: {message}")
+    assert said.err.count("\n") == 1
+    assert not Path("one").exists()
+
+
+def test_a_misfit_in_a_config_file_names_the_file(
+    homeward: Callable[..., Said], tmp_path: Path
+) -> None:
+    (tmp_path / "c.toml").write_text("each_base = true\n")
+    said = homeward("explore", "--config", "c.toml", code=2)
+    assert said.err == "homeward: c.toml: each_base says nothing without bases\n"

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from homeward.cli.app import app
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.runs import grid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,3 +62,95 @@ def test_what_does_not_exist_can_not_be_explored(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=said):
             runner.invoke(app, ["grid", *arguments], catch_exceptions=False)
+
+
+def test_all_that_can_be_asked_is_told_by_name(tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_text("11111\n11a11\n11111\n")
+    words = ["grid", "--map", str(tmp_path / "map.txt"), "--out", str(tmp_path / "a.png")]
+    asked = ["--delta", "0.9", "--keep-in", "0:2,1:3", "--back-within", "3", "--base", "1,2"]
+    record = ["--run", str(tmp_path / "run"), "--keep-in-delta", "0.8"]
+    said = json.loads(
+        runner.invoke(app, [*words, *asked, *record, "--json"], catch_exceptions=False).stdout
+    )
+    names = ["return to base 1,2", "return to base 1,2 within 3 steps", "stay inside"]
+    assert [found["name"] for found in said["criteria"]] == names
+    assert [found["level"] for found in said["criteria"]] == [0.9, 0.9, 0.8]
+    assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
+    assert said["conflict"] is None
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["criteria"] == said["criteria"]
+    text = runner.invoke(app, [*words, *asked], catch_exceptions=False).stdout
+    assert "lowest bound on “stay inside”, asked for 0.9: " in text
+    shown = runner.invoke(app, ["runs", "show", str(tmp_path / "run")], catch_exceptions=False)
+    assert "keeps: “return to base 1,2” at 0.9; " in shown.stdout
+
+
+def test_a_recall_at_a_fixed_step_is_planned_for(tmp_path: Path) -> None:
+    words = [
+        "grid",
+        "--size",
+        "5",
+        "--recall",
+        "4",
+        "--limit",
+        "3",
+        "--out",
+        str(tmp_path / "a.png"),
+    ]
+    record = ["--run", str(tmp_path / "run")]
+    assert runner.invoke(app, [*words, *record], catch_exceptions=False).exit_code == 0
+    assert json.loads((tmp_path / "run/config.json").read_text())["config"]["recall"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--back-within", "0"], "back_within is 0"),
+        (["--recall", "0"], "recall is 0"),
+        (["--base", "x"], "--base is 'x', expected ROW,COLUMN"),
+        (["--base", "-1,2"], "--base is '-1,2', expected ROW,COLUMN from 0 on"),
+        (["--base", "10,2"], "a base, row 10 and column 2, is off the map of 10 rows"),
+        (["--keep-in", "0:2"], "--keep-in is '0:2', expected ROW:ROW,COLUMN:COLUMN"),
+        (["--keep-in", "0:2,3"], "--keep-in is '3', expected ROW:ROW,COLUMN:COLUMN"),
+        (["--keep-in", "6:4,0:9"], "the window to keep in, rows 6:4 and columns 0:9, is empty"),
+        (["--keep-in", "0:9,0:10"], "is off the map of 10 rows and 10 columns"),
+        (["--keep-in", "0:4,0:9"], "the start, row 5 and column 5, is outside the window"),
+        (["--each-base"], "--each-base says nothing without --base"),
+        (["--base", "5,5", "--explorer", "rmax"], "--base is for an explorer that keeps"),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, words: list[str], message: str) -> None:
+    out = tmp_path / "a.png"
+    with pytest.raises(InvalidInputError, match=message):
+        runner.invoke(app, ["grid", "--out", str(out), *words], catch_exceptions=False)
+    assert not out.exists()
+
+
+def test_criteria_that_conflict_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_text("55e55\n")
+    words = ["--map", str(tmp_path / "map.txt"), "--base", "0,0", "--base", "0,4", "--each-base"]
+    with pytest.raises(
+        InvalidInputError,
+        match=r"“return to base 0,0 within 1 step” at 0.6 and “return to base 0,4",
+    ):
+        runner.invoke(
+            app, ["grid", *words, "--back-within", "1", "--delta", "0.6"], catch_exceptions=False
+        )
+
+
+def test_what_can_no_longer_be_kept_is_told_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Let the start pass; then the first plan finds what nobody can keep, and waits.
+    monkeypatch.setattr(grid, "check_start", lambda *_: None)
+    (tmp_path / "map.txt").write_text("1a511\n")
+    words = ["grid", "--map", str(tmp_path / "map.txt"), "--base", "0,2", "--out"]
+    words += [str(tmp_path / "a.png")]
+    for record in ([], ["--run", str(tmp_path / "run")]):
+        said = runner.invoke(app, [*words, *record, "--json"], catch_exceptions=False)
+        told = json.loads(said.stdout)
+        assert told["end"] == "no policy keeps the safety level"
+        assert told["conflict"] == ["“return to base 0,2” at 1"]
+    text = runner.invoke(app, words, catch_exceptions=False).stdout
+    assert "at the end no policy keeps “return to base 0,2” at 1, even alone" in text
+    assert json.loads((tmp_path / "run/summary.json").read_text())["conflict"] == told["conflict"]

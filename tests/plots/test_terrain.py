@@ -264,3 +264,56 @@ def test_a_frame_beyond_the_path_is_refused_and_no_file_is_left(tmp_path: Path) 
     with pytest.raises(InvalidProblemError, match="the step of a frame"):
         write_terrain_film(on, frames, PATH, tmp_path / "film.gif")
     assert list(tmp_path.iterdir()) == []
+
+
+RING = ((510.0, 790.0), (660.0, 790.0), (660.0, 890.0), (510.0, 790.0))
+TURNED = (0.0, 20.0, 500.0, 20.0, 0.0, 900.0)
+
+
+def edges(axes: Axes) -> list[Any]:
+    return [line for line in axes.lines if len(line.get_xdata()) == len(RING)]  # type: ignore[arg-type]
+
+
+def test_the_edge_of_the_area_is_drawn_where_it_lies_on_the_map() -> None:
+    axes = draw_terrain([panel(area=((RING, RING[::-1]),))]).axes[0]
+    assert len(edges(axes)) == 2
+    x, y = edges(axes)[0].get_data()
+    assert np.allclose(np.column_stack([x, y]), RING)
+    assert not edges(draw_terrain([panel()]).axes[0])
+
+
+def test_on_a_turned_grid_the_edge_lies_along_the_grid() -> None:
+    # The middle of cell (1, 2) is at column 2.5 and row 1.5: 50 m right and 30 m below the top.
+    on = cells(TURNED)
+    middle = on.centre_of(1, 2)
+    ring = (middle, on.centre_of(1, 5), on.centre_of(4, 5), middle)
+    axes = draw_terrain([panel(on, area=((ring,),))]).axes[0]
+    x, y = edges(axes)[0].get_data()
+    assert (x[0], y[0]) == pytest.approx((50.0, 120.0 - 30.0))
+
+
+def test_bases_are_marked_but_for_the_start() -> None:
+    found = draw_terrain([panel(bases=[0, 17, 25], home=17)])
+    marks: list[Any] = [line for line in found.axes[0].lines if line.get_marker() == "p"]
+    places = [(float(mark.get_xdata()[0]), float(mark.get_ydata()[0])) for mark in marks]
+    assert places == [(650.0, 870.0), (610.0, 850.0)]
+    labels = [text.get_text() for text in found.legends[0].get_texts()]
+    assert "base" in labels
+    assert "home" not in labels
+    plain = draw_terrain([panel(area=((RING,),))]).legends[0].get_texts()
+    assert [t.get_text() for t in plain] == [
+        *("path, broader where taken often", "start", "end", "edge to keep within"),
+    ]
+
+
+def test_a_base_off_the_map_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match=r"a base \(n=1\) is 60"):
+        panel(bases=[0, 60])
+
+
+def test_a_film_shows_the_area_and_the_bases(tmp_path: Path) -> None:
+    on = cells()
+    frames = [Frame(0, on.mean, np.sqrt(on.variance))]
+    for name, more in (("plain", {}), ("area", {"area": ((RING,),)}), ("bases", {"bases": [17]})):
+        write_terrain_film(on, frames, PATH, tmp_path / f"{name}.gif", **more)
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 3

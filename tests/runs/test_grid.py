@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs import Run
+from homeward.runs import Ended, Run
 from homeward.runs.config import checked
-from homeward.runs.grid import GridConfig, make, map_of
+from homeward.runs.grid import GridConfig, make, map_of, products, window_of
+from homeward.safety import AtStep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,14 +54,99 @@ def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:
         checked(GridConfig, values, "a grid")
 
 
+SHUT = "1#1\n1a1\n111"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"keep_in": [[2, 1], [0, 2]]}, "the window to keep in, rows 2:1 .* is empty"),
+        ({"keep_in": [[0, 1], [2, 1]]}, "the window to keep in, .* columns 2:1, is empty"),
+        ({"keep_in": [[0, 3], [0, 2]]}, "rows 0:3 and columns 0:2, is off the map of 3 rows"),
+        ({"keep_in": [[0, 2], [0, 3]]}, "rows 0:2 and columns 0:3, is off the map of 3 rows"),
+        (
+            {"keep_in": [[0, 0], [0, 2]]},
+            "the start, row 1 and column 1, is outside the window to keep in, rows 0:0 and ",
+        ),
+        ({"bases": [[0, 1]]}, "a base, row 0 and column 1, is a wall"),
+        ({"bases": [[0, 3]]}, "a base, row 0 and column 3, is off the map"),
+    ],
+)
+def test_a_place_that_can_not_be_is_named(
+    tmp_path: Path, values: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Run.create(tmp_path / "run", "grid", {"map": SHUT, **values})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_window_has_its_first_and_last_rows_and_columns() -> None:
+    config = checked(GridConfig, {"size": 4, "start": 5, "keep_in": [[1, 2], [0, 1]]}, "a grid")
+    inside = window_of(config, map_of(config))
+    assert inside is not None
+    assert np.flatnonzero(inside).tolist() == [4, 5, 8, 9]
+
+
+def test_criteria_that_conflict_make_no_run(tmp_path: Path) -> None:
+    far = {"bases": [[0, 0], [0, 4]], "each_base": True, "back_within": 1, "delta": 0.6}
+    with pytest.raises(InvalidInputError, match=r"within 1 step” at 0.6 together"):
+        Run.create(tmp_path / "run", "grid", {"map": "55e55", **far})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_done_outside_of_the_window(tmp_path: Path) -> None:
+    config = {"map": "11111\n11a11\n11111", "keep_in": [[0, 2], [1, 3]], "delta": 0.9}
+    run = Run.create(tmp_path / "run", "grid", config)
+    run.resume()
+    columns = {record.state % 5 for record in run.records()}
+    assert columns <= {1, 2, 3}
+    summary = json.loads((run.directory / "summary.json").read_text())
+    assert [c["name"] for c in summary["criteria"]] == ["return home", "stay inside"]
+    assert all(c["lowest"] >= 0.9 - 1e-8 for c in summary["criteria"])
+    assert summary["conflict"] is None
+    assert summary["end"] == run.manifest.end
+
+
+def test_a_recall_at_a_fixed_step_makes_plans_by_step() -> None:
+    planner = make(checked(GridConfig, {"recall": 4}, "a grid")).planner
+    assert planner.recall == AtStep(4)
+
+
+def test_a_run_that_ends_for_a_conflict_says_which(tmp_path: Path) -> None:
+    # A step away is a rise of four, which nobody climbs, and on it the base.
+    run = Run.create(tmp_path / "run", "grid", {"map": "1a5", "limit": 2})
+    config = checked(GridConfig, {"map": "1a5", "bases": [[0, 2]]}, "a grid")
+    setup = make(config)
+    belief = setup.belief.update(setup.world.look())
+    manifest = run.manifest.model_copy(update={"end": "no policy keeps the safety level"})
+    products(Ended(run.directory, config, manifest, setup, belief, run.records))
+    summary = json.loads((run.directory / "summary.json").read_text())
+    assert summary["conflict"] == ["“return to base 0,2” at 1"]
+
+
 def test_a_map_that_is_none_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidFileError, match="line 2, column 2"):
         Run.create(tmp_path / "run", "grid", {"map": "1a\n1x"})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_is_left_and_taken_up_goes_the_same_way(tmp_path: Path) -> None:
-    config = {"size": 7, "walls": 0.1, "seed": 3, "delta": 0.9}
+WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "start": 24}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        WINDOW,
+        {**WINDOW, "bases": [[3, 3], [4, 4]]},
+        {"bases": [[3, 3], [4, 4]], "each_base": True, "start": 24, "delta": 0.7},
+        {**WINDOW, "recall": 5},
+    ],
+)
+def test_a_run_that_is_left_and_taken_up_goes_the_same_way(
+    tmp_path: Path, asked: dict[str, Any]
+) -> None:
+    config = {"size": 7, "walls": 0.1, "seed": 3, "delta": 0.9, "limit": 40, **asked}
     whole, parts = (Run.create(tmp_path / name, "grid", config) for name in ("whole", "parts"))
     end = whole.resume()
     for _ in range(200):

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from homeward.beliefs.terrain import TerrainBelief
-from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs import Digest, Run, find_kind
+from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
+from homeward.runs import Digest, Run, find_kind, kinds
 from homeward.runs.config import checked
 from homeward.runs.rover import (
     ROVER,
@@ -15,6 +17,7 @@ from homeward.runs.rover import (
     RoverConfig,
     cells_of,
     digest_of,
+    inside_of,
     landing_site,
     make,
     prior_of,
@@ -259,3 +262,116 @@ def test_a_log_stays_small_however_much_is_measured(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", "rover", config_of(**SMALL | {"rows": 600, "columns": 800}))
     run.resume()
     assert len((tmp_path / "run/steps.jsonl").read_bytes()) < 400 * 12
+
+
+AREA = [[[[40.0, 20.0], [200.0, 20.0], [200.0, 160.0], [40.0, 160.0], [40.0, 20.0]]]]
+"""Of a relief of 9 x 12 cells of 20 m: rows 1 to 7, columns 2 to 9."""
+
+
+def write_area(path: Path, area: Any = AREA) -> Path:
+    path.write_text(json.dumps({"type": "MultiPolygon", "coordinates": area}))
+    return path
+
+
+def test_the_area_is_pinned_and_its_file_may_change(tmp_path: Path, relief: RoverConfig) -> None:
+    path = write_area(tmp_path / "area.geojson")
+    config = settle(relief.model_copy(update={"keep_in": str(path)}))
+    assert json.loads(config.model_dump_json())["keep_in"] == AREA
+    inside = inside_of(config)
+    assert inside is not None
+    expected = np.zeros((9, 12), dtype=bool)
+    expected[1:8, 2:10] = True
+    assert np.array_equal(inside.reshape(9, 12), expected)
+    path.unlink()
+    assert settle(config) == config
+    assert make(config).planner.criteria[1].allowed.sum() == 56  # type: ignore[attr-defined]
+
+
+def test_a_run_takes_its_area_from_its_own_configuration(
+    tmp_path: Path, relief: RoverConfig
+) -> None:
+    path = write_area(tmp_path / "area.geojson")
+    asked = {"keep_in": str(path), "limit": 2}
+    run = Run.create(tmp_path / "run", "rover", relief.model_copy(update=asked))
+    assert run.config["keep_in"] == AREA
+    path.write_text("nothing")
+    assert run.resume()
+
+
+def test_a_site_is_looked_for_in_the_area(relief: RoverConfig) -> None:
+    belief = prior_of(relief)
+    corner = np.zeros(108, dtype=bool)
+    corner[[0, 1, 12]] = True
+    assert landing_site(belief, corner) in (0, 1, 12)
+    hole = np.zeros(108, dtype=bool)
+    hole[2 * 12 + 3] = True
+    with pytest.raises(InvalidInputError, match="the area to keep in has no cell with data"):
+        landing_site(belief, hole)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"keep_in": AREA, "start": (0, 0)},
+            "the start, row 0 and column 0, is outside the area to keep in",
+        ),
+        ({"bases": ((2, 3),)}, "a base, row 2 and column 3, is blocked: the terrain has no data"),
+        ({"bases": ((9, 3),)}, "a base, row 9 and column 3, is off the map of 9 rows"),
+        (
+            {"keep_in": ((((1000.0, 0.0), (1100.0, 0.0), (1000.0, 9.0), (1000.0, 0.0)),),)},
+            "off the map",
+        ),
+        ({"keep_in": ((((1.0, 1.0), (3.0, 1.0), (1.0, 3.0), (1.0, 1.0)),),)}, "is empty: no cell"),
+        ({"keep_in": ((((1.0, 1.0), (3.0, 1.0), (1.0, 3.0)),),)}, "the area to keep in: ring 1 of"),
+        ({"keep_in": ()}, "the area to keep in: there is no polygon"),
+    ],
+)
+def test_a_place_that_can_not_be_is_named(
+    relief: RoverConfig, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        settle(relief.model_copy(update=change))
+
+
+def test_an_area_off_the_map_names_its_file(tmp_path: Path, relief: RoverConfig) -> None:
+    away = [[[[x + 1e4, y] for x, y in AREA[0][0]]]]
+    path = write_area(tmp_path / "away.geojson", away)
+    with pytest.raises(InvalidFileError, match=r"away.geojson: the area to keep in is off the map"):
+        settle(relief.model_copy(update={"keep_in": str(path)}))
+
+
+def test_what_can_not_be_kept_from_the_start_is_refused(relief: RoverConfig) -> None:
+    start = settle(relief).start
+    assert start is not None
+    far = {"bases": ((start[0], (start[1] + 6) % 12),), "back_within": 1, "start": start}
+    with pytest.raises(InvalidProblemError, match="from the start no policy keeps “return to base"):
+        settle(relief.model_copy(update=far))
+
+
+@pytest.mark.parametrize("more", [{}, {"recall": 6}])
+def test_a_run_with_all_that_can_be_asked_resumes_to_the_same_way(
+    tmp_path: Path, relief: RoverConfig, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    monkeypatch.setitem(kinds._KINDS, "rover", replace(ROVER, spacing=2))
+    plain = {**relief.model_dump(mode="json"), "keep_in": AREA, "sensor_range": 45.0}
+    start = settle(config_of(**plain)).start
+    asked = {"back_within": 6, "bases": [start], "delta": 0.9, "limit": 7}
+    config = config_of(**{**plain, **asked, **more})
+    whole, parts = (Run.create(tmp_path / name, "rover", config) for name in ("whole", "parts"))
+    whole.resume()
+    while True:
+        steps = parts.steps()
+        if next(steps, None) is None:
+            break
+        steps.close()
+    one, other = ((run.directory / "steps.jsonl").read_bytes() for run in (whole, parts))
+    assert one == other
+    assert len(list(whole.records())) > 3
+    seeds = [r.seeds for r in whole.records() if r.seeds is not None]
+    assert seeds
+    assert all(("afterwards" in s) == (not more) for s in seeds)
+    assert all(len(s["shape"]) == (3 if more else 2) for s in seeds)
+    names = ("path.geojson", "keep_in.geojson", "terrain.tif")
+    for name in names:
+        assert (whole.directory / name).read_bytes() == (parts.directory / name).read_bytes()

@@ -12,7 +12,7 @@ from tests.rasters.planetary import MARS, write_raster
 
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError
-from homeward.runs import Run
+from homeward.runs import Ended, Run
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
 from homeward.runs.rover_products import (
     KEYS,
@@ -23,6 +23,7 @@ from homeward.runs.rover_products import (
     read_facts,
     return_bound,
     summary_of,
+    write_products,
 )
 from homeward.worlds.relief import draw_relief
 
@@ -124,6 +125,9 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "open_cells": 9 * 12 - 1,
         "known_to_1cm": (known <= 0.01).mean(),
         "known_to_10cm": (known <= 0.1).mean(),
+        "criteria": [{"name": "return home", "level": 0.98, "lowest": facts["min_bound"]}],
+        "infeasible_steps": 0,
+        "conflict": None,
         "missing": None,
     }
     assert facts["min_bound"] >= 0.98 - 1e-8
@@ -204,12 +208,67 @@ def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
         told = facts | other
         return summary_of(changed, cells_of(config), told, run.manifest, run.directory, None)
 
-    unsafe = summary({"explorer": "unsafe"}, min_bound=None, stranded=True)
+    unsafe = summary({"explorer": "unsafe"}, criteria=[], stranded=True)
     assert "Safety: none." in unsafe
     assert "none was asked for" in unsafe
     assert "The rover is stranded" in unsafe
     assert "the bounds prove nothing" in summary({"explorer": "naive"})
     assert "get back to the start with" in summary({"home": "start"})
+    assert "back to base 1,2 with" in summary({"bases": ((1, 2),)})
+    assert "back to one of the bases 1,2, 3,4 with" in summary({"bases": ((1, 2), (3, 4))})
+    each = {"bases": ((1, 2), (3, 4)), "each_base": True}
+    assert "back to each of the bases 1,2, 3,4 with" in summary(each)
+    assert "called off (7 steps later)" in summary({"recall": 7})
+    nothing = [{"name": "return home", "level": 0.98, "lowest": None}]
+    assert "in the whole run: no step was taken." in summary({}, criteria=nothing)
+    unkept = summary({}, infeasible_steps=2, conflict=["“a” at 1", "“b” at 0.5"])
+    assert "In 2 steps no policy kept all of it" in unkept
+    assert "Where it ended, no policy keeps “a” at 1 and “b” at 0.5 together." in unkept
+
+
+AREA = [[[[500.0, 720.0], [700.0, 720.0], [700.0, 900.0], [500.0, 900.0], [500.0, 720.0]]]]
+
+
+def test_what_else_was_promised_is_told_by_name(run: Run, tmp_path: Path) -> None:
+    base = run.config["start"]
+    at = f"{base[0]},{base[1]}"
+    asked = {"keep_in": AREA, "keep_in_delta": 0.9, "back_within": 8, "bases": [base], "limit": 4}
+    made = Run.create(tmp_path / "more", "rover", {**run.config, **asked})
+    made.resume()
+    facts = read_facts(made.directory)
+    names = [f"return to base {at}", f"return to base {at} within 8 steps", "stay inside"]
+    assert [found["name"] for found in facts["criteria"]] == names
+    assert [found["level"] for found in facts["criteria"]] == [0.98, 0.98, 0.9]
+    records = list(made.records())
+    for k, found in enumerate(facts["criteria"]):
+        assert found["lowest"] == min(record.kept_bounds[k] for record in records)
+    assert facts["min_bound"] == min(found["lowest"] for found in facts["criteria"])
+    text = (made.directory / "summary.md").read_text()
+    assert "- Back in time: within 8 steps of the call" in text
+    assert "- Kept in: 90 cells of 108." in text
+    for found in facts["criteria"]:
+        assert f"The lowest bound on “{found['name']}” in the whole run: " in text
+    assert "- `keep_in.geojson`: the area to keep in." in text
+    written = json.loads((made.directory / "keep_in.geojson").read_text())
+    assert written["geometry"]["coordinates"] == AREA
+    assert "Equirectangular Mars" in written["crs"]["properties"]["name"]
+    command = text.split("```sh\n")[1].splitlines()[1]
+    assert f"--base cell:{at} --keep-in {made.directory / 'keep_in.geojson'}" in command
+    assert "--back-within 8 --keep-in-delta 0.9" in command
+
+
+def test_a_run_that_ends_for_a_conflict_says_which(run: Run, tmp_path: Path) -> None:
+    # A rover that can't move, and is asked for a base that it then learns to be out of reach.
+    made = Run.create(tmp_path / "stuck", "rover", {**run.config, "limit": 3})
+    config = final(made)[0].model_copy(update={"bases": ((0, 0),), "climb": 0.0, "descend": 0.0})
+    setup = make(config)
+    manifest = made.manifest.model_copy(update={"end": "no policy keeps the safety level"})
+    belief = setup.belief.update(setup.world.look())
+    write_products(Ended(made.directory, config, manifest, setup, belief, made.records))
+    facts = read_facts(made.directory)
+    assert facts["conflict"] == ["“return to base 0,0” at 0.98"]
+    text = (made.directory / "summary.md").read_text()
+    assert "Where it ended, no policy keeps “return to base 0,0” at 0.98, even alone." in text
 
 
 def test_the_command_explores_the_same_again() -> None:
@@ -224,8 +283,13 @@ def test_the_command_explores_the_same_again() -> None:
         terrain_sha256="00",
     )
     assert command_of(config) == (
-        "homeward explore '/data/my crater.tif' --naive --start cell:3,4 --sensor-range 50.0 "
-        "--delta 0.9 --steps 70"
+        "homeward explore '/data/my crater.tif' --naive --start cell:3,4 --delta 0.9 "
+        "--sensor-range 50.0 --steps 70"
+    )
+    each = RoverConfig(bases=((1, 2), (3, 4)), each_base=True, keep_in="a b.geojson", recall=9)
+    assert command_of(each) == (
+        "homeward explore --base cell:1,2 --base cell:3,4 --each-base --keep-in 'a b.geojson' "
+        "--recall 9"
     )
     assert command_of(RoverConfig(terrain="sample"), 5) == "homeward explore --sample --steps 5"
 

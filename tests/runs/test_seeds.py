@@ -14,19 +14,36 @@ from tests.runs.kinds import MeadowConfig, make
 from homeward.beliefs import Visit
 from homeward.errors import InvalidFileError
 from homeward.runs import Seeds
+from homeward.runs.config import checked
+from homeward.runs.grid import GridConfig
+from homeward.runs.grid import make as make_grid
 
 
 @given(
-    hnp.arrays(np.int32, hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6)),
+    hnp.arrays(np.int32, hnp.array_shapes(min_dims=2, max_dims=3, min_side=0, max_side=6)),
     st.lists(st.floats(allow_nan=False), max_size=3),
+    st.none() | hnp.arrays(np.int32, st.integers(0, 6)),
 )
-def test_seeds_come_back_to_the_bit(outbound: Any, multipliers: list[float]) -> None:
-    seeds = Seeds(outbound, tuple(multipliers))
+def test_seeds_come_back_to_the_bit(
+    outbound: Any, multipliers: list[float], afterwards: Any
+) -> None:
+    seeds = Seeds(outbound, tuple(multipliers), afterwards)
     back = Seeds.decode(json.loads(json.dumps(seeds.encode(), allow_nan=False)))
     assert back.outbound.dtype == np.int32
     assert back.outbound.shape == outbound.shape
     assert back.outbound.tolist() == outbound.tolist()
     assert [m.hex() for m in back.multipliers] == [m.hex() for m in multipliers]
+    assert (back.afterwards is None) == (afterwards is None)
+    if back.afterwards is not None:
+        assert back.afterwards.dtype == np.int32
+        assert back.afterwards.tolist() == afterwards.tolist()
+    assert back.steps == (outbound.shape[1] if outbound.ndim == 3 else None)
+
+
+def test_seeds_from_before_there_were_sets_to_stay_inside_are_read() -> None:
+    value = Seeds(np.array([[0, 1]], np.int32), (1.0,)).encode()
+    assert set(value) == {"shape", "type", "policies", "multipliers"}
+    assert Seeds.decode(value).afterwards is None
 
 
 @pytest.mark.parametrize(
@@ -50,13 +67,36 @@ def test_a_plan_from_seeds_is_the_plan_from_the_plan() -> None:
     assert ones.rounds == others.rounds
 
 
+@pytest.mark.parametrize("recall", [None, 3])
+def test_whatever_is_asked_a_plan_from_seeds_is_the_plan_from_the_plan(recall: int | None) -> None:
+    asked = {"size": 5, "seed": 2, "delta": 0.8, "keep_in": [[0, 3], [0, 4]], "back_within": 6}
+    config = checked(GridConfig, {**asked, "recall": recall, "start": 12}, "a grid")
+    setup = make_grid(config)
+    belief = setup.belief.update(setup.world.look())
+    first = setup.planner.plan(belief, 12)
+    belief = belief.update(setup.world.act(first.action))
+    state = setup.world.state
+    seeds = Seeds.decode(Seeds.of(first).encode())
+    ones = setup.planner.plan(belief, state, 12, first)
+    others = setup.planner.plan(belief, state, 12, seeds)  # type: ignore[arg-type]
+    cold = setup.planner.plan(belief, state, 12)
+    assert str(ones) == str(others)
+    assert ones.outbound.tobytes() == others.outbound.tobytes()
+    assert ones.rounds == others.rounds < cold.rounds
+    assert seeds.steps == recall
+    assert (seeds.afterwards is None) == (recall is not None)
+    if seeds.afterwards is not None:
+        assert first.afterwards is not None
+        assert seeds.afterwards.tolist() == first.afterwards.tolist()
+
+
 def test_seeds_count_as_many_criteria_as_the_plan_had() -> None:
     seeds = Seeds.of(make(MeadowConfig()).planner.plan(make(MeadowConfig()).belief, 0))
     assert len(seeds.criteria) == 1
 
 
 def test_a_plan_without_policies_leaves_none() -> None:
-    plan: Any = SimpleNamespace(outbound=np.array([]), multipliers=(np.inf,))
+    plan: Any = SimpleNamespace(outbound=np.array([]), multipliers=(np.inf,), afterwards=None)
     seeds = Seeds.decode(Seeds.of(plan).encode())
     assert tuple(seeds.outbound) == ()
     assert seeds.multipliers == (np.inf,)
@@ -64,11 +104,21 @@ def test_a_plan_without_policies_leaves_none() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"policies": "!"}, {"policies": "AAAA"}, {"shape": [7]}, {"type": "?!"}, {"multipliers": "z"}],
+    [
+        *({"policies": "!"}, {"policies": "AAAA"}, {"shape": [7]}, {"type": "?!"}),
+        *({"multipliers": "z"}, {"afterwards": 1}, {"afterwards": 9}, {"afterwards": -2}),
+        {"afterwards": "z"},
+    ],
 )
 def test_what_can_not_be_read_is_refused(change: dict[str, Any]) -> None:
     value = Seeds(np.zeros((1, 2), np.int32), (1.0,)).encode()
     with pytest.raises(InvalidFileError, match="policies to start from"):
         Seeds.decode(value | change)
+    if change.keys() <= value.keys():
+        with pytest.raises(InvalidFileError, match="policies to start from"):
+            Seeds.decode({k: v for k, v in value.items() if k not in change})
+
+
+def test_what_is_no_object_is_refused() -> None:
     with pytest.raises(InvalidFileError, match="policies to start from"):
-        Seeds.decode({k: v for k, v in value.items() if k not in change})
+        Seeds.decode([])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -185,4 +186,58 @@ def grid(
         f"at most {max(row['median_ms'] for row in rows):.2f} ms, of which "
         f"{max(row['outside_kernels'] for row in rows):.0%} outside kernels",
         as_json,
+    )
+
+
+@app.command()
+def criteria(
+    steps: Annotated[int, typer.Option(help="Decisions on each terrain.", min=1)] = 30,
+    terrains: Annotated[int, typer.Option(help="How many terrains.", min=1)] = 5,
+    as_json: Json = False,
+) -> None:
+    """Time a decision with three criteria at once beside one with one of them, warm.
+
+    Explorations of 50 × 100 terrains: a way home; and also one of 40 steps, and nothing done
+    outside of the middle of the map.
+    """
+    from homeward.studies.bench.criteria import measure
+
+    measure(1, shape=(10, 20))  # compiles
+    found = [measure(steps, seed) for seed in track(range(terrains), "terrains", quiet=as_json)]
+    rows: list[dict[str, Any]] = [
+        {
+            "terrain": row.seed,
+            "steps": row.steps,
+            "one_ms": 1e3 * row.one[0],
+            "one_quartiles_ms": [1e3 * t for t in row.one[1:]],
+            "three_ms": 1e3 * row.three[0],
+            "three_quartiles_ms": [1e3 * t for t in row.three[1:]],
+            "ratio": row.ratio,
+            "binding": list(row.binding),
+        }
+        for row in found
+    ]
+    ratios = [row.ratio for row in found]
+    spread = {"median": median(ratios), "least": min(ratios), "greatest": max(ratios)}
+    if as_json:
+        say_json({"rows": rows, "ratio": spread})
+        return
+    table = [
+        {
+            "terrain": row["terrain"],
+            "one ms": row["one_ms"],
+            "quartiles": " – ".join(f"{t:.1f}" for t in row["one_quartiles_ms"]),
+            "three ms": row["three_ms"],
+            "quartiles ": " – ".join(f"{t:.1f}" for t in row["three_quartiles_ms"]),
+            "ratio": row["ratio"],
+            "home, in time, inside cost": ", ".join(f"{part:.0%}" for part in row["binding"]),
+        }
+        for row in rows
+    ]
+    show(
+        {"rows": table},
+        {"rows": "A warm decision at 50 × 100, γ = .999"},
+        f"three criteria cost {spread['median']:.1f}× one (median; {spread['least']:.1f} to "
+        f"{spread['greatest']:.1f}); the last column: in how many decisions each cost something",
+        as_json=False,
     )

@@ -9,16 +9,23 @@ import sys
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, cast
 
 import typer
 
-from homeward.cli.options import STOPPED
+from homeward.cli.options import (
+    STOPPED,
+    BackWithin,
+    BackWithinDelta,
+    EachBase,
+    KeepInDelta,
+    Recall,
+)
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from homeward.beliefs.terrain import TerrainBelief
     from homeward.explorer import Step
@@ -58,6 +65,12 @@ Start = Annotated[str | None, typer.Option(
 Home = Annotated[str | None, typer.Option(
     help="What to be able to return to: the current cell at each step, or the start.",
     show_default="current")]
+Base = Annotated[list[str] | None, typer.Option(
+    metavar="X,Y", help="A base to be able to return to, in the place of home: as --start. May be "
+    "given several times; then any will do.")]
+KeepIn = Annotated[str | None, typer.Option(
+    metavar="FILE.geojson", help="Do nothing outside of these polygons, which are in map "
+    "coordinates unless a crs member says otherwise.")]
 Unsafe = Annotated[bool, typer.Option("--unsafe", help="Explore without any safety level.")]
 Naive = Annotated[bool, typer.Option(
     "--naive", help="Keep the level on the average terrain only, which proves nothing.")]
@@ -114,6 +127,13 @@ def explore(
     sensor_offset: Offset = None,
     start: Start = None,
     home: Home = None,
+    base: Base = None,
+    each_base: EachBase = False,
+    back_within: BackWithin = None,
+    back_within_delta: BackWithinDelta = None,
+    keep_in: KeepIn = None,
+    keep_in_delta: KeepInDelta = None,
+    recall: Recall = None,
     unsafe: Unsafe = False,
     naive: Naive = False,
     correction: Correct = None,
@@ -148,6 +168,8 @@ def explore(
     homeward explore DTM.IMG --window 0,0,2000,1000 --delta 0.95 --start 1200,300 --out runs/one
 
     homeward explore crater.tif --cell 2 --climb 15 --start cell:10,12 --home start --film gif
+
+    homeward explore DTM.IMG --keep-in area.geojson --back-within 2000 --base cell:10,12
     """
     given: dict[str, Any] = {
         "delta": delta,
@@ -159,6 +181,12 @@ def explore(
         "sensor_noise": sensor_noise,
         "sensor_offset": sensor_offset,
         "home": home,
+        "each_base": each_base or None,
+        "back_within": back_within,
+        "back_within_delta": back_within_delta,
+        "keep_in": keep_in,
+        "keep_in_delta": keep_in_delta,
+        "recall": recall,
         "correction": correction,
         "discount": discount,
         "seed": seed,
@@ -177,7 +205,7 @@ def explore(
     options = {name: value for name, value in given.items() if value is not None}
     run: Run | None = None
     try:
-        run, limit, film_asked = _prepare(options, start, config, out)
+        run, limit, film_asked = _prepare(options, Spots(start, base or []), config, out)
         take(run, limit, quiet=as_json)
         outputs = draw(run, film_asked)
     except KeyboardInterrupt:
@@ -190,6 +218,18 @@ def explore(
         sys.stderr.write(f"failed: {type(cause).__name__}: {cause}; to try again: {_resume(run)}\n")
         raise typer.Exit(1) from None
     _report(run, outputs, as_json=as_json)
+
+
+class Spots(NamedTuple):
+    """Places that the command line names, as it names them."""
+
+    start: str | None = None
+    bases: Sequence[str] = ()
+
+    @property
+    def are_asked(self) -> bool:
+        """Whether there is any."""
+        return self.start is not None or bool(self.bases)
 
 
 def take(
@@ -213,14 +253,14 @@ def take(
 
 def draw(run: Run, film: str | None = None) -> list[Path]:
     """Draw the map and the film of a rover's run that has ended; give all that came of it."""
-    from homeward.runs.rover_products import FACTS, PATH, SUMMARY, TERRAIN
+    from homeward.runs.rover_products import AREA, FACTS, PATH, SUMMARY, TERRAIN
 
     config = _config(run)
     film = config.film if film is None else film
     folder = run.directory
     if not _is_new(folder / PICTURE, run):
         _draw_map(run, config)
-    names = [PATH, TERRAIN, PICTURE, SUMMARY, FACTS]
+    names = [PATH, TERRAIN, AREA, PICTURE, SUMMARY, FACTS]
     if film is not None:
         names.append(f"{FILM}.{film}")
         if not _is_new(folder / names[-1], run):
@@ -234,7 +274,7 @@ def is_rover(run: Run) -> bool:
 
 
 def _prepare(
-    options: dict[str, Any], start: str | None, file: Path | None, out: Path | None
+    options: dict[str, Any], spots: Spots, file: Path | None, out: Path | None
 ) -> tuple[Run, int | None, str | None]:
     """Make the run that is asked for or find it; give a step limit and a film for it too."""
     from homeward.errors import InvalidFileError
@@ -247,12 +287,12 @@ def _prepare(
             raise InvalidFileError(f"{out}: is a {run.kind} run, not one of a rover")
         limit = options.get("limit")
         asked = {name for name in options if name not in APART}
-        if asked or start is not None or file is not None:
-            config = _configure(options, start, file)
-            _check_same(run, config, is_start_asked=start is not None or file is not None)
+        if asked or spots.are_asked or file is not None:
+            config = _configure(options, spots, file)
+            _check_same(run, config, is_start_asked=spots.start is not None or file is not None)
             limit = config.limit if "limit" in options or file is not None else None
         return run, _longer(run, limit), options.get("film")
-    config = _configure(options, start, file)
+    config = _configure(options, spots, file)
     return _create(config, out), None, None
 
 
@@ -264,14 +304,14 @@ def _holds_something(folder: Path) -> bool:
         return folder.is_dir() and any(folder.iterdir())
 
 
-def _configure(options: dict[str, Any], start: str | None, file: Path | None) -> RoverConfig:
+def _configure(options: dict[str, Any], spots: Spots, file: Path | None) -> RoverConfig:
     """Give the configuration: what the file says, and over it what the options say."""
     import tomllib
 
     from homeward.errors import InvalidFileError, InvalidInputError
     from homeward.rasters.reading import NO_PIXEL
     from homeward.runs.config import checked
-    from homeward.runs.rover import RoverConfig, cells_of, settle
+    from homeward.runs.rover import CELLS, MARS, RoverConfig, cells_of, settle
 
     values: dict[str, Any] = {}
     if file is not None:
@@ -282,25 +322,30 @@ def _configure(options: dict[str, Any], start: str | None, file: Path | None) ->
             raise InvalidFileError(f"{file}: can't be read: {reason}") from cause
         _check_fits(values, {}, f"{file}: ")
         checked(RoverConfig, values, str(file))
-    if start is not None:
-        values.pop("start", None)
-    _check_fits(values | options, options, "")
-    config = checked(RoverConfig, values | options, "the exploration")
+    values |= options
+    _check_terrain(values, options, "")
     try:
-        if start is not None:
-            config = config.model_copy(update={"start": _cell_of(start, cells_of(config))})
-        return settle(config)
+        if spots.are_asked:
+            plain = {name: value for name, value in values.items() if name in CELLS}
+            cells = cells_of(checked(RoverConfig, plain, "the exploration"))
+            if spots.start is not None:
+                values["start"] = _cell_of(spots.start, cells, "the start")
+            if spots.bases:
+                values["bases"] = [_cell_of(base, cells, "a base") for base in spots.bases]
+                options = options | {"bases": values["bases"]}
+        _check_fits(values, options, "")
+        return settle(checked(RoverConfig, values, "the exploration"))
     except InvalidInputError as cause:
         if NO_PIXEL not in str(cause):
             raise
-        raise InvalidInputError(
-            f"{config.terrain}: {NO_PIXEL}: give it in metres with --pixel"
-        ) from cause
+        terrain = values.get("terrain", MARS)
+        raise InvalidInputError(f"{terrain}: {NO_PIXEL}: give it in metres with --pixel") from cause
 
 
 def _flag(name: str) -> str:
     """Give the option that sets a key."""
-    return "--steps" if name == "limit" else f"--{name.replace('_', '-')}"
+    other = {"limit": "steps", "bases": "base"}.get(name, name)
+    return f"--{other.replace('_', '-')}"
 
 
 def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -321,14 +366,34 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
         try:
             RoverConfig.model_validate_json(json.dumps({name: value}))
         except ValidationError as cause:
-            reason = cause.errors(include_url=False)[0]["msg"]
+            faults = [fault for fault in cause.errors(include_url=False) if fault["loc"]]
+            if not faults:
+                continue  # it does not go by itself; `_check_fits` says what it goes with
+            reason = faults[0]["msg"]
             said = f"{_flag(name)} is {value}: {reason[:1].lower()}{reason[1:]}"
             raise InvalidInputError(said) from cause
     return options
 
 
 def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
-    """Refuse settings that are not of the terrain, by the names that they were given by."""
+    """Refuse settings that do not go together, by the names that they were given by."""
+    from homeward.errors import InvalidInputError
+    from homeward.runs.criteria import misfit
+
+    _check_terrain(values, options, place)
+    unsafe = values.get("explorer") == "unsafe"
+
+    def said(name: str) -> str:
+        is_from_file = bool(place) or (name in values and name not in options)
+        return name if is_from_file else _flag(name)
+
+    fault = misfit(values, unsafe, said)
+    if fault is not None:
+        raise InvalidInputError(f"{place}{fault}")
+
+
+def _check_terrain(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
+    """Refuse settings that are not of the terrain."""
     from homeward.errors import InvalidInputError
     from homeward.runs.rover import MARS, SAMPLE
 
@@ -346,12 +411,12 @@ def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> 
         raise InvalidInputError(f"{place}{said} is of synthetic Mars alone, not of {terrain}")
 
 
-def _cell_of(start: str, cells: Cells) -> tuple[int, int]:
-    """Read a start in one of its two forms."""
+def _cell_of(spot: str, cells: Cells, what: str) -> tuple[int, int]:
+    """Read a place in one of its two forms; `what` is there."""
     from homeward.errors import InvalidInputError
 
     form = "X,Y in map coordinates or cell:ROW,COLUMN"
-    body = start.strip()
+    body = spot.strip()
     parts = body.removeprefix("cell:").split(",")
     try:
         if body.startswith("cell:"):
@@ -359,16 +424,16 @@ def _cell_of(start: str, cells: Cells) -> tuple[int, int]:
         else:
             x, y = (float(part) for part in parts)
     except ValueError:
-        raise InvalidInputError(f"the start is {start!r}, expected {form}") from None
+        raise InvalidInputError(f"{what} is {spot!r}, expected {form}") from None
     if not body.startswith("cell:"):
         try:
             return cells.cell_of(x, y)
         except InvalidInputError as cause:
-            raise InvalidInputError(f"the start: {cause}") from cause
+            raise InvalidInputError(f"{what}: {cause}") from cause
     rows, columns = cells.shape
     if not (0 <= row < rows and 0 <= column < columns):
         raise InvalidInputError(
-            f"the start, row {row} and column {column}, is off the map of {rows} rows and "
+            f"{what}, row {row} and column {column}, is off the map of {rows} rows and "
             f"{columns} columns"
         )
     return row, column
@@ -403,7 +468,8 @@ def _check_same(run: Run, config: RoverConfig, *, is_start_asked: bool) -> None:
     from homeward.errors import InvalidFileError
 
     was, asked = run.config, config.model_dump(mode="json")
-    differ = [name for name in asked if name not in APART and was.get(name) != asked[name]]
+    names = [*asked, *(name for name in was if name not in asked)]
+    differ = [name for name in names if name not in APART and was.get(name) != asked.get(name)]
     follow = {"terrain_sha256"} if is_start_asked else {"terrain_sha256", "start"}
     told = [name for name in differ if name not in follow]
     if not told and "terrain_sha256" in differ:
@@ -412,12 +478,18 @@ def _check_same(run: Run, config: RoverConfig, *, is_start_asked: bool) -> None:
             "made; bring the old one back, or name another folder"
         )
     if differ:
-        names = told or differ
-        said = ", ".join(f"{name} is {was.get(name)}, not {asked[name]}" for name in names)
+        said = ", ".join(_difference(name, was, asked) for name in told or differ)
         raise InvalidFileError(
             f"{run.directory}: there is a run of another configuration already ({said}); name "
             f"another folder, or go on with it: {_resume(run)}"
         )
+
+
+def _difference(name: str, was: dict[str, Any], asked: dict[str, Any]) -> str:
+    """Say in what a run differs from what is asked for."""
+    if name == "keep_in" and was.get(name) and asked.get(name):
+        return f"{name} is another area"
+    return f"{name} is {was.get(name)}, not {asked.get(name)}"
 
 
 def _longer(run: Run, limit: int | None) -> int | None:
@@ -448,7 +520,7 @@ def _draw_map(run: Run, config: RoverConfig) -> None:
     """Draw what is known in the end and the path."""
     from homeward.cli.show import save
     from homeward.plots.terrain import TerrainPanel, draw_terrain
-    from homeward.runs.rover import cells_of
+    from homeward.runs.rover import area_of, cells_of
     from homeward.runs.rover_products import path_of, read_facts
 
     facts, known = read_facts(run.directory), run.fields()
@@ -464,6 +536,8 @@ def _draw_map(run: Run, config: RoverConfig) -> None:
         f"{facts['distance_m'] / 1000:,.1f} km; {facts['end']}",
         facts["stranded"],
         start if config.home == "start" else None,
+        area_of(config) or (),
+        [row * cells.shape[1] + column for row, column in config.bases],
     )
     save(draw_terrain([panel]), run.directory / PICTURE)
 
@@ -473,7 +547,7 @@ def _draw_film(run: Run, config: RoverConfig, out: Path) -> None:
     import numpy as np
 
     from homeward.plots.terrain import Frame, write_terrain_film
-    from homeward.runs.rover import cells_of, make
+    from homeward.runs.rover import area_of, cells_of, make
     from homeward.runs.rover_products import path_of, read_facts
 
     facts = read_facts(run.directory)
@@ -491,8 +565,16 @@ def _draw_film(run: Run, config: RoverConfig, out: Path) -> None:
                 yield Frame(step, belief.height.reshape(cells.shape), deviation)
 
     path = path_of(run.records(), world.start)
-    title = _name(config)
-    write_terrain_film(cells, frames(), path, out, title=title, stranded=facts["stranded"])
+    write_terrain_film(
+        cells,
+        frames(),
+        path,
+        out,
+        title=_name(config),
+        stranded=facts["stranded"],
+        area=area_of(config) or (),
+        bases=[row * cells.shape[1] + column for row, column in config.bases],
+    )
 
 
 @contextmanager
@@ -539,7 +621,7 @@ def _progress(run: Run, limit: int | None, *, quiet: bool) -> Iterator[Callable[
         belief = cast("TerrainBelief", cast("Any", run.explorer).belief)
         bounds = [criterion.kept_bound for criterion in step.plan.criteria]
         words = [
-            f"home ≥ {min(bounds):.4f}" if bounds else "no safety level",
+            _kept(bounds),
             f"{is_seen(belief).mean():.0%} seen to 10 cm",
             f"{entropy_reduction(prior, belief):,.0f} nats",
         ]
@@ -551,11 +633,19 @@ def _progress(run: Run, limit: int | None, *, quiet: bool) -> Iterator[Callable[
         bar.stop()
 
 
+def _kept(bounds: list[float]) -> str:
+    """Say what is proven of a plan."""
+    if not bounds:
+        return "no safety level"
+    return f"{'home' if len(bounds) == 1 else 'all kept'} ≥ {min(bounds):.4f}"
+
+
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Say how it went and where that is written down."""
+    from homeward.runs.criteria import conflict_said
     from homeward.runs.rover_products import read_facts
 
-    facts = read_facts(run.directory)
+    facts = {"criteria": [], "infeasible_steps": 0, "conflict": None, **read_facts(run.directory)}
     missing = facts.pop("missing")
     if as_json:
         told = {**facts, "directory": str(run.directory), "outputs": [str(p) for p in outputs]}
@@ -569,8 +659,15 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         f"{fate}; {facts['distance_m']:,.0f} m driven, {facts['cells_visited']:,} cells visited, "
         f"{facts['entropy_reduction']:,.0f} nats learned"
     )
-    if facts["min_bound"] is not None:
-        say(f"lowest bound on the way home: {facts['min_bound']:.6f}")
+    criteria = facts["criteria"]
+    for found in criteria:
+        if found["lowest"] is not None:
+            name = "the way home" if len(criteria) == 1 else f"“{found['name']}”"
+            say(f"lowest bound on {name}: {found['lowest']:.6f}")
+    if facts["infeasible_steps"]:
+        say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
+    if facts["conflict"]:
+        say(f"at the end {conflict_said(facts['conflict'])}")
     for path in outputs:
         say(f"  {path}")
     if missing is not None:
@@ -607,7 +704,7 @@ def _facts_so_far(run: Run | None) -> dict[str, Any]:
             _config(run),
             cast("TerrainBelief", explorer.belief),
             cast("Rover", explorer.world),
-            run.records(),
+            run.records,
             manifest,
         )
     # Stopped while the recorded steps were taken again.
@@ -638,7 +735,9 @@ def _name(config: RoverConfig) -> str:
     if config.explorer == "unsafe":
         return "unsafe"
     home = "" if config.home == "current" else ", home is the start"
-    return f"{config.explorer} at δ = {config.delta:g}{home}"
+    more = f", back within {config.back_within} steps" if config.back_within is not None else ""
+    more += ", kept in" if config.keep_in is not None else ""
+    return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
 
 
 def _terrain(raster: str | None, *, sample: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from homeward.cli.options import BackWithin, BackWithinDelta, EachBase, KeepInDelta, Recall
 from homeward.cli.show import check_writable, save, say, say_json
-from homeward.errors import InvalidFileError
+from homeward.errors import InvalidFileError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,6 +51,26 @@ def grid(
     home: Annotated[
         str, typer.Option(help="Where the way back leads: current, set anew each step, or start.")
     ] = "current",
+    base: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW,COLUMN",
+            help="A base to be able to return to, in the place of home. May be given several "
+            "times; then any will do.",
+        ),
+    ] = None,
+    each_base: EachBase = False,
+    back_within: BackWithin = None,
+    back_within_delta: BackWithinDelta = None,
+    keep_in: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROW:ROW,COLUMN:COLUMN",
+            help="Do nothing outside of these rows and columns; the first and the last belong.",
+        ),
+    ] = None,
+    keep_in_delta: KeepInDelta = None,
+    recall: Recall = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
         float, typer.Option(help="γ: exploration goes on for another step with this chance.")
@@ -73,10 +95,13 @@ def grid(
     Examples: homeward grid --size 20 --walls 0.4 --seed 3 --film walk.gif
 
     homeward grid --map valley.txt --explorer uncover --json
+
+    homeward grid --seed 3 --delta 0.9 --keep-in 2:9,0:6 --back-within 8 --base 5,5
     """
     from homeward.plots.films import check_film
     from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
+    from homeward.runs.criteria import conflict_said, misfit
     from homeward.runs.grid import GridConfig
 
     check_writable(out)
@@ -95,7 +120,17 @@ def grid(
         "stay": stay,
         "discount": discount,
         "limit": limit,
+        "bases": [_numbers(word, "--base", "ROW,COLUMN", ",") for word in base or []],
+        "each_base": each_base,
+        "back_within": back_within,
+        "back_within_delta": back_within_delta,
+        "keep_in": None if keep_in is None else _window(keep_in),
+        "keep_in_delta": keep_in_delta,
+        "recall": recall,
     }
+    fault = misfit(values, explorer != "safe", _flag)
+    if fault is not None:
+        raise InvalidInputError(fault)
     config = checked(GridConfig, values, "the grid world")
     try:
         with _screen(quiet=as_json) as screen:
@@ -127,6 +162,8 @@ def grid(
                 "stranded": stranded,
                 "refused": outing.refused,
                 "end": outing.end,
+                "criteria": outing.criteria,
+                "conflict": outing.conflict,
                 "path": path,
                 "picture": str(out),
                 "film": None if film is None else str(film),
@@ -135,6 +172,12 @@ def grid(
         )
         return
     say(f"{name}: {note}{'; there is no way back' if stranded else ''}")
+    if len(outing.criteria) > 1:
+        for found in outing.criteria:
+            low = "no step" if found["lowest"] is None else f"{found['lowest']:.6f}"
+            say(f"lowest bound on “{found['name']}”, asked for {found['level']:g}: {low}")
+    if outing.conflict:
+        say(f"at the end {conflict_said(outing.conflict)}")
     say(f"of what can be seen without losing the way back, {reached:.0%} was seen")
     places = [("picture", out), ("film", film), ("run", run)]
     say(", ".join(f"{what}: {place}" for what, place in places if place is not None))
@@ -148,19 +191,23 @@ class Outing:
     path: list[int]
     end: str
     refused: tuple[int, int] | None  # the last move that was held to be unsafe
+    criteria: list[dict[str, Any]]  # each with its name, level and lowest bound
+    conflict: list[str] | None  # what could not be kept together, if that ended it
 
 
 def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]) -> Outing:
     """Explore, in a run on disk if there is to be one, and show every step."""
     import numpy as np
 
-    from homeward.explorer import Explorer
-    from homeward.plan import Verdict
+    from homeward.explorer import End, Explorer
+    from homeward.plan import Plan, Verdict
     from homeward.runs import Run
-    from homeward.runs.grid import GRID, make
+    from homeward.runs.criteria import conflict_in
+    from homeward.runs.grid import GRID, make, settle
     from homeward.worlds.height_grid import write
 
-    setup = make(config)
+    setup = make(settle(config))
+    lowest = [math.inf] * len(setup.planner.criteria)
     world: Any = setup.world
     path, refused = [world.state], None
     explorer = None
@@ -179,13 +226,22 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
             if evidence.verdict is Verdict.UNSAFE and there != step.plan.state:
                 refused = (step.plan.state, there)
         path.append(step.state)
+        lowest = [min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)]
         if small:
             known = np.where(world.seen | world.grid.walls, world.grid.heights.ravel(), 0)
             screen(write(known.reshape(world.grid.shape), step.state) + f"\nstep {step.number}")
         else:
             screen(f"step {step.number}: {world.seen.mean():.0%} seen")
+    last = run.explorer if explorer is None else explorer
     end = str(run.manifest.end) if explorer is None else str(explorer.end)
-    return Outing(world, path, end, refused)
+    conflict = None
+    if end == End.INFEASIBLE and last is not None and isinstance(last.plan, Plan):
+        conflict = conflict_in(config, last.plan)
+    criteria = [
+        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
+        for promise, low in zip(config.promises(), lowest, strict=True)
+    ]
+    return Outing(world, path, end, refused, criteria, conflict)
 
 
 @contextmanager
@@ -201,6 +257,31 @@ def _screen(*, quiet: bool) -> Iterator[Callable[[str], None]]:
     console = Console(stderr=True)
     with Live(console=console, transient=True, refresh_per_second=12) as live:
         yield lambda text: live.update(Text.from_ansi(text))
+
+
+def _flag(name: str) -> str:
+    """Give the option that sets a key."""
+    return "--base" if name == "bases" else f"--{name.replace('_', '-')}"
+
+
+def _numbers(text: str, option: str, form: str, mark: str) -> list[int]:
+    """Read two whole numbers with a mark between them."""
+    try:
+        one, other = (int(part) for part in text.split(mark))
+    except ValueError:
+        raise InvalidInputError(f"{option} is {text!r}, expected {form}") from None
+    if min(one, other) < 0:
+        raise InvalidInputError(f"{option} is {text!r}, expected {form} from 0 on")
+    return [one, other]
+
+
+def _window(text: str) -> list[list[int]]:
+    """Read the first and the last row, and the first and the last column."""
+    form = "ROW:ROW,COLUMN:COLUMN"
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise InvalidInputError(f"--keep-in is {text!r}, expected {form}")
+    return [_numbers(part, "--keep-in", form, ":") for part in parts]
 
 
 def _read(file: Path) -> str:

@@ -17,5 +17,19 @@ Scheduler = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
+# fmt: off
+BackWithin = Annotated[int | None, typer.Option(
+    metavar="STEPS", help="Be home within so many steps of the call, too.")]
+BackWithinDelta = Annotated[float | None, typer.Option(
+    help="How surely.", show_default="as --delta")]
+KeepInDelta = Annotated[float | None, typer.Option(
+    help="How surely to keep in it.", show_default="as --delta")]
+EachBase = Annotated[bool, typer.Option(
+    "--each-base", help="Keep a way to each base, not just to any.")]
+Recall = Annotated[int | None, typer.Option(
+    metavar="STEPS", help="Plan for a call after exactly so many steps.",
+    show_default="at any step")]
+# fmt: on
+
 STOPPED = 130
 """The exit code of what was stopped by Ctrl-C."""

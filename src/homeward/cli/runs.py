@@ -16,6 +16,7 @@ from homeward.cli.show import say, say_json, show, track
 
 if TYPE_CHECKING:
     from homeward.runs import Run
+    from homeward.runs.criteria import Promise
     from homeward.studies.machine import Ledger, Outcome
 
 app = typer.Typer(
@@ -27,6 +28,9 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+WIDEST = 160
+"""Letters of a key and its value that are shown."""
+
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The run's folder.")]
 
 
@@ -64,6 +68,7 @@ def show_run(
 
     run = Run.open(directory)
     status, manifest, config = run.status, run.manifest, run.config
+    promises = _promises(run)
     last: list[dict[str, Any]] = []
     taken = 0
     for record in run.records():
@@ -74,11 +79,15 @@ def show_run(
     if as_json:
         about = manifest.model_dump(mode="json") | {"status": str(status)}
         found = {"directory": str(directory), "config": config, **about, "steps": taken}
+        found["criteria"] = [promise._asdict() for promise in promises]
         say_json({**found, "last_steps": last})
         return
     say(f"{directory}: a {run.kind} run, {status}, {taken} steps")
     for key, value in config.items():
-        say(f"  {key} = {value}")
+        text = f"  {key} = {value}"
+        say(text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…")
+    if promises:
+        say(f"keeps: {'; '.join(str(promise) for promise in promises)}")
     sessions = f"{len(manifest.sessions)} session{'s' * (len(manifest.sessions) != 1)}"
     say(f"made {manifest.created}, last written {manifest.updated}, {sessions}")
     if manifest.end is not None:
@@ -87,7 +96,11 @@ def show_run(
         say(f"failed:\n{manifest.error.rstrip()}")
     if last:
         for step in last:
-            step["keeps"] = " ".join(f"{bound:.6f}" for bound in step.pop("kept_bounds"))
+            bounds = step.pop("kept_bounds")
+            names = [promise.name for promise in promises]
+            if len(names) != len(bounds):
+                names = [f"criterion {k}" for k in range(1, len(bounds) + 1)]
+            step |= {name: f"{bound:.6f}" for name, bound in zip(names, bounds, strict=True)}
             del step["observation"], step["bounds"]
         show({"steps": last}, {"steps": "Last steps"}, "", as_json=False)
 
@@ -319,6 +332,17 @@ def _row(run: Run) -> dict[str, Any]:
         "updated": manifest.updated,
         "note": note or "",
     }
+
+
+def _promises(run: Run) -> tuple[Promise, ...]:
+    """Say what a run is to keep, where its kind says so."""
+    from homeward.runs import find_kind
+    from homeward.runs.config import checked
+    from homeward.runs.criteria import SafeConfig
+
+    _find_modules_here()
+    config = checked(find_kind(run.kind).config, run.config, str(run.directory / "config.json"))
+    return config.promises() if isinstance(config, SafeConfig) else ()
 
 
 def _failure(ledger: Ledger, outcome: Outcome) -> dict[str, Any]:

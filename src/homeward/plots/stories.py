@@ -43,6 +43,9 @@ LOOPS: Mapping[tuple[str, ...], Mapping[str, float]] = {
     ("S", "B", "F", "E"): {"B": 270.0, "E": 90.0},
     ("S", "B", "U", "L"): {"S": 90.0, "U": 270.0, "L": 270.0},
     ("A", "B", "C"): {"B": 90.0, "C": 270.0},
+    ("camp", "ridge"): {"camp": 90.0, "ridge": 90.0},
+    ("camp", "crater"): {"camp": 90.0, "crater": 90.0},
+    ("home", "hut", "pass"): {"home": 270.0, "hut": 270.0, "pass": 90.0},
 }
 """The side, in degrees, on which an arrow from a state to itself is drawn; outward otherwise."""
 
@@ -133,22 +136,25 @@ def _draw_graphs(axes: Axes, graphs: Sequence[Graph]) -> None:
     for i, graph in enumerate(graphs):
         spots = _spots(graph.model)
         shift = np.array([share * (i + 0.5) - (spots[:, 0].min() + spots[:, 0].max()) / 2, 0.0])
-        _draw_graph(axes, graph, spots + shift)
+        draw_graph(axes, graph, spots + shift)
         axes.text(share * (i + 0.5), 2.88, graph.title, fontsize=11.5, color=INK, ha="center")
     axes.set_xlim(0.0, width)
     axes.set_ylim(-1.2, 3.25)
 
 
-def _draw_graph(axes: Axes, graph: Graph, spots: FloatArray) -> None:
-    """Draw one graph with its states at `spots` [S, 2]."""
+def draw_graph(
+    axes: Axes, graph: Graph, spots: FloatArray, radius: float = RADIUS, size: float = 13.0
+) -> None:
+    """Draw one graph with its states at `spots` [S, 2], their names of a size within circles."""
     names = _names(graph.model)
     nodes = []
     for s, (x, y) in enumerate(spots):
         fill = HOME_FILL if s == graph.home else LOST_FILL if s in graph.lost else OTHER_FILL
         edge = 2.4 if s == graph.home else 1.3
-        nodes.append(Circle((x, y), RADIUS, facecolor=fill, edgecolor=INK, lw=edge, zorder=3))
+        nodes.append(Circle((x, y), radius, facecolor=fill, edgecolor=INK, lw=edge, zorder=3))
         axes.add_patch(nodes[-1])
-        axes.text(x, y - 0.01, names[s], ha="center", va="center", fontsize=13, color=INK, zorder=4)
+        name = names[s]
+        axes.text(x, y - 0.01, name, ha="center", va="center", fontsize=size, color=INK, zorder=4)
     arrows = edges(graph.model)
     pairs = {(s, t) for s, t, _ in arrows}
     centre = spots.mean(axis=0)
@@ -158,7 +164,7 @@ def _draw_graph(axes: Axes, graph: Graph, spots: FloatArray) -> None:
             side = LOOPS.get(names, {}).get(
                 names[s], float(np.degrees(np.arctan2(outward[1], outward[0])))
             )
-            _draw_loop(axes, spots[s], np.radians(side), label)
+            _draw_loop(axes, spots[s], np.radians(side), label, radius)
             continue
         bend = 0.22 if (t, s) in pairs else BENT.get((names[s], names[t]), 0.0)
         axes.add_patch(
@@ -188,24 +194,25 @@ def _draw_graph(axes: Axes, graph: Graph, spots: FloatArray) -> None:
         _label(axes, spot, label)
 
 
-def _draw_loop(axes: Axes, spot: FloatArray, side: float, label: str) -> None:
+def _draw_loop(axes: Axes, spot: FloatArray, side: float, label: str, radius: float) -> None:
     """Draw an arrow from a state to itself on the side given in radians."""
-    spread = 0.5
+    spread, reach = 0.5 * RADIUS / radius, radius + 2.3 * RADIUS
 
-    def around(angle: float, reach: float) -> FloatArray:
-        return spot + reach * np.array([np.cos(angle), np.sin(angle)])
+    def around(angle: float, away: float) -> FloatArray:
+        return spot + away * np.array([np.cos(angle), np.sin(angle)])
 
     curve = [
-        around(side + spread, RADIUS),
-        around(side + 0.85 * spread, 3.3 * RADIUS),
-        around(side - 0.85 * spread, 3.3 * RADIUS),
-        around(side - spread, RADIUS),
+        around(side + spread, radius),
+        around(side + 0.85 * spread, reach),
+        around(side - 0.85 * spread, reach),
+        around(side - spread, radius),
     ]
     path = Path(np.array(curve), [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
     axes.add_patch(
         FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=15, lw=1.4, color=INK, zorder=2)
     )
-    _label(axes, around(side, 2.72 * RADIUS + 0.17 + 0.055 * len(label) * abs(np.cos(side))), label)
+    room = 0.17 + 0.055 * len(label) * abs(np.cos(side))
+    _label(axes, around(side, radius + 1.72 * RADIUS + room), label)
 
 
 def _label(axes: Axes, spot: FloatArray, label: str) -> None:

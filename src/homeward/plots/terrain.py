@@ -3,8 +3,8 @@
 As in the paper's figure, colour says how well a height is known: full where its standard deviation
 is 1 cm or less, grey where it is as large as before the first measurement, on a logarithmic scale
 in between. Hue and lightness say the height, shading from the north-west the slopes. A line is the
-path, the broader the more often a rover went that way. All that is drawn is handed in; the same
-data gives the same pixels.
+path, the broader the more often a rover went that way; a broken line runs around the area to keep
+in. All that is drawn is handed in; the same data gives the same pixels.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.patheffects import withStroke
+from matplotlib.patheffects import Normal, withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from homeward.arrays import index, indices, numbers, own
 from homeward.beliefs.terrain import SHARP
 from homeward.errors import InvalidProblemError
 from homeward.plots.films import whole_blocks, write_frames
+from homeward.rasters.transforms import to_grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.rasters import Cells
+    from homeward.rasters.polygons import Area
 
 INK, QUIET, PAPER, ROCK, WAY = "#1b2024", "#4d565e", "#ffffff", "#2b2f33", "#0b3d91"
 GROUND = LinearSegmentedColormap.from_list(
@@ -77,6 +79,8 @@ class TerrainPanel:
     note: str = ""  # below the title
     stranded: bool = False  # there is no way back
     home: int | None = None  # where the rover must be able to return to, if that is a fixed place
+    area: Area = ()  # what it is to keep in, in map coordinates, if there is such an area
+    bases: Sequence[int] = ()  # states to be able to return to
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
@@ -98,6 +102,9 @@ class TerrainPanel:
         object.__setattr__(self, "path", tuple(path.tolist()))
         if self.home is not None:
             index(self.home, states, "home", error)
+        bases = np.asarray(self.bases, np.int64)
+        indices(bases, "a base", bases.shape, (0, states), "n", error)
+        object.__setattr__(self, "bases", tuple(bases.tolist()))
 
 
 class Frame(NamedTuple):
@@ -147,13 +154,16 @@ def write_terrain_film(
     title: str = "",
     fps: float = 12.0,
     stranded: bool = False,
+    area: Area = (),
+    bases: Sequence[int] = (),
 ) -> None:
     """Write the film of a run as .gif or .mp4, a picture for each frame: the whole file or none.
 
     `path` is the whole path; a frame shows it up to its step. The last one shows how it ended. No
     more than a few frames are held at a time, so they may be made as they are asked for.
     """
-    scene = Scene(TerrainPanel(cells, cells.mean, np.sqrt(cells.variance), path, title))
+    deviation = np.sqrt(cells.variance)
+    scene = Scene(TerrainPanel(cells, cells.mean, deviation, path, title, area=area, bases=bases))
     write_frames(scene.pictures(frames, stranded=stranded), out, fps)
 
 
@@ -220,10 +230,10 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
             LineCollection(lines, colors=colour, linewidths=breadth, capstyle="round", zorder=z),
             autolim=False,
         )
+    _draw_area(axes, panel)
     places = _places(panel.path, panel.cells)
     marks = [(_start(), places[0], 5), ((_lost if panel.stranded else _now)(), places[-1], 6)]
-    if panel.home is not None and panel.home != panel.path[0]:
-        marks.append((_home(), _places([panel.home], panel.cells)[0], 4))
+    marks += [(_home(), place, 4) for place in _places(_homes(panel), panel.cells)]
     for mark, place, z in marks:
         mark.set(zorder=z, clip_on=False)
         mark.set_data(*place[:, None])
@@ -231,6 +241,26 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
     _draw_scale(axes, panel.cells)
     _draw_coordinates(axes, panel.cells)
     return image, marks[1][0]
+
+
+def _draw_area(axes: Axes, panel: TerrainPanel) -> None:
+    """Draw the edges of the area to keep in, above the path and below the marks."""
+    left, right, bottom, top = _extent(panel.cells)
+    rows, columns = panel.cells.shape
+    for ring in (ring for rings in panel.area for ring in rings):
+        grid = np.array([to_grid(panel.cells.transform, x, y) for x, y in ring])
+        x = left + (right - left) * grid[:, 0] / columns
+        y = top + (bottom - top) * grid[:, 1] / rows
+        edge = _edge()
+        edge.set(zorder=3.5)
+        edge.set_data(x, y)
+        axes.add_line(edge)
+
+
+def _homes(panel: TerrainPanel) -> list[int]:
+    """Give the cells that are marked as places to return to; the start has a mark of its own."""
+    asked = [*panel.bases, *([] if panel.home is None else [panel.home])]
+    return [state for state in dict.fromkeys(asked) if state != panel.path[0]]
 
 
 def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
@@ -391,6 +421,12 @@ def _home() -> Line2D:
     return Line2D([], [], ls="", marker="p", ms=10.0, mfc=PAPER, mec=INK, mew=1.8)
 
 
+def _edge() -> Line2D:
+    edge = Line2D([], [], color=INK, lw=1.5, ls=(0, (5.0, 2.6)))
+    edge.set_path_effects([withStroke(linewidth=3.4, foreground=PAPER), Normal()])
+    return edge
+
+
 def _draw_scale(axes: Axes, cells: Cells) -> None:
     """Draw a bar of a round number of metres in the lower left corner."""
     left, right, bottom, top = _extent(cells)
@@ -502,8 +538,10 @@ def _draw_signs(figure: Figure, panels: Sequence[TerrainPanel], at: tuple[float,
         signs.append(("end", _now()))
     if any(panel.stranded for panel in panels):
         signs.append(("end: no way back to the start", _lost()))
-    if any(panel.home is not None and panel.home != panel.path[0] for panel in panels):
-        signs.append(("home", _home()))
+    if any(panel.area for panel in panels):
+        signs.append(("edge to keep within", _edge()))
+    if any(_homes(panel) for panel in panels):
+        signs.append(("base" if any(panel.bases for panel in panels) else "home", _home()))
     if any(panel.cells.blocked.any() for panel in panels):
         signs.append(("no data, not entered", Rectangle((0, 0), 1, 1, color=ROCK)))
     figure.legend(

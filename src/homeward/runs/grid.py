@@ -1,32 +1,51 @@
-"""Runs in grid worlds of heights; see `worlds.height_grid`."""
+"""Runs in grid worlds of heights; see `worlds.height_grid`.
+
+What came of a run's criteria is in ``summary.json`` when it has ended.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from homeward.beliefs import Reveal
 from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.errors import InvalidInputError
+from homeward.files import replace_json
 from homeward.planner import Planner
-from homeward.runs.config import Config
+from homeward.runs.criteria import (
+    Cell,
+    Level,
+    SafeConfig,
+    account,
+    check_start,
+    conflict_at_end,
+    criteria_of,
+    state_of,
+)
 from homeward.runs.kinds import Kind, Setup
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import Correction
 from homeward.worlds.height_grid import HeightGridWorld
 from homeward.worlds.maps import HeightMap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from homeward.arrays import BoolArray
     from homeward.beliefs import HeightBelief
     from homeward.bonuses import Bonus
+    from homeward.runs.kinds import Ended
 
 ExplorerName = Literal["safe", "uncover", "rmax", "near-bayesian"]
 LONGEST = 20
 """Unless a limit is given, no run takes more steps than this times the squares there are."""
 
+SUMMARY = "summary.json"
 
-class GridConfig(Config):
+
+class GridConfig(SafeConfig):
     """A world, drawn from the seed or given as text, and who explores it."""
 
     size: Annotated[int, Field(ge=2, le=2000)] = 10  # squares along each side
@@ -34,9 +53,9 @@ class GridConfig(Config):
     start: Annotated[int, Field(ge=0)] | None = None  # drawn unless given
     map: str | None = None  # a map as text, instead
     explorer: ExplorerName = "safe"
-    delta: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # of the safe explorer
+    delta: Level = 1.0  # of the safe explorer
     correction: Literal["moves", "general", "naive"] = "moves"
-    home: Literal["current", "start"] = "current"
+    keep_in: tuple[Cell, Cell] | None = None  # the first and the last row; so for columns
     stay: bool = True
     discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.99
     limit: Annotated[int, Field(ge=0)] | None = None  # steps
@@ -46,6 +65,10 @@ class GridConfig(Config):
         if self.map is not None and self.start is not None:
             raise ValueError("a map says itself where the start is")
         return self
+
+    def keeps_nothing(self) -> bool:
+        """Tell whether the explorer keeps nothing safe."""
+        return self.explorer != "safe"
 
 
 def bonus_of(explorer: ExplorerName) -> Bonus:
@@ -63,16 +86,43 @@ def map_of(config: GridConfig) -> HeightMap:
     return HeightMap.random(shape, config.seed, walls=config.walls, start=config.start)
 
 
+def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
+    """Tell which squares [S] are to be kept in, if any are; refuse a window without the start."""
+    if config.keep_in is None:
+        return None
+    (top, bottom), (left, right) = config.keep_in
+    said = f"the window to keep in, rows {top}:{bottom} and columns {left}:{right},"
+    rows, columns = grid.shape
+    if bottom < top or right < left:
+        raise InvalidInputError(f"{said} is empty")
+    if bottom >= rows or right >= columns:
+        raise InvalidInputError(f"{said} is off the map of {rows} rows and {columns} columns")
+    inside = np.zeros(grid.shape, dtype=bool)
+    inside[top : bottom + 1, left : right + 1] = True
+    if not inside.flat[grid.start]:
+        row, column = divmod(grid.start, columns)
+        raise InvalidInputError(f"the start, row {row} and column {column}, is outside {said[:-1]}")
+    return inside.ravel()
+
+
 def make(config: GridConfig) -> Setup:
     """Set an explorer out in a grid world."""
     grid = map_of(config)
-    safe = config.explorer == "safe"
-    criteria = [ReturnHome(config.delta, config.home)] if safe else []
-    correction = Correction(config.correction) if safe else None
-    planner = Planner(bonus_of(config.explorer), criteria, config.discount, correction)
+    for base in config.bases:
+        state_of(base, "a base", grid.shape, grid.walls, "a wall")
+    criteria = criteria_of(config, grid.shape[1], window_of(config, grid))
+    correction = Correction(config.correction) if criteria else None
+    bonus = bonus_of(config.explorer)
+    planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     limit = LONGEST * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)
     return Setup(planner, grid.belief("known", stay=config.stay), world, limit)
+
+
+def settle(config: GridConfig) -> GridConfig:
+    """Refuse criteria that can't be kept from the start."""
+    check_start(config, make(config))
+    return config
 
 
 def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[Any]]:
@@ -85,6 +135,28 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
     }
 
 
+def products(ended: Ended) -> None:
+    """Write what came of the criteria into the run's folder."""
+    config, world = ended.config, ended.setup.world
+    assert isinstance(config, GridConfig)
+    assert isinstance(world, HeightGridWorld)
+    facts = {
+        "end": ended.manifest.end,
+        "steps": ended.manifest.steps,
+        "stranded": bool(world.stranded),
+        **account(config, ended.records()),
+        "conflict": conflict_at_end(config, ended, world.grid.start),
+    }
+    replace_json(ended.directory / SUMMARY, facts)
+
+
 GRID = Kind(
-    name="grid", version=1, config=GridConfig, make=make, observations=(Reveal,), fields=fields
+    name="grid",
+    version=1,
+    config=GridConfig,
+    make=make,
+    observations=(Reveal,),
+    fields=fields,
+    settle=settle,
+    products=products,
 )

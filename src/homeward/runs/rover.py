@@ -2,7 +2,9 @@
 
 What the rover measures comes from the seed and the step alone, so only a digest of it is recorded.
 A run pins its terrain by a digest of the cells: a raster that has changed where it matters is
-refused when the run is resumed. What is written when it ends: `rover_products`.
+refused when the run is resumed. The area to keep in is pinned whole: its corners are in the
+configuration, and the file that they came from is not looked at again. What is written when it
+ends: `rover_products`.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ from homeward.beliefs.terrain import Heights, TerrainBelief
 from homeward.bonuses import Information
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planner import Planner
+from homeward.rasters.polygons import Area, cells_inside, check_area, read_area
 from homeward.rasters.transforms import moved
-from homeward.runs.config import Config
+from homeward.runs.criteria import Cell, Level, SafeConfig, check_start, criteria_of, state_of
 from homeward.runs.kinds import Kind, Setup
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import Correction
 from homeward.worlds.rover import Rover, draw_heights, true_heights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from homeward.arrays import BoolArray
     from homeward.rasters import Cells, Elevation, Window
     from homeward.runs.kinds import Ended
 
@@ -42,12 +46,11 @@ SPACING = 50
 SURE = 0.9
 """The chance from which on a move counts for a landing site."""
 
-Row = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0.0)]
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
 
 
-class RoverConfig(Config):
+class RoverConfig(SafeConfig):
     """A terrain model, a vehicle with its sensor, and how it explores. Lengths are in metres."""
 
     terrain: str = MARS  # "mars", "sample", or the path of a raster
@@ -65,10 +68,10 @@ class RoverConfig(Config):
     sensor_range: Annotated[float, Field(ge=0.0)] | None = None  # None: the whole map
     sensor_noise: Positive = 1e-6  # a height at distance d has variance noise·(d + offset)²
     sensor_offset: Positive = 1.0
-    start: tuple[Row, Row] | None = None  # row, column; None: see `landing_site`
-    home: Literal["current", "start"] = "current"
+    start: Cell | None = None  # row, column; None: see `landing_site`
     explorer: Literal["safe", "unsafe", "naive"] = "safe"
-    delta: Annotated[float, Field(gt=0.0, le=1.0)] = 0.98  # of the safe and the naive explorer
+    delta: Level = 0.98  # of the safe and the naive explorer
+    keep_in: str | Area | None = None  # a GeoJSON file, in a run its polygons in map coordinates
     correction: Literal["moves", "general"] = "moves"  # of the safe one
     discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.999
     truth: Literal["model", "prior"] = "model"  # where the true heights come from
@@ -85,6 +88,10 @@ class RoverConfig(Config):
             if self.terrain == SAMPLE and self.pixel is not None:
                 raise ValueError("the sample terrain has pixels of its own")
         return self
+
+    def keeps_nothing(self) -> bool:
+        """Tell whether the explorer keeps nothing safe."""
+        return self.explorer == "unsafe"
 
 
 def elevation_of(config: RoverConfig) -> Elevation:
@@ -135,8 +142,8 @@ def _pinned(config: RoverConfig) -> tuple[Cells, str]:
     return _cells(key, _stamp(config.terrain))
 
 
-_CELLS = ("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error")
-_BEYOND_CELLS = tuple(name for name in RoverConfig.model_fields if name not in _CELLS)
+CELLS = ("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error")
+_BEYOND_CELLS = tuple(name for name in RoverConfig.model_fields if name not in CELLS)
 
 
 @lru_cache(maxsize=1)
@@ -179,8 +186,33 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
     )
 
 
-def landing_site(belief: TerrainBelief) -> int:
-    """Give a start with room around it.
+def area_of(config: RoverConfig) -> Area | None:
+    """Give the area to keep in, in map coordinates, if there is one; refuse what is none."""
+    if config.keep_in is None:
+        return None
+    if isinstance(config.keep_in, str):
+        return read_area(config.keep_in, cells_of(config))
+    try:
+        return check_area(config.keep_in)
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"the area to keep in: {cause}") from cause
+
+
+def inside_of(config: RoverConfig) -> BoolArray | None:
+    """Tell which cells [S] lie in the area to keep in; None if there is none."""
+    area = area_of(config)
+    if area is None:
+        return None
+    try:
+        return cells_inside(area, cells_of(config)).ravel()
+    except InvalidInputError as cause:
+        if isinstance(config.keep_in, str):
+            raise InvalidFileError(f"{config.keep_in}: {cause}") from cause
+        raise
+
+
+def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
+    """Give a start with room around it, in the area to keep in [S] if there is one.
 
     Moves that work with probability `SURE` or more divide the map into parts in which there is a
     way from each cell to each other; the site is the largest part's cell nearest to the middle. Of
@@ -192,67 +224,88 @@ def landing_site(belief: TerrainBelief) -> int:
 
     moves = belief.mean()
     states, actions = moves.dest.shape
-    sure = moves.success.ravel() >= SURE
+    works, open_cells = moves.success >= SURE, ~belief.blocked
+    if inside is not None:
+        works, open_cells = works & inside[:, None], open_cells & inside
+        if not open_cells.any():
+            raise InvalidInputError("the area to keep in has no cell with data")
+    sure = works.ravel()
     ends = np.repeat(np.arange(states, dtype=np.int32), actions)[sure], moves.dest.ravel()[sure]
     graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(states, states))
     count, part = connected_components(graph, connection="strong")
-    counts = np.bincount(part[~belief.blocked], minlength=count)
+    counts = np.bincount(part[open_cells], minlength=count)
     rows, columns = belief.shape
     row, column = np.divmod(np.arange(states), columns)
     down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
     away = np.hypot(belief.size[0] * down, belief.size[1] * across)
-    largest = (counts[part] == counts.max()) & ~belief.blocked
+    largest = (counts[part] == counts.max()) & open_cells
     return int(np.where(largest, away, np.inf).argmin())
 
 
-def start_of(config: RoverConfig, belief: TerrainBelief) -> int:
-    """Give the cell where the rover starts; refuse one off the map or without data."""
+NO_DATA = "blocked: the terrain has no data there"
+
+
+def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
+    """Give the cell where the rover starts; refuse one off the map, without data or outside."""
     if config.start is None:
-        return landing_site(belief)
-    row, column = config.start
-    rows, columns = belief.shape
-    if row >= rows or column >= columns:
+        return landing_site(belief, inside)
+    state = state_of(config.start, "the start", belief.shape, belief.blocked, NO_DATA)
+    if inside is not None and not inside[state]:
+        row, column = config.start
         raise InvalidInputError(
-            f"the start, row {row} and column {column}, is off the map of {rows} rows and "
-            f"{columns} columns"
-        )
-    state = row * columns + column
-    if belief.blocked[state]:
-        raise InvalidInputError(
-            f"the start, row {row} and column {column}, is blocked: the terrain has no data there"
+            f"the start, row {row} and column {column}, is outside the area to keep in"
         )
     return state
 
 
 def settle(config: RoverConfig) -> RoverConfig:
-    """Pin the terrain, a raster by its whole path and the cells by their digest, and the start."""
+    """Pin the terrain, the area and the start; refuse what can't be kept from there.
+
+    A raster is pinned by its whole path and the cells by their digest, the area by its corners.
+    """
     terrain = config.terrain
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())
     there = config.model_copy(update={"terrain": terrain})
     belief = prior_of(there)  # refuses a terrain that is not the one that was pinned
-    row, column = divmod(start_of(there, belief), belief.shape[1])
-    return there.model_copy(update={"terrain_sha256": _pinned(there)[1], "start": (row, column)})
+    start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
+    pinned = {"terrain_sha256": _pinned(there)[1], "start": start, "keep_in": area_of(there)}
+    settled = there.model_copy(update=pinned)
+    _check_start(settled)
+    return settled
 
 
-def planner_of(config: RoverConfig, sensor: Sensor) -> Planner:
+@lru_cache(maxsize=1)
+def _check_start(config: RoverConfig) -> None:
+    """Refuse what can't be kept from the start, once for all that settle the same."""
+    check_start(config, make(config))
+
+
+def planner_of(
+    config: RoverConfig, sensor: Sensor, columns: int, inside: BoolArray | None = None
+) -> Planner:
     """Give the planner: safe, unsafe without criteria, or naive without corrections."""
     safe = config.explorer == "safe"
-    criteria = [] if config.explorer == "unsafe" else [ReturnHome(config.delta, config.home)]
+    criteria = criteria_of(config, columns, inside)
     correction = Correction(config.correction) if safe else Correction.NAIVE
-    return Planner(Information(sensor), criteria, config.discount, correction)
+    bonus = Information(sensor)
+    return Planner(bonus, criteria, config.discount, correction, recall=config.recall)
 
 
 def make(config: RoverConfig) -> Setup:
     """Set a rover out on its terrain."""
     belief = prior_of(config)
+    for base in config.bases:
+        state_of(base, "a base", belief.shape, belief.blocked, NO_DATA)
+    inside = inside_of(config)
+    start = start_of(config, belief, inside)
     sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset)
     if config.truth == "prior":
         truth = draw_heights(belief, config.seed)
     else:
         truth = true_heights(cells_of(config).centre, config.error, config.seed)
-    world = Rover(belief, truth, start_of(config, belief), sensor, config.seed)
-    return Setup(planner_of(config, sensor), belief, world, config.limit)
+    world = Rover(belief, truth, start, sensor, config.seed)
+    return Setup(planner_of(config, sensor, belief.shape[1], inside), belief, world, config.limit)
 
 
 def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:

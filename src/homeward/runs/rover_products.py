@@ -4,9 +4,10 @@ Everything is in the run's folder and in the raster's own coordinates:
 
 - ``path.geojson``: the way, its start and its end.
 - ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is there.
+- ``keep_in.geojson``: the area to keep in, if there was one.
 - ``summary.md`` for people and ``summary.json`` for programs: how it went.
 
-The first two are the same, byte for byte, however often the run was stopped.
+All but the summaries are the same, byte for byte, however often the run was stopped.
 """
 
 from __future__ import annotations
@@ -22,12 +23,22 @@ from homeward.beliefs.terrain import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.files import read_json, replace_file, replace_json
 from homeward.rasters import path_geojson, write_geojson, write_heights
-from homeward.runs.rover import MARS, SAMPLE, RoverConfig, cells_of, prior_of
+from homeward.rasters.polygons import area_geojson
+from homeward.runs.criteria import account, conflict_at_end, conflict_said
+from homeward.runs.rover import (
+    MARS,
+    SAMPLE,
+    RoverConfig,
+    area_of,
+    cells_of,
+    inside_of,
+    prior_of,
+)
 from homeward.safety import Correction
 from homeward.solvers import solve_return
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from homeward.arrays import BoolArray
@@ -38,13 +49,17 @@ if TYPE_CHECKING:
     from homeward.worlds.rover import Rover
 
 PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
+AREA = "keep_in.geojson"
 BANDS = ("height (m)", "standard deviation of the height (m)")
 KEYS = (
     *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
     *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
-    *("open_cells", "known_to_1cm", "known_to_10cm"),
+    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "conflict"),
 )
 """The names of the facts of a run."""
+
+APART = ("bases", "each_base", "keep_in")
+"""Keys that are options of their own form."""
 
 ROUGHLY = 0.1
 """The standard deviation in m up to which a height is known roughly."""
@@ -57,10 +72,14 @@ def write_products(ended: Ended) -> None:
     assert isinstance(ended.belief, TerrainBelief)
     cells = cells_of(config)
     path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
-    facts = facts_of(config, ended.belief, world, ended.records(), ended.manifest)  # type: ignore[arg-type]
+    facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
+    facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     told = {"explorer": config.explorer, "delta": _level(config), "seed": config.seed, **about}
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
+    area = area_of(config)
+    if area is not None:
+        write_geojson(ended.directory / AREA, area_geojson(area, cells))
     missing = None
     try:
         write_heights(ended.directory / TERRAIN, _bands(ended.belief), cells, BANDS)
@@ -97,14 +116,13 @@ def facts_of(
     config: RoverConfig,
     belief: TerrainBelief,
     world: Rover,
-    records: Iterable[Record],
+    records: Callable[[], Iterable[Record]],
     manifest: Manifest,
 ) -> dict[str, Any]:
-    """Give how a run went, up to now, as JSON values."""
-    path, least = [world.start], math.inf
-    for record in records:
-        path.append(record.next_state)
-        least = min(least, *record.kept_bounds, math.inf)
+    """Give how a run went, up to now, as JSON values; what conflicts is known at its end."""
+    path = path_of(records(), world.start)
+    kept = account(config, records())
+    lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
     variance = belief.variance[~belief.blocked]
     timed = [session.plan_ms for session in manifest.sessions if session.plan_ms is not None]
     return {
@@ -116,7 +134,7 @@ def facts_of(
         "cells_visited": len(set(path)),
         "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
         "plan_ms_median": timed[-1] if timed else None,
-        "min_bound": least if math.isfinite(least) else None,
+        "min_bound": min(lows, default=None),
         "distance_m": distance_of(path, belief.shape[1], belief.size),
         "start": list(divmod(world.start, belief.shape[1])),
         "position": list(world.position),
@@ -124,6 +142,8 @@ def facts_of(
         "open_cells": int(variance.size),
         "known_to_1cm": float(np.mean(variance <= SHARP**2)),
         "known_to_10cm": float(np.mean(is_seen(belief))),
+        **kept,
+        "conflict": None,
     }
 
 
@@ -144,8 +164,8 @@ def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> fl
     return float(solve_return(model, corrections.returning, home).value[world.state])
 
 
-def command_of(config: RoverConfig, limit: int | None = None) -> str:
-    """Give the command that explores the same again."""
+def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
+    """Give the command that explores the same again; what to keep in is taken from `directory`."""
     words = ["homeward", "explore"]
     if config.terrain == SAMPLE:
         words.append("--sample")
@@ -155,10 +175,16 @@ def command_of(config: RoverConfig, limit: int | None = None) -> str:
         words.append(f"--{config.explorer}")
     if config.start is not None:
         words += ["--start", f"cell:{config.start[0]},{config.start[1]}"]
+    words += [word for row, column in config.bases for word in ("--base", f"cell:{row},{column}")]
+    if config.each_base:
+        words.append("--each-base")
+    if config.keep_in is not None:
+        kept = AREA if directory is None else str(directory / AREA)
+        words += ["--keep-in", config.keep_in if isinstance(config.keep_in, str) else kept]
     plain = config if limit is None else config.model_copy(update={"limit": limit})
     for name, field in RoverConfig.model_fields.items():
         value = getattr(plain, name)
-        apart = name in ("terrain", "terrain_sha256", "explorer", "start")
+        apart = name in ("terrain", "terrain_sha256", "explorer", "start", *APART)
         if not apart and value != field.default:
             option = "steps" if name == "limit" else name.replace("_", "-")
             words += [f"--{option}", str(value)]
@@ -183,7 +209,6 @@ def summary_of(
         else "drawn from the belief"
     )
     start, position = facts["start"], facts["position"]
-    least = "none was asked for" if facts["min_bound"] is None else f"{facts['min_bound']:.6f}"
     plans = facts["plan_ms_median"]
     lines = [
         f"# Exploration of {cells.name}",
@@ -201,6 +226,7 @@ def summary_of(
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
         f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
         f"- Safety: {_promise(config)}",
+        *_more_promises(config, cells),
         "",
         "## How it went",
         "",
@@ -208,7 +234,7 @@ def summary_of(
         f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
-        f"- The lowest bound on the way home in the whole run: {least}.",
+        *_kept(facts),
         f"- From where it ended, what it knows proves a way back to the start with probability "
         f"{facts['return_bound']:.4f} or more.",
         "- In the true terrain there is "
@@ -229,6 +255,7 @@ def summary_of(
         "",
         f"- `{PATH}`: the path, its start and its end.",
         f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}." if missing is None else missing,
+        *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
         "- `map.png`: the map with the path, as the command line draws it.",
         f"- `{FACTS}`: these figures for programs.",
         "- `steps.jsonl`, `config.json`, `manifest.json`, `fields`: the record.",
@@ -238,7 +265,7 @@ def summary_of(
         "```sh",
         f"homeward runs resume {shlex.quote(str(directory))} --limit "
         f"{2 * max(1, facts['steps'])}  # if it met its step limit",
-        f"{command_of(config, manifest.limit)}",
+        f"{command_of(config, manifest.limit, directory)}",
         "```",
         "",
     ]
@@ -258,6 +285,13 @@ def _reason(end: str | None) -> str:
 def _promise(config: RoverConfig) -> str:
     """Say what the safety level means."""
     place = "the start" if config.home == "start" else "where it was when it planned"
+    if config.bases:
+        named = [f"{row},{column}" for row, column in config.bases]
+        which = "each of the bases" if config.each_base else "one of the bases"
+        place = f"base {named[0]}" if len(named) == 1 else f"{which} {', '.join(named)}"
+    called = f"at each step with probability {1.0 - config.discount:g}"
+    if config.recall is not None:
+        called = f"{_count(config.recall, 'step')} later"
     if config.explorer == "unsafe":
         return "none. The rover only looked for what it could learn."
     if config.explorer == "naive":
@@ -268,9 +302,46 @@ def _promise(config: RoverConfig) -> str:
     return (
         f"δ = {config.delta:g}. At each step, given what it knew, the rover could get back to "
         f"{place} with a probability of at least {config.delta:g} if the exploration was called "
-        f"off (at each step with probability {1.0 - config.discount:g}); correction: "
-        f"{config.correction}."
+        f"off ({called}); correction: {config.correction}."
     )
+
+
+def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
+    """Say what else was to stay true."""
+    found = []
+    if config.back_within is not None:
+        found.append(
+            f"- Back in time: within {_count(config.back_within, 'step')} of the call, with a "
+            f"probability of at least {config.level('back_within'):g}."
+        )
+    inside = inside_of(config)
+    if inside is not None:
+        found.append(
+            f"- Kept in: {_count(int(inside.sum()), 'cell')} of {cells.mean.size:,}. Until the "
+            f"call, nothing is done in another, with a probability of at least "
+            f"{config.level('keep_in'):g}."
+        )
+    return found
+
+
+def _kept(facts: dict[str, Any]) -> list[str]:
+    """Say what was proven of each criterion, at the least, and what could not be kept."""
+    bounds = facts["criteria"]
+    if not bounds:
+        return ["- The lowest bound on the way home in the whole run: none was asked for."]
+    lines = []
+    for found in bounds:
+        low = "no step was taken" if found["lowest"] is None else f"{found['lowest']:.6f}"
+        name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
+        lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
+    if facts["infeasible_steps"]:
+        lines.append(
+            f"- In {_count(facts['infeasible_steps'], 'step')} no policy kept all of it; the one "
+            "that came closest was followed."
+        )
+    if facts["conflict"]:
+        lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
+    return lines
 
 
 def _level(config: RoverConfig) -> float | None:

@@ -1,13 +1,15 @@
 """What the next plan starts from, small enough to be written down at every step.
 
 Among equally good plans the planner gives one that depends on the plan before it: its outbound
-policies are tried first and its multipliers are where the search begins. A run that is resumed must
-start from the very same, so a recorded explorer plans from `Seeds` at every step, killed or not.
+policies are tried first, its multipliers are where the search begins, and what it followed outside
+of a set is where the search for that begins. A run that is resumed must start from the very same,
+so a recorded explorer plans from `Seeds` at every step, killed or not.
 """
 
 from __future__ import annotations
 
 import base64
+import operator
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,8 @@ from homeward.arrays import frozen
 from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from homeward.arrays import IntArray
     from homeward.plan import Plan
 
@@ -26,16 +30,26 @@ if TYPE_CHECKING:
 class Seeds:
     """The part of a plan that the next one depends on; stands in for it as `previous`."""
 
-    outbound: IntArray  # [J, S] int32
+    outbound: IntArray  # [J, S] int32; [J, n, S], by step, where the recall is fixed
     multipliers: tuple[float, ...]  # [K] one for each criterion
+    afterwards: IntArray | None = None  # [S] int32 what is followed once a set is left, if asked
 
     @classmethod
     def of(cls, plan: Plan | Seeds) -> Seeds:
-        """Take them from a plan."""
+        """Take them from a plan; what is followed outside by step is not started from."""
         given = np.asarray(plan.outbound)
-        policies = given if given.ndim == 2 else given.reshape(0, 0)
-        outbound = frozen(np.ascontiguousarray(policies, dtype=np.int32))
-        return cls(outbound, tuple(float(m) for m in plan.multipliers))
+        policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
+        outside = plan.afterwards
+        return cls(
+            _whole(policies),
+            tuple(float(m) for m in plan.multipliers),
+            None if outside is None or outside.ndim != 1 else _whole(outside),
+        )
+
+    @property
+    def steps(self) -> int | None:
+        """Until recall, if that is fixed."""
+        return int(self.outbound.shape[1]) if self.outbound.ndim == 3 else None
 
     @property
     def criteria(self) -> tuple[float, ...]:
@@ -43,19 +57,26 @@ class Seeds:
         return self.multipliers
 
     def encode(self) -> dict[str, Any]:
-        """Give a JSON value: policies in the narrowest type, packed; multipliers to the bit."""
-        low, high = (
-            (int(self.outbound.min()), int(self.outbound.max())) if self.outbound.size else (0, 0)
-        )
+        """Give a JSON value: policies in the narrowest type, packed; multipliers to the bit.
+
+        What is followed outside is packed behind the policies.
+        """
+        flat = self.outbound.ravel()
+        if self.afterwards is not None:
+            flat = np.concatenate([flat, self.afterwards])
+        low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
         narrow = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
         narrow = narrow.newbyteorder("<")
-        packed = zlib.compress(self.outbound.astype(narrow).tobytes(), 1)
-        return {
+        packed = zlib.compress(flat.astype(narrow).tobytes(), 1)
+        value: dict[str, Any] = {
             "shape": list(self.outbound.shape),
             "type": narrow.str,
             "policies": base64.b64encode(packed).decode(),
             "multipliers": [m.hex() for m in self.multipliers],
         }
+        if self.afterwards is not None:
+            value["afterwards"] = len(self.afterwards)
+        return value
 
     @classmethod
     def decode(cls, value: Any) -> Seeds:
@@ -65,8 +86,17 @@ class Seeds:
                 zlib.decompress(base64.b64decode(value["policies"], validate=True)),
                 dtype=np.dtype(value["type"]),
             )
-            outbound = flat.reshape(value["shape"]).astype(np.int32)
+            outside = value.get("afterwards")
+            end = len(flat) if outside is None else len(flat) - operator.index(outside)
+            if not 0 <= end <= len(flat):
+                raise ValueError(f"{outside} actions outside of a set, but {len(flat)} in all")
+            outbound = _whole(flat[:end].reshape(value["shape"]))
             multipliers = tuple(float.fromhex(m) for m in value["multipliers"])
-        except (KeyError, TypeError, ValueError, zlib.error) as cause:
+        except (AttributeError, KeyError, TypeError, ValueError, zlib.error) as cause:
             raise InvalidFileError(f"the policies to start from can't be read: {cause}") from cause
-        return cls(frozen(outbound), multipliers)
+        return cls(outbound, multipliers, None if outside is None else _whole(flat[end:]))
+
+
+def _whole(policies: NDArray[Any]) -> IntArray:
+    """Give policies as read-only int32, packed."""
+    return frozen(np.ascontiguousarray(policies, dtype=np.int32))

@@ -1,0 +1,41 @@
+"""``homeward paper criteria``: a small story for each criterion, with its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from homeward.cli.show import check_writable, save, show
+
+
+def criteria(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to draw the pictures in.")
+    ] = Path("criteria"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """Show what each criterion means: stories whose answers can be done by hand.
+
+    The paper names what its framework also covers: return within a horizon, staying in a set,
+    earning at least so much, several at once, a recall at a fixed step. Each has a world of two or
+    three states, and a picture in which a policy is a dot, what it keeps against what it is worth.
+
+    Example: homeward paper criteria --out docs/criteria
+    """
+    from homeward.files import refusing
+    from homeward.plots.criteria import draw_criterion
+    from homeward.studies.criteria import picture_of, rows, stories
+
+    with refusing(out, "can't be written"):
+        out.mkdir(parents=True, exist_ok=True)
+    pictures = [out / f"{story.name}.png" for story in stories()]
+    for picture in pictures:
+        check_writable(picture)
+    for story, picture in zip(stories(), pictures, strict=True):
+        save(draw_criterion(picture_of(story)), picture)
+    found = {"pictures": [str(picture) for picture in pictures], "rows": rows()}
+    show(found, {"rows": "Kept and worth"}, f"{len(pictures)} pictures are in {out}.", as_json)

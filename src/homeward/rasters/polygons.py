@@ -1,0 +1,308 @@
+"""Areas on a map: polygons from GeoJSON, and the cells whose centres lie in them.
+
+An area is what any of its polygons covers. A polygon is what its first ring encloses without what
+the other rings, its holes, enclose. A cell belongs to an area where its centre does; of a centre on
+an edge, the grid's left and top sides of the area belong to it, the right and bottom ones do not.
+
+Coordinates are the terrain's own map coordinates. Only a `crs` member that names another coordinate
+system says otherwise: longitudes and latitudes by ``urn:ogc:def:crs:OGC:1.3:CRS84``. Corners are
+then brought to the terrain's map, which takes rasterio, and edges are straight there. (GeoJSON of
+today, RFC 7946, means WGS 84 where nothing is said; a map of Mars has no place there, so a file
+that says nothing is taken to be of the terrain's map.)
+
+Refused are files that are no GeoJSON or hold no polygon, rings that are open, enclose nothing or
+have fewer than three corners, and polygons whose edges cross. Heights of positions are not looked
+at, and geometries that are no polygons are refused, not left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing
+from homeward.rasters.gdal import need_rasterio, told
+from homeward.rasters.transforms import to_grid, to_map
+from homeward.rasters.writing import crs_name
+
+if TYPE_CHECKING:
+    import os
+
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.rasters.cells import Cells
+
+Ring: TypeAlias = tuple[tuple[float, float], ...]
+Area: TypeAlias = tuple[tuple[Ring, ...], ...]
+"""Polygons, each the ring around it and then its holes; a ring is closed: (x, y) … (x, y)."""
+
+
+def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
+    """Read the polygons of a GeoJSON file, in the map coordinates of some cells."""
+    path = Path(path)
+    with refusing(path, "can't be read"):
+        data = path.read_bytes()
+    try:
+        value = json.loads(data, parse_constant=_no_number)
+    except ValueError as cause:  # of Unicode and JSON alike
+        raise InvalidFileError(f"{path}: is no GeoJSON: {cause}") from cause
+    try:
+        area = area_from(value)
+        name = _crs_of(value)
+        if name is None or name == crs_name(cells.crs):
+            return area
+        return check_area(_converted(area, name, cells))
+    except InvalidInputError as cause:
+        raise InvalidFileError(f"{path}: {cause}") from cause
+
+
+def area_from(value: Any) -> Area:
+    """Give the polygons of a GeoJSON value: a geometry, a feature or a collection of either."""
+    return check_area(tuple(_polygons(value)))
+
+
+def check_area(area: Area) -> Area:
+    """Refuse polygons whose rings are open or flat, or whose edges cross; give the rest back."""
+    if not area:
+        raise InvalidInputError("there is no polygon in it")
+    for p, rings in enumerate(area, start=1):
+        if not rings:
+            raise InvalidInputError(f"polygon {p} has no ring")
+        for r, ring in enumerate(rings, start=1):
+            where = f"ring {r} of polygon {p}"
+            if not all(math.isfinite(x) for corner in ring for x in corner):
+                raise InvalidInputError(f"{where} has a corner that is nowhere")
+            if len(ring) < 4:
+                raise InvalidInputError(
+                    f"{where} has {len(ring)} positions, expected 4 or more, the last the first"
+                )
+            if ring[0] != ring[-1]:
+                raise InvalidInputError(
+                    f"{where} is open: it begins at {_said(ring[0])} and ends at {_said(ring[-1])}"
+                )
+        _check_edges(p, rings)
+    return area
+
+
+def cells_inside(area: Area, cells: Cells) -> BoolArray:
+    """Tell which cells [R, C] have their centre in an area; refuse an area without any."""
+    rows, columns = cells.shape
+    corners = [
+        to_grid(cells.transform, *corner) for rings in area for ring in rings for corner in ring
+    ]
+    (left, top), (right, bottom) = (tuple(map(end, *corners)) for end in (min, max))
+    if right <= 0.0 or bottom <= 0.0 or left >= columns or top >= rows:
+        ends = [to_map(cells.transform, c, r) for c in (0, columns) for r in (0, rows)]
+        (west, south), (east, north) = (tuple(map(end, *ends)) for end in (min, max))
+        raise InvalidInputError(
+            f"the area to keep in is off the map, which reaches from ({west:.10g}, {south:.10g}) "
+            f"to ({east:.10g}, {north:.10g}); if its coordinates are longitudes and latitudes, "
+            "a crs member must say so"
+        )
+    inside = np.zeros(cells.shape, dtype=bool)
+    for outer, *holes in area:
+        covered = _fill(_on_grid(outer, cells), cells.shape)
+        for hole in holes:
+            covered &= ~_fill(_on_grid(hole, cells), cells.shape)
+        inside |= covered
+    if not inside.any():
+        raise InvalidInputError("the area to keep in is empty: no cell has its centre in it")
+    return inside
+
+
+def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
+    """Give an area as a GeoJSON feature in the map coordinates of some cells."""
+    shape = {"type": "MultiPolygon", "coordinates": area}
+    name = {"name": crs_name(cells.crs)}
+    return {
+        "type": "Feature",
+        "crs": {"type": "name", "properties": name},
+        "properties": {"part": "keep in"},
+        "geometry": shape,
+    }
+
+
+def _polygons(value: Any, where: str = "it") -> list[tuple[Ring, ...]]:
+    """List the polygons of a GeoJSON value; `where` says which part of the file that is."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise InvalidInputError(f"is no GeoJSON: {where} is no object with a type")
+    kind = value["type"]
+    if kind == "Feature":
+        if value.get("geometry") is None:
+            return []
+        return _polygons(value["geometry"], f"the geometry of {where}")
+    inner = {"FeatureCollection": "features", "GeometryCollection": "geometries"}.get(kind)
+    if inner is not None:
+        parts = value.get(inner)
+        if not isinstance(parts, list):
+            raise InvalidInputError(f"is no GeoJSON: {where} has no list of {inner}")
+        name = "feature" if inner == "features" else "geometry"
+        return [
+            polygon
+            for n, part in enumerate(parts, start=1)
+            for polygon in _polygons(part, f"{name} {n}")
+        ]
+    given: Any = value.get("coordinates")
+    if kind == "Polygon":
+        given = [given]
+    elif kind != "MultiPolygon":
+        raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
+    if not _is_list(given, 3):
+        raise InvalidInputError(f"is no GeoJSON: the coordinates of {where} are no rings")
+    return [tuple(tuple(_corner(c, where) for c in ring) for ring in rings) for rings in given]
+
+
+def _is_list(value: Any, depth: int) -> bool:
+    """Tell whether a value is a list of lists, so many deep."""
+    return isinstance(value, list) and (
+        depth == 1 or all(_is_list(part, depth - 1) for part in value)
+    )
+
+
+def _corner(value: Any, where: str) -> tuple[float, float]:
+    """Give a position as (x, y)."""
+    if (
+        not isinstance(value, list)
+        or len(value) < 2
+        or any(isinstance(x, bool) or not isinstance(x, int | float) for x in value)
+    ):
+        raise InvalidInputError(f"is no GeoJSON: {json.dumps(value)} in {where} is no position")
+    try:
+        return float(value[0]), float(value[1])
+    except OverflowError:
+        return math.inf, math.inf
+
+
+def _check_edges(number: int, rings: tuple[Ring, ...]) -> None:
+    """Refuse rings that enclose nothing, and edges of a polygon that cross."""
+    for r, ring in enumerate(rings, start=1):
+        x, y = np.array(ring).T
+        x, y = x - x[0], y - y[0]  # so that far corners lose no digits
+        twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+        if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
+            crossed = _crossing([ring])
+            if crossed is None:
+                raise InvalidInputError(f"ring {r} of polygon {number} encloses nothing")
+    crossed = _crossing(rings)
+    if crossed is not None:
+        one, other = (f"{_said(a)} – {_said(b)}" for a, b in crossed)
+        raise InvalidInputError(
+            f"polygon {number} crosses itself: the edge {one} and the edge {other}"
+        )
+
+
+def _crossing(rings: Any) -> tuple[Any, Any] | None:
+    """Find two edges that cross, each inside of the other; None if there are none."""
+    corners = [np.array(ring) for ring in rings]
+    a = np.concatenate([c[:-1] for c in corners])  # [n, 2]
+    b = np.concatenate([c[1:] for c in corners])
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    for i in range(len(a) - 1):
+        near = np.flatnonzero((low[i + 1 :] <= high[i]).all(1) & (high[i + 1 :] >= low[i]).all(1))
+        near += i + 1
+        if not near.size:
+            continue
+        c, d = a[near], b[near]
+        there = _side(a[i], b[i], c) * _side(a[i], b[i], d)
+        here = _side(c, d, a[i]) * _side(c, d, b[i])
+        found = near[(there < 0.0) & (here < 0.0)]
+        if found.size:
+            j = int(found[0])
+            return (tuple(a[i]), tuple(b[i])), (tuple(a[j]), tuple(b[j]))
+    return None
+
+
+def _side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    """Tell by its sign on which side of the lines a – b the points c are."""
+    along, aside = b - a, c - a
+    turn: FloatArray = np.sign(along[..., 0] * aside[..., 1] - along[..., 1] * aside[..., 0])
+    return turn
+
+
+def _on_grid(ring: Ring, cells: Cells) -> FloatArray:
+    """Give a ring's corners [n, 2] as columns and rows of the grid."""
+    return np.array([to_grid(cells.transform, x, y) for x, y in ring])
+
+
+def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
+    """Tell which cells [R, C] have their centre within a ring [n, 2] on the grid.
+
+    Row by row: a centre is inside if edges cross its row an odd number of times left of it.
+    """
+    rows, columns = shape
+    (x, y), (x_next, y_next) = ring[:-1].T, ring[1:].T
+    centres = np.arange(columns) + 0.5
+    inside = np.zeros(shape, dtype=bool)
+    first = max(0, math.floor(float(y.min())))
+    last = min(rows, math.ceil(float(y.max())))
+    for row in range(first, last):
+        middle = row + 0.5
+        over = (y > middle) != (y_next > middle)
+        if over.any():
+            share = (middle - y[over]) / (y_next[over] - y[over])
+            crossings = np.sort(x[over] + share * (x_next[over] - x[over]))
+            inside[row] = np.searchsorted(crossings, centres, side="right") % 2 == 1
+    return inside
+
+
+def _crs_of(value: Any) -> str | None:
+    """Give the name of the coordinate system that a GeoJSON object says it is in, if it does."""
+    crs = value.get("crs")
+    if crs is None:
+        return None
+    try:
+        name = crs["properties"]["name"]
+    except (KeyError, TypeError):
+        name = None
+    if not isinstance(name, str):
+        raise InvalidInputError("its crs member names no coordinate system")
+    return name
+
+
+def _converted(area: Area, name: str, cells: Cells) -> Area:
+    """Bring an area from a named coordinate system to the map of some cells."""
+    if cells.crs is None:
+        raise InvalidInputError(
+            f"is in {_short(name)}, but {cells.name} has no coordinate system: give the area in "
+            "its map coordinates, without a crs member"
+        )
+    need_rasterio(f"an area in {_short(name)}")
+    from rasterio.crs import CRS
+    from rasterio.errors import CRSError, RasterioError
+    from rasterio.warp import transform
+
+    try:
+        source, target = CRS.from_user_input(name), CRS.from_wkt(cells.crs)
+        if source == target:
+            return area
+        found = []
+        for rings in area:
+            moved = []
+            for ring in rings:
+                x, y = transform(source, target, *(list(axis) for axis in zip(*ring, strict=True)))
+                corners = list(zip(x, y, strict=True))
+                moved.append((*corners[:-1], corners[0]))
+            found.append(tuple(moved))
+    except (CRSError, RasterioError, ValueError) as cause:
+        raise InvalidInputError(
+            f"can't be brought from {_short(name)} to the map of {cells.name}: {told(cause)}"
+        ) from cause
+    return tuple(found)
+
+
+def _short(name: str) -> str:
+    """Give a coordinate system's name without all of its WKT."""
+    return name.split('"')[1] if name.count('"') > 1 else name
+
+
+def _said(corner: Any) -> str:
+    return f"({float(corner[0]):.10g}, {float(corner[1]):.10g})"
+
+
+def _no_number(word: str) -> float:
+    """Refuse NaN and infinities, which are no JSON."""
+    raise ValueError(f"{word} is no number")

@@ -1,0 +1,223 @@
+"""What a run promises: the keys by which configurations ask for criteria, and what came of them.
+
+Beside the way home at level δ, a run may ask to be home within so many steps of the call, to do
+nothing outside of an area, and for bases to return to, any of them or each. Exploration is called
+off at any step, or after a fixed number of them.
+
+Keys that ask for nothing are not written down, so that runs from before there were any are as
+complete as they were.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from homeward.errors import InvalidInputError, InvalidProblemError
+from homeward.explorer import End, Explorer
+from homeward.runs.config import Config
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from homeward.arrays import BoolArray
+    from homeward.plan import Plan
+    from homeward.runs.kinds import Ended, Setup
+    from homeward.runs.log import Record
+    from homeward.safety import Criterion
+    from homeward.safety.criteria import Home
+
+Level = Annotated[float, Field(gt=0.0, le=1.0)]
+Row = Annotated[int, Field(ge=0)]
+Cell = tuple[Row, Row]
+"""A row and a column."""
+
+ASKED = (
+    *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
+    *("bases", "each_base", "recall"),
+)
+"""Keys that ask for nothing unless they are given."""
+
+
+class Promise(NamedTuple):
+    """What is to stay true in a run, and at which level."""
+
+    name: str
+    level: float
+
+    def __str__(self) -> str:
+        return f"“{self.name}” at {self.level:g}"
+
+
+class SafeConfig(Config):
+    """What must stay true while exploring; a kind that has an area to keep in adds `keep_in`."""
+
+    delta: Level = 0.98
+    home: Literal["current", "start"] = "current"
+    back_within: Annotated[int, Field(ge=1)] | None = None  # steps of a way home, after the call
+    back_within_delta: Level | None = None  # δ unless given
+    keep_in_delta: Level | None = None  # δ unless given
+    bases: tuple[Cell, ...] = ()  # what to return to, in the place of home
+    each_base: bool = False  # to each of them, rather than to any
+    recall: Annotated[int, Field(ge=1)] | None = None  # steps; at any step unless given
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        fault = misfit(values, self.keeps_nothing(), str)
+        if fault is not None:
+            raise ValueError(fault)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
+
+    def keeps_nothing(self) -> bool:
+        """Tell whether the explorer keeps nothing safe."""
+        return False
+
+    def promises(self) -> tuple[Promise, ...]:
+        """Say what the planner's criteria are, in their order."""
+        if self.keeps_nothing():
+            return ()
+        homes = [f"return to base {row},{column}" for row, column in self.bases]
+        if len(homes) > 1 and not self.each_base:
+            homes = [f"return to any of {len(homes)} bases"]
+        elif not homes:
+            homes = ["return home" if self.home == "current" else "return to the start"]
+        found = [Promise(home, self.delta) for home in homes]
+        if self.back_within is not None:
+            many = f"{self.back_within} step{'s' * (self.back_within != 1)}"
+            found += [Promise(f"{home} within {many}", self.level("back_within")) for home in homes]
+        if getattr(self, "keep_in", None) is not None:
+            found.append(Promise("stay inside", self.level("keep_in")))
+        return tuple(found)
+
+    def level(self, asked: Literal["back_within", "keep_in"]) -> float:
+        """Give the level of a criterion: its own, or δ."""
+        own: float | None = getattr(self, f"{asked}_delta")
+        return self.delta if own is None else own
+
+
+def misfit(
+    values: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]
+) -> str | None:
+    """Say which keys do not go together, by the names that they are `said` by; None if all do."""
+    asked = {name for name in ASKED if _is_asked(values.get(name))}
+    needless = [name for name in ASKED if name in asked and name != "recall"]
+    if keeps_nothing and needless:
+        return f"{said(needless[0])} is for an explorer that keeps something safe"
+    for name, other in (
+        ("back_within_delta", "back_within"),
+        ("keep_in_delta", "keep_in"),
+        ("each_base", "bases"),
+    ):
+        if name in asked and other not in asked:
+            return f"{said(name)} says nothing without {said(other)}"
+    if "bases" in asked:
+        if values.get("home") == "start":
+            return f"{said('home')} start and {said('bases')}: name the start as a base"
+        bases = [tuple(base) for base in values["bases"]]
+        twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
+        if twice is not None:
+            return f"{said('bases')}: {twice[0]},{twice[1]} is named twice"
+    if values.get("recall") == 1 and "keep_in" in asked:
+        return f"{said('recall')} 1 and {said('keep_in')}: the only step could end outside"
+    return None
+
+
+def state_of(
+    cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
+) -> int:
+    """Give the number of a cell; refuse one off the map, or `closed` [S] for a reason."""
+    (row, column), (rows, columns) = cell, shape
+    if row >= rows or column >= columns:
+        raise InvalidInputError(
+            f"{what}, row {row} and column {column}, is off the map of {rows} rows and "
+            f"{columns} columns"
+        )
+    state = row * columns + column
+    if closed[state]:
+        raise InvalidInputError(f"{what}, row {row} and column {column}, is {why}")
+    return state
+
+
+def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
+    """Give what the planner is to keep, as `promises` says; `inside` [S] is the area's cells."""
+    if config.keeps_nothing():
+        return []
+    bases = [row * columns + column for row, column in config.bases]
+    homes: list[Home] = [bases] if bases else [config.home]
+    if config.each_base:
+        homes = list(bases)
+    found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
+    if config.back_within is not None:
+        steps, level = config.back_within, config.level("back_within")
+        found += [ReturnWithin(steps, level, home) for home in homes]
+    if inside is not None:
+        found.append(StayInside(inside, config.level("keep_in")))
+    return found
+
+
+def check_start(config: SafeConfig, setup: Setup) -> None:
+    """Refuse criteria that no policy keeps from the start, by the fewest that conflict.
+
+    Nothing but a way back to where one is can always be kept, by staying.
+    """
+    if all(not _is_asked(getattr(config, name, None)) for name in ASKED):
+        return
+    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    plan = setup.planner.plan(explorer.belief, explorer.start)
+    if plan.status is Status.INFEASIBLE:
+        raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
+
+
+def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
+    """Name the fewest criteria that an infeasible plan could not keep together."""
+    promises = config.promises()
+    return [str(promises[k]) for k in plan.conflict]
+
+
+def conflict_said(conflict: Sequence[str]) -> str:
+    """Say in words what can't be kept together."""
+    *others, last = conflict
+    if not others:
+        return f"no policy keeps {last}, even alone"
+    return f"no policy keeps {', '.join(others)} and {last} together"
+
+
+def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
+    """Name what could not be kept together where a run ended for that; None if it did not.
+
+    The record says that it ended so; by what it knew then, it is planned once more to say why.
+    """
+    if ended.manifest.end != str(End.INFEASIBLE):
+        return None
+    plan = ended.setup.planner.plan(ended.belief, ended.setup.world.state, start)
+    return conflict_in(config, plan)
+
+
+def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
+    """Give, as JSON values, the lowest bound on each criterion and how often none could be kept."""
+    promises = config.promises()
+    lowest = [math.inf] * len(promises)
+    infeasible = 0
+    for record in records:
+        lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
+        infeasible += record.status == str(Status.INFEASIBLE)
+    bounds = [
+        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
+        for promise, low in zip(promises, lowest, strict=True)
+    ]
+    return {"criteria": bounds, "infeasible_steps": infeasible}
+
+
+def _is_asked(value: Any) -> bool:
+    """Tell whether a key asks for something."""
+    return value is not None and value is not False and value not in ((), [])
