@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("decision",),
     ("planner",),
     ("explorer",),
-    ("rasters", "worlds", "runs"),
+    ("rasters", "worlds", "runs", "certificates"),
     ("plots",),
     ("studies",),
     ("web", "cli"),
@@ -170,6 +170,16 @@ def test_a_relative_import_of_a_package_starts_at_the_package() -> None:
 def test_a_circle_is_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["a", "b", "c", "d"]
     assert circle({"a": {"b"}, "b": {"c"}, "c": set(), "d": {"a", "d"}}) == []
+
+
+@pytest.mark.parametrize("name", ["arithmetic", "believed"])
+def test_the_check_of_a_plans_arithmetic_shares_no_code_with_the_planner(name: str) -> None:
+    module = f"homeward.certificates.{name}"
+    found = imports(MODULES[module].read_text(), module, package=False)
+    parts = {part.partition(".")[0] for part in found}
+    assert parts <= {"arrays", "beliefs", "certificates", "errors", "models", "plan"}
+    within = {part.split(".")[1] for part in found if part.startswith("certificates.")}
+    assert within <= {"believed", "stored"}
 
 
 def loaded_after(statement: str) -> set[str]:

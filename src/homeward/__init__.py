@@ -23,6 +23,14 @@ if TYPE_CHECKING:
         entropy_reduction,
     )
     from homeward.bonuses import Bonus, Information, MbieEb, NearBayesian, RMax, Uncover
+    from homeward.certificates import (
+        Certificate,
+        ClaimVerdict,
+        StoredPlan,
+        certify,
+        load_plan,
+        save_plan,
+    )
     from homeward.errors import (
         HomewardError,
         ImpossibleObservationError,
@@ -77,6 +85,14 @@ _HOME = {
         "entropy_reduction",
     ),
     "bonuses": ("Bonus", "Information", "MbieEb", "NearBayesian", "RMax", "Uncover"),
+    "certificates": (
+        "Certificate",
+        "ClaimVerdict",
+        "StoredPlan",
+        "certify",
+        "load_plan",
+        "save_plan",
+    ),
     "errors": (
         "HomewardError",
         "ImpossibleObservationError",
@@ -120,6 +136,8 @@ __all__ = [
     "AtStep",
     "Belief",
     "Bonus",
+    "Certificate",
+    "ClaimVerdict",
     "Correction",
     "Criterion",
     "CriterionEvidence",
@@ -161,6 +179,7 @@ __all__ = [
     "Status",
     "StayInside",
     "Step",
+    "StoredPlan",
     "TerrainBelief",
     "Transition",
     "Uncover",
@@ -168,9 +187,12 @@ __all__ = [
     "Visit",
     "World",
     "__version__",
+    "certify",
     "draw_heights",
     "entropy_reduction",
+    "load_plan",
     "return_to_each",
+    "save_plan",
     "true_heights",
 ]
 

@@ -17,6 +17,7 @@ SMALL = {
     "soundness": ["--beliefs", "40", "--together", "2"],
     "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
+    "certify": ["--plans", "4", "--forged", "3", "--episodes", "200"],
 }
 
 

@@ -1,0 +1,266 @@
+r"""What a belief says of each move, worked out again from the belief's definition.
+
+Nothing here calls a belief's own `mean` or `correction`, or any solver: from the numbers that make
+a belief come its mean model and its corrections, by the formulas of ``docs/theory.md`` as they are
+written there. With f(P) = (1 − γ)/(1 − γ + γP):
+
+- general: Σ_t E[min(0, P[t] − p[t])], whatever the model;
+- on a move-or-stay graph, with P the world's chance that a move works and p its mean:
+  returning −p·Pr(P = 0), exploring −E[|P − p| f(P)], and staying inside half of that, or
+  −(1 − γ)p(1 − p) where a move works or does not.
+
+Where a move works or does not, P is 1 with chance p and else 0. An entry of a Dirichlet row is
+X ~ Beta(a, b) with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) −
+I(a + 1, b; μ)), where I is the regularised incomplete beta function.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import betainc, ndtr
+
+from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.errors import InvalidInputError
+from homeward.models import Moves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.models import Model
+
+Support = list[tuple["FloatArray | float", "FloatArray | float"]]
+
+COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+"""Rows down and columns right, from N clockwise."""
+
+WALL, UNKNOWN, END = -1, 0, -1
+SURE = 1e12
+"""Concentrations from which on a row is all but known, and rounding would decide."""
+
+NORMAL = 1e6
+"""Concentrations of both sides from which on such an entry is as good as normal."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A move-or-stay graph whose moves work with random chances."""
+
+    dest: IntArray  # [S, A]
+    success: FloatArray  # [S, A] p, the mean of P
+    support: Support  # what P may be, each with its chance: (chance, P), [S, A] or one for all
+
+    def expect(self, what: Callable[[Any], Any]) -> FloatArray:
+        """Give E[what(P)] [S, A]; zero where a move would not change the state."""
+        total = np.zeros(self.dest.shape)
+        for chance, works in self.support:
+            total += chance * what(works)
+        return np.where(self.dest != np.arange(len(self.dest))[:, None], total, 0.0)
+
+    def returning(self) -> FloatArray:
+        """Give −p·Pr(P = 0) [S, A]."""
+        return -self.success * self.expect(lambda works: np.equal(works, 0.0))
+
+    def exploring(self, discount: float) -> FloatArray:
+        """Give −E[|P − p| f(P)] [S, A]."""
+        return -self.expect(lambda works: np.abs(works - self.success) * _held(works, discount))
+
+    def staying(self, discount: float) -> FloatArray:
+        """Give half of exploring [S, A]; −(1 − γ)p(1 − p) where a move works or does not."""
+        between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
+        p = self.success
+        known_or_not = np.where(between == 0.0, (1.0 - discount) * p * (p - 1.0), -np.inf)
+        moved = self.dest != np.arange(len(p))[:, None]
+        return np.where(moved, np.maximum(0.5 * self.exploring(discount), known_or_not), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Believed:
+    """The mean model and what it is corrected by."""
+
+    rows: csr_array  # [S·A, S] mean probabilities of the next state
+    ending: FloatArray  # [S·A] mean probability that the process ends
+    reward: FloatArray  # [S, A] mean; −inf where an action can't be chosen
+    general: FloatArray  # [S, A] Theorem 2's σ
+    graph: Graph | None  # if the worlds are move-or-stay graphs
+    paid: tuple[float, float] | None  # the least and the greatest reward of any world, if known
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of states and of actions."""
+        states, actions = self.reward.shape
+        return int(states), int(actions)
+
+
+def believe(belief: Belief) -> Believed:
+    """Work out what a belief says; refuse a kind whose definition is not known here."""
+    if isinstance(belief, FiniteBelief):
+        return _finite(belief)
+    if isinstance(belief, DirichletBelief):
+        return _dirichlet(belief)
+    if isinstance(belief, HeightBelief):
+        return _heights(belief)
+    if isinstance(belief, TerrainBelief):
+        return _terrain(belief)
+    raise InvalidInputError(
+        f"the arithmetic of a {type(belief).__name__} can't be checked: what it says is only known "
+        "from its own code"
+    )
+
+
+def _held(works: Any, discount: float) -> Any:
+    """Give f(P) = (1 − γ)/(1 − γ + γP)."""
+    return (1.0 - discount) / (1.0 - discount + discount * works)
+
+
+def _of_graph(
+    dest: IntArray, success: FloatArray, support: Support, reward: FloatArray, paid: Any
+) -> Believed:
+    """See a move-or-stay graph as rows."""
+    graph = Graph(dest, success, support)
+    general = -graph.expect(lambda works: np.abs(works - success))
+    rows = move_rows(dest, success)
+    return Believed(rows, np.zeros(dest.size), reward, general, graph, paid)
+
+
+def move_rows(dest: IntArray, success: FloatArray) -> csr_array:
+    """Write moves out as rows [S·A, S]: the destination, and staying."""
+    states, actions = dest.shape
+    row = np.repeat(np.arange(states * actions), 2)
+    here = np.repeat(np.arange(states), actions)
+    column = np.stack([dest.ravel(), here], axis=1).ravel()
+    chance = np.stack([success.ravel(), 1.0 - success.ravel()], axis=1).ravel()
+    return csr_array((chance, (row, column)), shape=(states * actions, states))
+
+
+def _finite(belief: FiniteBelief) -> Believed:
+    worlds, weights = belief.worlds, belief.weights
+    usable = np.isfinite(worlds[0].reward)
+    reward = np.full(usable.shape, -np.inf)
+    reward[usable] = sum(w * m.reward[usable] for w, m in zip(weights, worlds, strict=True))
+    given = np.concatenate([world.reward[usable] for world in worlds])
+    paid = (float(given.min()), float(given.max()))
+    first = worlds[0]
+    if isinstance(first, Moves):
+        chances = [w.success for w in worlds if isinstance(w, Moves)]
+        success = np.minimum(sum(w * p for w, p in zip(weights, chances, strict=True)), 1.0)
+        support: Support = [(float(w), p) for w, p in zip(weights, chances, strict=True)]
+        return _of_graph(first.dest, success, support, reward, paid)
+    each = [_rows(world) for world in worlds]
+    mean = sum(w * rows for w, rows in zip(weights, each, strict=True))
+    short = sum(
+        w * (rows - mean).minimum(0).sum(axis=1) for w, rows in zip(weights, each, strict=True)
+    )
+    left = sum(w * _missing(rows) for w, rows in zip(weights, each, strict=True))
+    return Believed(csr_array(mean), left, reward, short.reshape(usable.shape), None, paid)
+
+
+def _rows(world: Model) -> csr_array:
+    """Give a world's rows [S·A, S]."""
+    return move_rows(world.dest, world.success) if isinstance(world, Moves) else world.transitions
+
+
+def _missing(rows: csr_array) -> FloatArray:
+    """Give what rows lack to 1; what rounding can explain is nothing."""
+    lack = 1.0 - np.asarray(rows.sum(axis=1))
+    return np.where(lack > 1e-15, lack, 0.0)
+
+
+def _dirichlet(belief: DirichletBelief) -> Believed:
+    alpha, outcomes, kinds = belief.alpha, belief.outcomes, belief.kinds
+    states, actions, count = outcomes.shape
+    sums = np.array([math.fsum(row) for row in alpha])
+    mean = alpha / sums[:, None]
+    short = np.zeros(alpha.shape)
+    for c, o in np.argwhere(alpha > 0):
+        rest = math.fsum(np.delete(alpha[c], o))
+        short[c, o] = _shortfall(float(alpha[c, o]), rest)
+    chance, ends = mean[kinds], outcomes == END
+    row = np.repeat(np.arange(states * actions), count)
+    kept = ~ends.ravel()
+    rows = csr_array(
+        (chance.ravel()[kept], (row[kept], outcomes.ravel()[kept])),
+        shape=(states * actions, states),
+    )
+    left = np.where(ends, chance, 0.0).sum(axis=2).ravel()
+    general = np.where(ends, 0.0, short[kinds]).sum(axis=2)
+    given = belief.reward[np.isfinite(belief.reward)]
+    paid = (float(given.min()), float(given.max()))
+    return Believed(rows, left, np.array(belief.reward), general, None, paid)
+
+
+def _shortfall(a: float, b: float) -> float:
+    """Give E[min(0, X − E X)] for X ~ Beta(a, b)."""
+    if b == 0.0:
+        return 0.0
+    mean = a / (a + b)
+    if a + b > SURE:  # half a deviation at most; where it is normal, √(2/π) of that
+        normal = math.sqrt(2.0 / math.pi) if min(a, b) > NORMAL else 1.0
+        return -0.5 * normal * math.sqrt(mean * (b / (a + b)) / (a + b + 1.0))
+    return -float(mean * max(0.0, betainc(a, b, mean) - betainc(a + 1.0, b, mean)))
+
+
+def _neighbours(shape: tuple[int, int]) -> IntArray:
+    """Give the neighbour [S, 8] of every cell, itself where that is off the map."""
+    rows, columns = shape
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    found = np.empty((rows * columns, len(COMPASS)), np.int64)
+    for a, (down, right) in enumerate(COMPASS):
+        there, across = row + down, column + right
+        inside = (there >= 0) & (there < rows) & (across >= 0) & (across < columns)
+        found[:, a] = np.where(inside, there * columns + across, row * columns + column)
+    return found
+
+
+def _on_grid(shape: tuple[int, int], success: FloatArray, dest: IntArray, stay: bool) -> Believed:
+    """Give what is said of moves [S, 8] that work or do not, and of staying if one may."""
+    states = len(dest)
+    if stay:
+        dest = np.concatenate([np.arange(states)[:, None], dest], axis=1)
+        success = np.concatenate([np.ones((states, 1)), success], axis=1)
+    support: Support = [(1.0 - success, 0.0), (success, 1.0)]
+    return _of_graph(dest, success, support, np.zeros(dest.shape), (0.0, 0.0))
+
+
+def _heights(belief: HeightBelief) -> Believed:
+    known, states = belief.known, len(belief.known)
+    prior = np.broadcast_to(belief.prior, (states, belief.prior.shape[-1]))
+    top = prior.shape[1]
+    seen = known > UNKNOWN
+    heights = np.where(seen[:, None], np.arange(1, top + 1) == known[:, None], prior)
+    below = np.minimum(np.cumsum(heights, axis=1), 1.0)  # Pr(height ≤ 1 … H)
+    below[:, -1] = 1.0
+    reach = np.concatenate([below[:, 1:], np.ones((states, 1))], axis=1)  # Pr(height ≤ h + 1)
+    free = np.where(known == WALL, 0.0, np.where(seen, 1.0, 1.0 - belief.walls))
+    dest = _neighbours(belief.shape)
+    success = np.stack(
+        [(heights * reach[dest[:, a]]).sum(axis=1) * free[dest[:, a]] for a in range(len(COMPASS))],
+        axis=1,
+    )
+    success[known == WALL] = 0.0
+    return _on_grid(belief.shape, np.clip(success, 0.0, 1.0), dest, belief.stay)
+
+
+def _terrain(belief: TerrainBelief) -> Believed:
+    dest = _neighbours(belief.shape)
+    high, wide = belief.size
+    length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
+    climb = math.tan(math.radians(belief.climb)) * length
+    descend = math.tan(math.radians(belief.descend)) * length
+    rise = belief.height[dest] - belief.height[:, None]
+    spread = np.sqrt(
+        np.where(belief.blocked, 1.0, belief.variance)[dest]
+        + np.where(belief.blocked, 1.0, belief.variance)[:, None]
+    )
+    up, down = (climb - rise) / spread, (descend + rise) / spread
+    # Pr(not too steep up) − Pr(too steep down), from the tail that is smaller.
+    success = np.where(up < down, ndtr(up) - ndtr(-down), ndtr(down) - ndtr(-up))
+    shut = belief.blocked[dest] | belief.blocked[:, None]
+    success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
+    return _on_grid(belief.shape, success, dest, True)

@@ -1,0 +1,311 @@
+r"""Certificates: every claim of a plan, checked by up to three independent ways.
+
+- *exact*: enumeration of a finite belief's worlds;
+- *sampling*: episodes in worlds drawn from the belief, and an interval;
+- *arithmetic*: the plan's own numbers, worked out again.
+
+A claim is refuted if the exact value, or the interval's upper limit, is below it by more than 1e-9
+of its unit, or the arithmetic does not reproduce it. With confidence c and n claims
+each interval is wrong with chance ≤ (1 − c)/n, so all of them hold together with probability ≥ c
+(Bonferroni), whatever the claims have to do with each other.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from homeward.arrays import index, number
+from homeward.certificates import exact
+from homeward.certificates.arithmetic import TOLERANCE, Recomputed, recompute
+from homeward.certificates.sampling import Sampled, sample
+from homeward.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.certificates.stored import StoredPlan
+
+Method = Literal["all", "exact", "sampling", "arithmetic"]
+METHODS: tuple[str, ...] = get_args(Method)
+
+EXACT = 1e-9
+"""By how much, in units of what is claimed, a value may be below a claim: rounding."""
+
+EPISODES = 10_000
+CONFIDENCE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict:
+    """What became of one claim: a bound on a criterion, of the plan or of its action's part."""
+
+    criterion: str
+    kind: str  # return, stay or earn
+    part: str  # "plan": the mixture; "action": the part of it that starts with the action
+    level: float  # what was asked for
+    claimed: float
+    unit: float  # 1 for a probability; else the range of what can be earned
+    exact: float | None = None
+    sampled: Sampled | None = None
+    recomputed: float | None = None
+    reasons: tuple[str, ...] = ()  # why it is refuted
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something speaks against it."""
+        return bool(self.reasons)
+
+    @property
+    def method(self) -> str:
+        """What `estimate`, `low` and `high` come from."""
+        if self.exact is not None:
+            return "exact"
+        return "arithmetic" if self.sampled is None else "sampling"
+
+    @property
+    def estimate(self) -> float | None:
+        """The true value, exactly or as estimated; None if only the arithmetic was checked."""
+        if self.exact is not None:
+            return self.exact
+        return None if self.sampled is None else self.sampled.estimate
+
+    @property
+    def low(self) -> float | None:
+        """The lower limit of the true value."""
+        if self.exact is not None:
+            return self.exact
+        return None if self.sampled is None else self.sampled.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper limit of the true value."""
+        if self.exact is not None:
+            return self.exact
+        return None if self.sampled is None else self.sampled.high
+
+    @property
+    def words(self) -> str:
+        """The verdict in words."""
+        if self.refuted:
+            return f"refuted: {'; '.join(self.reasons)}"
+        if self.exact is not None:
+            return "confirmed: true of the belief's worlds, exactly"
+        if self.low is not None and self.low >= self.claimed:
+            return "confirmed: the whole interval is above it"
+        if self.low is not None:
+            return "not refuted: the interval reaches above it"
+        return "confirmed: the arithmetic comes to it"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {
+            "criterion": self.criterion,
+            "kind": self.kind,
+            "part": self.part,
+            "level": self.level,
+            "claimed": self.claimed,
+            "estimate": self.estimate,
+            "low": self.low,
+            "high": self.high,
+            "refuted": self.refuted,
+            "method": self.method,
+            "exact": self.exact,
+            "sampled": None if self.sampled is None else _fields(self.sampled),
+            "recomputed": self.recomputed,
+            "reasons": list(self.reasons),
+            "verdict": self.words,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ValueVerdict:
+    """What became of the plan's claims on its own worth."""
+
+    value: float  # what the mixture is worth, as claimed
+    upper: float  # no safe plan is worth more, as claimed; −inf if none is safe
+    recomputed_value: float | None = None
+    recomputed_upper: float | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something speaks against it."""
+        return bool(self.reasons)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as JSON, which has no infinities."""
+        return {
+            "value": self.value,
+            "upper": self.upper if np.isfinite(self.upper) else None,
+            "recomputed_value": self.recomputed_value,
+            "recomputed_upper": self.recomputed_upper,
+            "refuted": self.refuted,
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Every claim of a plan with its verdict."""
+
+    verdicts: tuple[ClaimVerdict, ...]
+    worth: ValueVerdict
+    confidence: float
+    episodes: int  # that were played; 0 if none
+    seed: int
+    seconds: float
+    notes: tuple[str, ...] = ()  # what was not done, and why
+
+    @property
+    def refuted(self) -> bool:
+        """Whether any claim is refuted."""
+        return self.worth.refuted or any(v.refuted for v in self.verdicts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+            "worth": self.worth.as_dict(),
+            "refuted": self.refuted,
+            "confidence": self.confidence,
+            "episodes": self.episodes,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "notes": list(self.notes),
+        }
+
+
+def certify(
+    stored: StoredPlan,
+    *,
+    method: Method = "all",
+    episodes: int = EPISODES,
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Certificate:
+    """Check every claim of a stored plan.
+
+    Parameters
+    ----------
+    stored
+        The plan with its belief.
+    method
+        ``"all"`` does whatever the belief allows; a method by name must be possible.
+    episodes
+        How many worlds are drawn and played in.
+    confidence
+        The probability with which all intervals together hold.
+    seed
+        Where the random numbers come from: the same answer for the same seed.
+    jobs
+        Processes that share the episodes; the answer does not depend on it.
+    progress
+        Is told how many episodes were played since it was last told.
+    """
+    _check(method, episodes, confidence, seed, jobs)
+    began, plan, parts = time.perf_counter(), stored.plan, stored.parts
+    worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
+    claims = [(part, k) for part in parts for k in range(len(plan.criteria))]
+    if not claims:
+        note = "the plan has no criteria: there is nothing to certify"
+        seconds = time.perf_counter() - began
+        return Certificate((), worth, confidence, 0, seed, seconds, (note,))
+    notes = []
+    exactly = sampled = again = None
+    if method in ("all", "exact"):
+        reason = exact.why_not(stored)
+        if reason is None:
+            exactly = exact.enumerate_worlds(stored)
+        elif method == "exact":
+            raise InvalidInputError(reason)
+        else:
+            notes.append(f"not enumerated: {reason}")
+    if method in ("all", "arithmetic"):
+        try:
+            again = recompute(stored)
+        except InvalidInputError as reason:
+            if method == "arithmetic":
+                raise
+            notes.append(f"arithmetic not checked: {reason}")
+    if method in ("all", "sampling"):
+        doubt = (1.0 - confidence) / len(claims)
+        sampled = sample(stored, episodes, doubt, seed, jobs, progress)
+    verdicts = []
+    for part, k in claims:
+        criterion = plan.criteria[k]
+        verdict = ClaimVerdict(
+            criterion.name,
+            criterion.kind,
+            part.name,
+            criterion.level,
+            part.claims[k],
+            criterion.unit,
+            None if exactly is None else exactly[part.name][k],
+            None if sampled is None else sampled[part.name][k],
+            None if again is None else again.bounds[part.name][k],
+        )
+        faults = () if again is None else again.faults[k]
+        verdicts.append(replace(verdict, reasons=(*_against(verdict), *faults)))
+    if again is not None:
+        worth = _judge_worth(worth, plan.kept_value, again)
+    played = episodes if sampled is not None else 0
+    seconds = time.perf_counter() - began
+    return Certificate(tuple(verdicts), worth, confidence, played, seed, seconds, tuple(notes))
+
+
+def _against(verdict: ClaimVerdict) -> list[str]:
+    """Say what speaks against a claim."""
+    reasons, claimed = [], verdict.claimed
+    if verdict.exact is not None and verdict.exact < claimed - EXACT * verdict.unit:
+        reasons.append(f"it is exactly {verdict.exact:.6g}")
+    if verdict.sampled is not None and verdict.sampled.high < claimed - EXACT * verdict.unit:
+        reasons.append(f"by sampling it is at most {verdict.sampled.high:.6g}")
+    again = verdict.recomputed
+    if again is not None and claimed > again + TOLERANCE * verdict.unit:
+        reasons.append(f"the arithmetic comes to {again:.6g}")
+    return reasons
+
+
+def _judge_worth(worth: ValueVerdict, kept: float, again: Recomputed) -> ValueVerdict:
+    """Compare what a plan says of its worth with what the arithmetic comes to."""
+    reasons, slack = [], TOLERANCE * max(again.scale, 1e-300)
+    for name, claimed, found in (
+        ("the plan", worth.value, again.value),
+        ("what starts with the action", kept, again.kept_value),
+    ):
+        if not abs(claimed - found) <= slack:
+            reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
+    if again.upper is not None and worth.upper < again.upper - slack:
+        reasons.append(
+            f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
+            f"{again.upper:.6g} can be shown"
+        )
+    return replace(
+        worth,
+        recomputed_value=again.value,
+        recomputed_upper=again.upper,
+        reasons=tuple(reasons),
+    )
+
+
+def _check(method: str, episodes: int, confidence: float, seed: int, jobs: int) -> None:
+    error = InvalidInputError
+    if method not in METHODS:
+        raise error(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+    if index(episodes, 2**62, "the number of episodes", error) == 0:
+        raise error("the number of episodes is 0, expected at least 1")
+    if not 0.0 < number(confidence, "the confidence", error) < 1.0:
+        raise error(f"the confidence is {confidence:g}, expected 0 < confidence < 1")
+    index(seed, 2**63, "the seed", error)
+    if index(jobs, 2**20, "the number of processes", error) == 0:
+        raise error("the number of processes is 0, expected at least 1")
+
+
+def _fields(sampled: Sampled) -> dict[str, Any]:
+    return {name: getattr(sampled, name) for name in Sampled.__slots__}

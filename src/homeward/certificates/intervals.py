@@ -1,0 +1,30 @@
+"""Confidence intervals: for a probability that was counted, and for a mean that is bounded."""
+
+from __future__ import annotations
+
+import math
+
+
+def clopper_pearson(hits: int, trials: int, doubt: float) -> tuple[float, float]:
+    """Give the limits that miss the true probability with chance ≤ `doubt`, half on each side.
+
+    The lower limit is the probability under which so many hits or more have chance doubt/2, the
+    upper one that under which so many or fewer have it.
+    """
+    from scipy.stats import beta
+
+    low = float(beta.ppf(doubt / 2.0, hits, trials - hits + 1)) if hits > 0 else 0.0
+    high = float(beta.isf(doubt / 2.0, hits + 1, trials - hits)) if hits < trials else 1.0
+    return low, high
+
+
+def bernstein(variance: float, trials: int, width: float, doubt: float) -> float:
+    """Give how far a sample mean is from the true one, but with chance ≤ `doubt`, on either side.
+
+    For independent values in an interval of that width: the empirical Bernstein bound of Maurer and
+    Pontil (2009), √(2 V ln(4/doubt)/n) + 7·width·ln(4/doubt)/(3(n − 1)) with V the sample variance.
+    """
+    if trials < 2:
+        return math.inf
+    log = math.log(4.0 / doubt)
+    return math.sqrt(2.0 * variance * log / trials) + 7.0 * width * log / (3.0 * (trials - 1))

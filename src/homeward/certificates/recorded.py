@@ -1,0 +1,127 @@
+"""The plan of a recorded step: replayed up to there, and planned again.
+
+The run's configuration makes the same explorer in the same world; the recorded steps before are
+taken without planning where that can be spared (see `homeward.runs.replay`), and the step itself is
+planned. What comes out must be what was recorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from homeward.certificates.arithmetic import TOLERANCE
+from homeward.certificates.stored import StoredPlan
+from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.explorer import Explorer
+from homeward.files import read_json
+from homeward.runs.config import checked
+from homeward.runs.kinds import find_kind
+from homeward.runs.manifest import changes, made_alike, versions_here
+from homeward.runs.replay import replay
+from homeward.runs.run import CONFIG
+
+if TYPE_CHECKING:
+    from homeward.certificates.certificate import Certificate
+    from homeward.runs import Record, Run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedPlan:
+    """A step of a run: what was recorded, and the plan that comes of planning it again."""
+
+    record: Record
+    stored: StoredPlan
+    reasons: tuple[str, ...] = ()  # what else of the record does not come out again
+
+
+def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
+    """Plan a recorded step of a run again, the last one unless told; the run is left as it is."""
+    records = list(run.records())
+    number = len(records) if step is None else step
+    if not records:
+        raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
+    if not 1 <= number <= len(records):
+        raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
+    record, before = records[number - 1], records[: number - 1]
+    kind = find_kind(run.kind)
+    written = read_json(run.directory / CONFIG)
+    if written["version"] != kind.version:
+        raise InvalidFileError(
+            f"{run.directory}: is a {kind.name} run of version {written['version']}; "
+            f"this is version {kind.version}"
+        )
+    here, sessions = versions_here(), run.manifest.sessions
+    if not made_alike(sessions, 1, number, here):
+        taken = list(takewhile(lambda session: session.first <= number, sessions))
+        differ = [change for session in taken for change in changes(session.versions, here)]
+        raise InvalidFileError(
+            f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
+            "so its plans might not come out the same"
+        )
+    config = checked(kind.config, run.config, str(run.directory / CONFIG))
+    setup = kind.make(config)
+    explorer = Explorer(setup.planner, setup.belief, setup.world, strict=setup.strict)
+    seeded = max((r.step for r in before if r.seeds is not None), default=0)
+    replay(explorer, before, kind, seeded, run.directory, plan_again=True)
+    belief = explorer.belief
+    try:
+        taken_again = explorer.step()
+    except HomewardError as cause:
+        raise InvalidFileError(f"{run.directory}: step {number} can't be taken: {cause}") from cause
+    if taken_again is None:
+        raise InvalidFileError(
+            f"{run.directory}: the explorer ends before step {number}, which is recorded"
+        )
+    plan = taken_again.plan
+    found = {
+        "state": int(plan.state),
+        "action": int(plan.action),
+        "status": str(plan.status),
+        "observation": kind.written(taken_again.observation),
+        "next_state": int(taken_again.state),
+    }
+    reasons = tuple(
+        f"the log says {name.replace('_', ' ')} {_short(getattr(record, name))}, and planning "
+        f"again gives {_short(value)}"
+        for name, value in found.items()
+        if getattr(record, name) != value
+    )
+    return RecordedPlan(record, StoredPlan.of(plan, belief, setup.planner), reasons)
+
+
+def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
+    """Refute what the log says otherwise than the plan that comes of planning again."""
+    record, plan = recorded.record, recorded.stored.plan
+    said = {"plan": record.bounds, "action": record.kept_bounds}
+    count = len(plan.criteria)
+    if any(len(bounds) != count for bounds in said.values()):
+        reason = f"the log has {len(record.bounds)} bounds of {count} criteria"
+        worth = replace(certificate.worth, reasons=(*certificate.worth.reasons, reason))
+        return replace(certificate, worth=worth)
+    verdicts = []
+    for i, verdict in enumerate(certificate.verdicts):
+        # Where one part is all of the plan, it stands for both.
+        alone = len(certificate.verdicts) == count
+        parts = ("plan", "action") if alone else (verdict.part,)
+        reasons = list(verdict.reasons)
+        for part in parts:
+            logged = said[part][i % count]
+            if not abs(logged - verdict.claimed) <= TOLERANCE * verdict.unit:
+                reasons.append(f"the log says {logged:.6g}, the plan {verdict.claimed:.6g}")
+        verdicts.append(replace(verdict, reasons=tuple(reasons)))
+    reasons = [*certificate.worth.reasons, *recorded.reasons]
+    for name, logged, planned in (
+        ("worth", record.value, plan.exploration_value),
+        ("an upper bound of", record.upper, plan.upper_bound),
+    ):
+        if logged != planned and not abs(logged - planned) <= TOLERANCE * max(1.0, abs(planned)):
+            reasons.append(f"the log says {name} {logged:.6g}, planning again {planned:.6g}")
+    worth = replace(certificate.worth, reasons=tuple(reasons))
+    return replace(certificate, verdicts=tuple(verdicts), worth=worth)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

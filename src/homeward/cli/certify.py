@@ -1,0 +1,207 @@
+"""``homeward certify``: check what a plan, or a step of a run, claims."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from homeward.cli.options import STOPPED
+from homeward.cli.show import say, say_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from homeward.certificates import Certificate, RecordedPlan, StoredPlan
+    from homeward.plan import Plan
+
+What = Annotated[
+    Path, typer.Argument(metavar="PLAN_OR_RUN", help="A saved plan, or a run's folder.")
+]
+PARTS = {"plan": "the plan", "action": "its action's part"}
+
+
+def certify(
+    what: What,
+    step: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a run: which step's plan.", show_default="the last one"),
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Worlds to draw from the belief and to play in.")
+    ] = 10_000,
+    confidence: Annotated[
+        float, typer.Option(help="The probability that all intervals together hold.")
+    ] = 0.99,
+    method: Annotated[
+        str, typer.Option(help="all that is possible, or one of exact, sampling, arithmetic.")
+    ] = "all",
+    seed: Annotated[int, typer.Option(min=0, help="Where the random numbers come from.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes; the answer does not depend on it.", show_default="one per core"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE.npz", help="Also write the plan of a run's step."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check every bound that a plan claims, without trusting the planner.
+
+    exact enumerates the worlds of a finite belief. sampling draws worlds from any belief, follows
+    the plan out, recalls it at a random time, follows its way home, and counts. arithmetic works
+    the plan's own numbers out again, sharing no code with the planner.
+
+    Of a run, the plan of a step is made again from the record, and must say what the log says.
+
+    Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 the input was wrong.
+
+    Examples: homeward certify plan.npz --episodes 50000 --confidence 0.999
+
+    homeward certify runs/valley --step 12 --save plan.npz
+    """
+    from homeward.certificates import certificate, compare, load_plan, plan_of_step, save_stored
+    from homeward.certificates.sampling import cores
+    from homeward.compiling import announce
+    from homeward.errors import InvalidInputError
+    from homeward.runs import Run
+
+    announce()
+    _find_modules_here()
+    recorded: RecordedPlan | None = None
+    if what.is_dir():
+        recorded = plan_of_step(Run.open(what), step)
+        stored: StoredPlan = recorded.stored
+        title = f"{what}, step {recorded.record.step}"
+    else:
+        if step is not None or out is not None:
+            raise InvalidInputError(f"{what}: --step and --save are for a run's folder")
+        stored, title = load_plan(what), str(what)
+    if out is not None:
+        save_stored(stored, out)
+    count = len(stored.parts) * len(stored.plan.criteria)
+    sampled = count > 0 and method in ("all", "sampling")
+    try:
+        with _bar("playing episodes", episodes, quiet=as_json or not sampled) as progress:
+            found = certificate.certify(
+                stored,
+                method=method,  # type: ignore[arg-type]
+                episodes=episodes,
+                confidence=confidence,
+                seed=seed,
+                jobs=cores() if jobs is None else jobs,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped; nothing is certified\n")
+        raise typer.Exit(STOPPED) from None
+    if recorded is not None and found.verdicts:
+        found = compare(found, recorded)
+    if as_json:
+        where = {} if recorded is None else {"step": recorded.record.step}
+        saved = {} if out is None else {"saved": str(out)}
+        say_json({"plan": str(what), **where, **saved, **found.as_dict()})
+    else:
+        _tell(found, stored.plan, title)
+        if out is not None:
+            say(f"plan: {out}")
+    raise typer.Exit(1 if found.refuted else 0)
+
+
+@contextmanager
+def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """Give what shows progress on standard error, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda more: progress.advance(task, more)
+
+
+def _tell(found: Certificate, plan: Plan, title: str) -> None:
+    """Print a certificate for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    if not found.verdicts:
+        for note in found.notes:
+            console.print(f"{title}: {note}", soft_wrap=True)
+        return
+    table = Table(title=f"What {title} claims")
+    for name in ("criterion", "of", "asked", "claimed", "estimate", "between"):
+        table.add_column(name, justify="left" if name in ("criterion", "of") else "right")
+    table.add_column("verdict", overflow="fold")
+    for verdict in found.verdicts:
+        style = "red" if verdict.refuted else None
+        table.add_row(
+            verdict.criterion,
+            PARTS[verdict.part],
+            _number(verdict.level),
+            _number(verdict.claimed),
+            _number(verdict.estimate),
+            _between(verdict.low, verdict.high, verdict.method),
+            verdict.words,
+            style=style,
+        )
+    console.print(table)
+    for line in _conclusions(found, plan):
+        console.print(line, soft_wrap=True)
+
+
+def _conclusions(found: Certificate, plan: Plan) -> Iterator[str]:
+    """Say what was done, and what came of it."""
+    if str(plan.correction) == "naive":
+        yield "The plan was made without a correction: its bounds are believed, not proven."
+    worth = found.worth
+    for reason in worth.reasons:
+        yield f"Refuted: {reason}."
+    if worth.recomputed_value is not None:
+        upper = ""
+        if worth.recomputed_upper is not None:
+            upper = f"; no safe plan is worth more than {worth.recomputed_upper:.6g}"
+        yield f"Arithmetic done again: the plan is worth {worth.recomputed_value:.6g}{upper}."
+    if found.episodes:
+        cut = max(v.sampled.cut for v in found.verdicts if v.sampled is not None)
+        long = f"; up to {cut} were cut" if cut else ""
+        count = len(found.verdicts)
+        together = "the interval holds" if count == 1 else f"all {count} intervals hold together"
+        yield (
+            f"Sampling: {found.episodes} episodes, seed {found.seed}{long}; {together} with "
+            f"probability {found.confidence:g} or more."
+        )
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in found.notes)
+    count = sum(v.refuted for v in found.verdicts)
+    yield (
+        f"{count} of {len(found.verdicts)} bounds refuted, in {found.seconds:.1f} s."
+        if count or not worth.refuted
+        else f"No bound is refuted, but something else is, in {found.seconds:.1f} s."
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+def _between(low: float | None, high: float | None, method: str) -> str:
+    if low is None or high is None:
+        return "-"
+    return "exact" if method == "exact" else f"{low:.6g} and {high:.6g}"
+
+
+def _find_modules_here() -> None:
+    """Let a run's kind also be a file in the current folder, as with ``python -m``."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)

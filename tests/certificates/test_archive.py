@@ -1,0 +1,229 @@
+"""Plans on disk: read back as they were, or refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.certificates.cases import (
+    every_belief,
+    every_plan,
+    far,
+    heights,
+    made,
+    ridge,
+    ridge_plan,
+)
+
+from homeward.beliefs import FiniteBelief
+from homeward.certificates import load_plan, save_plan, save_stored
+from homeward.certificates.archive import HEADER, pack, read_plan, unpack
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.planner import Planner
+from homeward.safety import ReturnHome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = pack(ridge_plan())
+
+
+def rewritten(change: Any, data: bytes = GOOD) -> bytes:
+    """Give an archive whose header was changed."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members[HEADER])
+    change(header, members)
+    members[HEADER] = json.dumps(header).encode()
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def npy(array: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize("name", every_belief())
+def test_a_plan_reads_back_as_it_was_to_the_bit(
+    tmp_path: Path, name: str, recall: int | None
+) -> None:
+    stored = every_plan(name, recall=recall)
+    save_stored(stored, tmp_path / "plan.npz")
+    again = load_plan(tmp_path / "plan.npz")
+    assert pack(again) == pack(stored)
+    assert str(again.plan) == str(stored.plan)
+    assert type(again.belief) is type(stored.belief)
+    mean, before = again.belief.mean(), stored.belief.mean()
+    assert (mean.sparse().transitions != before.sparse().transitions).nnz == 0
+    np.testing.assert_array_equal(mean.reward, before.reward)
+    np.testing.assert_array_equal(again.belief.correction(), stored.belief.correction())
+    for criterion, was in zip(again.plan.criteria, stored.plan.criteria, strict=True):
+        np.testing.assert_array_equal(criterion.return_with(2), was.return_with(2))
+
+
+def test_a_belief_that_has_learned_reads_back_with_what_it_learned(tmp_path: Path) -> None:
+    belief = heights()
+    planner = Planner(far, [ReturnHome(0.5)], 0.9)
+    save_plan(planner.plan(belief, 0), belief, tmp_path / "plan.npz", planner)
+    again: Any = load_plan(tmp_path / "plan.npz").belief
+    np.testing.assert_array_equal(again.known, belief.known)
+    np.testing.assert_array_equal(again.visited, belief.visited)
+    np.testing.assert_array_equal(again.success, belief.success)
+
+
+def test_an_infeasible_plan_keeps_its_infinities(tmp_path: Path) -> None:
+    stored = made(ridge(0.5), [ReturnHome(1.0, 0)], far, 0.5, state=1)
+    assert stored.plan.upper_bound == -np.inf
+    save_stored(stored, tmp_path / "plan.npz")
+    assert load_plan(tmp_path / "plan.npz").plan.upper_bound == -np.inf
+
+
+def test_names_are_kept(tmp_path: Path) -> None:
+    named = [replace(w, state_names=("camp", "ridge")) for w in ridge().worlds]
+    stored = made(FiniteBelief(named), [ReturnHome(0.5)], far)
+    save_stored(stored, tmp_path / "plan.npz")
+    assert "In camp" in str(load_plan(tmp_path / "plan.npz").plan)
+
+
+def test_a_belief_that_no_codec_knows_is_refused_by_name(tmp_path: Path) -> None:
+    class Hunch(FiniteBelief):
+        pass
+
+    belief = Hunch(ridge().worlds)
+    planner = Planner(far, [ReturnHome(0.5)], 0.9)
+    with pytest.raises(InvalidInputError, match="a Hunch can't be stored"):
+        save_plan(planner.plan(belief, 0), belief, tmp_path / "plan.npz", planner)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_can_not_be_written_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plan.npz"
+    save_stored(ridge_plan(), path)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(InvalidFileError, match=r"plan.npz: can't be written: No space"):
+        save_stored(ridge_plan(0.8), path)
+    assert path.read_bytes() == GOOD
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.npz"]
+
+
+def refused(tmp_path: Path, data: bytes) -> str:
+    path = tmp_path / "plan.npz"
+    path.write_bytes(data)
+    with pytest.raises(InvalidFileError, match=r"plan\.npz: ") as caught:
+        load_plan(path)
+    return str(caught.value)
+
+
+def _set(*keys: Any, to: Any) -> Any:
+    def change(header: Any, members: Any) -> None:
+        for key in keys[:-1]:
+            header = header[key]
+        header[keys[-1]] = to
+
+    return change
+
+
+def _member(name: str, content: bytes | None) -> Any:
+    def change(header: Any, members: Any) -> None:
+        if content is None:
+            del members[name]
+        else:
+            members[name] = content
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_set("format", to=2), "has format 2; homeward"),
+        (_set("kind", to="a poem"), "holds no plan"),
+        (_set("belief", "kind", to="hunch"), "belief of the kind 'hunch', which is not known"),
+        (_set("plan", "state", to=7), "the plan's state is 7, outside 0..1"),
+        (_set("plan", "discount", to=1.5), "γ is 1.5"),
+        (_set("plan", "status", to="splendid"), "splendid"),
+        (_set("plan", "steps", to=2), "outbound is int32 of shape"),
+        (_set("criteria", 0, "bound", to="inf"), "criterion 0 claims inf"),
+        (_set("criteria", 0, "unit", to=0.0), "unit of 0"),
+        (_set("criteria", 0, "kind", to="fly"), "of the kind 'fly'"),
+        (_set("criteria", 0, "kind", to="stay"), "its set does not fit that"),
+        (_set("criteria", 0, "within", to=3), "no policies by steps left"),
+        (_set("criteria", to=7), "damaged, or no plan"),
+        (_member("weights.npy", None), "holds other arrays than it lists: weights.npy"),
+        (_member("more.npy", b""), "holds other arrays than it lists: more.npy"),
+        (_set("plan", to={}), "damaged, or no plan: KeyError"),
+        (_member("weights.npy", b"\x93NUMPY"), "damaged, or no plan"),
+        (_member("weights.npy", npy(np.array([0.7, 0.7]))), "no probabilities that sum to 1"),
+        (_member("outbound.npy", npy(np.full((2, 2), 5, np.int32))), "(j=0, s=0) is 5"),
+        (_member("outbound.npy", npy(np.zeros((2, 3), np.int32))), "expected whole numbers of"),
+        (_member("bonus.npy", npy(np.full((2, 2), np.nan))), "the bonus is nan at (0, 0)"),
+        (_member("0.home.npy", npy(np.array([9]))), "the home of criterion 0 (s=0) is 9"),
+        (
+            _member("belief.weights.npy", npy(np.array(["a", {}], object), allow_pickle=True)),
+            "Object arrays cannot be loaded",
+        ),
+        (_member("belief.success.npy", npy(np.full((2, 2, 2), 3.0))), "holds no sound plan"),
+    ],
+)
+def test_what_does_not_say_what_it_should_is_refused(
+    tmp_path: Path, change: Any, message: str
+) -> None:
+    assert message in refused(tmp_path, rewritten(change))
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"\x00" * 500, b"not a plan at all"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
+    assert "is no plan, or was cut short" in refused(tmp_path, data)
+
+
+def test_a_foreign_archive_is_refused(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    np.savez(file, weights=np.ones(3))
+    assert "was not written by homeward" in refused(tmp_path, file.getvalue())
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFileError, match=r"none.npz: can't be read: No such file"):
+        load_plan(tmp_path / "none.npz")
+    with pytest.raises(InvalidFileError, match="can't be read"):
+        load_plan(tmp_path)
+
+
+@given(st.integers(0, len(GOOD) - 1))
+def test_a_file_that_was_cut_short_is_refused(length: int) -> None:
+    with pytest.raises(InvalidFileError):
+        read_plan(GOOD[:length], "held")
+
+
+@given(st.integers(0, len(GOOD) - 1), st.integers(1, 255))
+def test_a_damaged_byte_is_refused_or_does_no_harm(place: int, flip: int) -> None:
+    data = bytearray(GOOD)
+    data[place] ^= flip
+    try:
+        found = read_plan(bytes(data), "held")
+    except InvalidFileError:
+        return
+    assert pack(found) == GOOD  # it was in a part that says nothing, such as a date
+
+
+def test_bytes_read_back_without_a_file() -> None:
+    assert pack(unpack(GOOD)) == GOOD

@@ -1,0 +1,123 @@
+"""What a belief says, worked out twice: by the belief's own code and from its definition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.certificates.cases import every_belief, ridge
+from tests.conftest import DISCOUNTS, move_beliefs
+
+from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.certificates import believed
+from homeward.certificates.believed import believe
+from homeward.errors import InvalidInputError
+from homeward.studies.soundness import random_belief
+
+if TYPE_CHECKING:
+    from homeward.beliefs import Belief
+
+
+def agree(belief: Belief, discount: float = 0.9) -> None:
+    """Compare the mean and every correction with the belief's own."""
+    found, mean = believe(belief), belief.mean()
+    assert abs(found.rows - mean.sparse().transitions).max() <= 1e-14
+    np.testing.assert_allclose(found.general, belief.correction(), atol=1e-11)
+    np.testing.assert_array_equal(np.isfinite(found.reward), np.isfinite(mean.reward))
+    usable = np.isfinite(mean.reward)
+    np.testing.assert_allclose(found.reward[usable], mean.reward[usable], atol=1e-12)
+    sums = np.asarray(found.rows.sum(axis=1)) + found.ending
+    np.testing.assert_allclose(sums, 1.0, atol=1e-12)
+    if found.graph is not None:
+        returning, exploring = belief.move_corrections(discount)  # type: ignore[attr-defined]
+        np.testing.assert_allclose(found.graph.returning(), returning, atol=1e-12)
+        np.testing.assert_allclose(found.graph.exploring(discount), exploring, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", every_belief())
+def test_the_definition_and_the_belief_agree(name: str) -> None:
+    agree(every_belief()[name])
+
+
+@given(move_beliefs(), DISCOUNTS)
+def test_they_agree_on_any_moves(belief: FiniteBelief, discount: float) -> None:
+    agree(belief, discount)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_they_agree_on_any_general_worlds(seed: int) -> None:
+    agree(random_belief("general", np.random.default_rng(seed)))
+
+
+@given(st.lists(st.sampled_from([0.0, 0.01, 0.5, 3.0, 1e3, 1e9, 1e14]), min_size=9, max_size=9))
+def test_they_agree_on_any_dirichlet_rows(alpha: list[float]) -> None:
+    rows = np.array(alpha).reshape(3, 1, 3) + 0.1 * np.eye(3)[:, None, :]
+    agree(DirichletBelief.independent(rows))
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_they_agree_on_any_heights(seed: int, stay: bool) -> None:
+    rng = np.random.default_rng(seed)
+    prior = rng.dirichlet(np.ones(4), 12)
+    known = np.where(rng.random(12) < 0.4, rng.integers(-1, 5, 12), 0)
+    agree(HeightBelief((3, 4), prior, rng.uniform(0.1, 0.9, 12), stay, known))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_they_agree_on_any_terrain(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    agree(
+        TerrainBelief(
+            (3, 4),
+            rng.normal(0.0, 3.0, 12),
+            rng.choice([1e-6, 0.1, 4.0], 12),
+            (10.0, 15.0),
+            climb=5.0,
+            descend=30.0,
+            blocked=rng.random(12) < 0.2,
+        )
+    )
+
+
+def test_staying_on_the_ridge_is_corrected_by_a_fraction() -> None:
+    graph = believe(ridge(0.3)).graph
+    assert graph is not None
+    assert graph.staying(0.8)[1, 1] == pytest.approx(-0.2 * 0.3 * 0.7)
+    assert graph.returning()[1, 1] == pytest.approx(-0.3 * 0.7)
+    assert graph.exploring(0.8)[1, 1] == pytest.approx(-1.2 * 0.3 * 0.7)
+    assert graph.staying(0.8)[0, 0] == 0.0
+
+
+def test_what_a_beta_lacks_is_what_quadrature_says() -> None:
+    grid = np.linspace(0.0, 1.0, 200_001)[1:-1]
+    for a, b in ((0.7, 2.0), (5.0, 5.0), (40.0, 3.0)):
+        density = grid ** (a - 1) * (1 - grid) ** (b - 1)
+        mean = a / (a + b)
+        expected = (density * np.minimum(0.0, grid - mean)).sum() / density.sum()
+        assert believed._shortfall(a, b) == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", every_belief())
+def test_nothing_is_asked_of_the_beliefs_own_code(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    belief = every_belief()[name]
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("asked the belief")
+
+    for method in ("mean", "correction", "move_corrections"):
+        if hasattr(type(belief), method):
+            monkeypatch.setattr(type(belief), method, refuse)
+    assert believe(belief).general.shape
+
+
+def test_another_kind_of_belief_is_refused_by_name() -> None:
+    class Hunch:
+        pass
+
+    with pytest.raises(InvalidInputError, match="a Hunch can't be checked"):
+        believe(Hunch())  # type: ignore[arg-type]

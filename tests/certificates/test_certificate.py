@@ -1,0 +1,225 @@
+"""Verdicts: what is confirmed, what is refuted, and why."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.certificates.cases import RIDGE, every_belief, every_plan, far, made, ridge, ridge_plan
+
+from homeward.certificates import certify
+from homeward.errors import InvalidInputError
+from homeward.models import Moves
+from homeward.safety import Correction, ReturnHome
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from homeward.certificates import StoredPlan
+
+
+def with_bound(stored: StoredPlan, **claims: float) -> StoredPlan:
+    """Change what a plan claims of its first criterion."""
+    first, *others = stored.plan.criteria
+    criteria = (replace(first, **claims), *others)  # type: ignore[arg-type]
+    return replace(stored, plan=replace(stored.plan, criteria=criteria))
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize("name", every_belief())
+def test_a_sound_plan_is_not_refuted(name: str, recall: int | None) -> None:
+    stored = every_plan(name, recall=recall)
+    found = certify(stored, episodes=300)
+    assert not found.refuted
+    assert len(found.verdicts) == len(stored.parts) * 4
+    assert all(v.recomputed is not None and v.sampled is not None for v in found.verdicts)
+    assert all((v.exact is None) == (name not in ("moves", "general")) for v in found.verdicts)
+    assert (found.notes == ()) == (name in ("moves", "general"))
+
+
+def test_every_way_refutes_a_bound_that_is_too_high_and_says_how() -> None:
+    forged = with_bound(ridge_plan(0.9), bound=0.95)
+    verdict, other = certify(forged, episodes=4000).verdicts
+    assert verdict.refuted
+    exactly, sampled, reckoned = verdict.reasons
+    assert exactly == "it is exactly 0.9"
+    assert sampled.startswith("by sampling it is at most 0.91")
+    assert reckoned == "the arithmetic comes to 0.9"
+    assert verdict.words.startswith("refuted: it is exactly 0.9; by sampling")
+    assert not other.refuted
+    assert other.part == "action"
+
+
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [("exact", "exactly"), ("sampling", "by sampling"), ("arithmetic", "arithmetic")],
+)
+def test_each_way_works_alone(method: Any, reason: str) -> None:
+    found = certify(with_bound(ridge_plan(0.9), bound=0.95), method=method, episodes=4000)
+    verdict = found.verdicts[0]
+    assert len(verdict.reasons) == 1
+    assert reason in verdict.reasons[0]
+    assert verdict.method == method
+    assert found.episodes == (4000 if method == "sampling" else 0)
+    if method == "arithmetic":
+        assert (verdict.estimate, verdict.low, verdict.high) == (None, None, None)
+        assert certify(ridge_plan(), method=method).verdicts[0].words == (
+            "confirmed: the arithmetic comes to it"
+        )
+
+
+def test_what_starts_with_the_action_is_a_claim_of_its_own() -> None:
+    forged = with_bound(ridge_plan(0.5), kept_bound=0.99)
+    whole, part = certify(forged, episodes=200).verdicts
+    assert (whole.part, part.part) == ("plan", "action")
+    assert not whole.refuted
+    assert part.refuted
+
+
+def test_a_bound_that_is_off_by_rounding_alone_stands() -> None:
+    stored = ridge_plan(0.9)
+    assert not certify(with_bound(stored, bound=0.9 + 5e-10), episodes=200).refuted
+    assert certify(with_bound(stored, bound=0.9 + 1e-8), episodes=200, method="exact").refuted
+    assert certify(with_bound(stored, bound=0.9 + 2e-7), method="arithmetic").refuted
+    assert not certify(with_bound(stored, bound=0.9 + 5e-8), method="arithmetic").refuted
+
+
+def test_a_plan_without_a_correction_is_refuted_by_the_worlds_and_not_by_its_arithmetic() -> None:
+    """Taken at its word, a doubtful move is only repeated until it works."""
+    stored = made(ridge(0.5), [ReturnHome(0.9, 0)], far, 0.5, correction=Correction.NAIVE)
+    verdict = certify(stored, episodes=2000).verdicts[0]
+    assert verdict.reasons[0].startswith("it is exactly")
+    assert verdict.reasons[1].startswith("by sampling")
+    assert len(verdict.reasons) == 2
+
+
+def test_a_way_home_that_is_not_taken_any_more_is_refuted() -> None:
+    stored = ridge_plan(0.9)
+    policy = stored.plan.criteria[0].return_policy.copy()
+    policy[RIDGE] = -1
+    (criterion,) = (replace(stored.plan.criteria[0], return_policy=policy),)
+    forged = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
+    verdict = certify(forged, episodes=2000).verdicts[0]
+    assert verdict.exact == pytest.approx(0.8)
+    assert any("the way home from state 1" in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"exploration_value": 0.5}, "the plan is said to be worth 0.5, and is worth 0.4"),
+        ({"kept_value": 0.5}, "what starts with the action is said to be worth 0.5"),
+        ({"upper_bound": 0.3}, "no safe plan is said to be worth more than 0.3, but only 0.4"),
+    ],
+)
+def test_a_worth_that_does_not_come_out_is_refuted(change: Any, reason: str) -> None:
+    stored = ridge_plan(0.9)
+    found = certify(replace(stored, plan=replace(stored.plan, **change)), method="arithmetic")
+    assert found.refuted
+    assert not any(v.refuted for v in found.verdicts)
+    assert found.worth.reasons[0].startswith(reason)
+
+
+def test_confidence_is_shared_by_all_claims() -> None:
+    stored = ridge_plan(0.9)  # two claims
+    (first, _) = certify(stored, method="sampling", episodes=500, confidence=0.9).verdicts
+    single = made(ridge(), [ReturnHome(0.5, 0)], far, 0.5)
+    assert len(single.parts) == 1
+    plan = replace(single.plan, weights=stored.plan.weights, outbound=stored.plan.outbound)
+    plan = replace(plan, kept_weights=plan.weights, kept_outbound=plan.outbound)
+    (alone,) = certify(
+        replace(single, plan=plan), method="sampling", episodes=500, confidence=0.95
+    ).verdicts
+    assert (alone.low, alone.high) == (first.low, first.high)
+
+
+def test_words_say_whether_the_interval_is_above() -> None:
+    high = certify(with_bound(ridge_plan(0.9), bound=0.5), method="sampling", episodes=500)
+    assert high.verdicts[0].words == "confirmed: the whole interval is above it"
+    near = certify(ridge_plan(0.9), method="sampling", episodes=500)
+    assert near.verdicts[0].words == "not refuted: the interval reaches above it"
+    exact = certify(ridge_plan(0.9), method="exact")
+    assert exact.verdicts[0].words == "confirmed: true of the belief's worlds, exactly"
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
+    stored = ridge_plan(0.9)
+    one, same, other = (
+        certify(stored, method="sampling", episodes=5000, seed=s).verdicts for s in (1, 1, 2)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_an_unsafe_plan_has_nothing_to_certify() -> None:
+    found = certify(made(ridge(), [], far))
+    assert found.verdicts == ()
+    assert not found.refuted
+    assert found.notes == ("the plan has no criteria: there is nothing to certify",)
+
+
+def test_an_infeasible_plan_keeps_what_it_claims() -> None:
+    stored = made(ridge(0.5), [ReturnHome(1.0, 0)], far, 0.5, state=RIDGE)
+    found = certify(stored, episodes=500)
+    assert not found.refuted
+    assert found.worth.recomputed_upper is None
+    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["worth"]["upper"] is None
+
+
+def test_a_certificate_is_json() -> None:
+    value = json.loads(json.dumps(certify(ridge_plan(), episodes=100).as_dict(), allow_nan=False))
+    first = value["verdicts"][0]
+    assert {"criterion", "claimed", "estimate", "low", "high", "refuted"} <= set(first)
+    assert first["sampled"]["episodes"] == 100
+    assert value["refuted"] is False
+
+
+class Odd:
+    """A belief that shares nothing with those that are known."""
+
+    def __init__(self) -> None:
+        self.inner = ridge()
+
+    def mean(self) -> Moves:
+        mean = self.inner.mean()
+        assert isinstance(mean, Moves)
+        return mean
+
+    def correction(self) -> Any:
+        return self.inner.correction()
+
+    def update(self, observation: Any) -> Odd:
+        return self
+
+    def sample(self, rng: np.random.Generator) -> Any:
+        return self.inner.sample(rng)
+
+
+def test_a_belief_of_ones_own_can_be_sampled_and_says_what_was_not_done() -> None:
+    stored = made(Odd(), [ReturnHome(0.5, 0)], far, 0.5)
+    found = certify(stored, episodes=300)
+    assert not found.refuted
+    assert found.notes[0].startswith("not enumerated: only a FiniteBelief")
+    assert found.notes[1].startswith("arithmetic not checked: the arithmetic of a Odd")
+    for method in ("exact", "arithmetic"):
+        with pytest.raises(InvalidInputError):
+            certify(stored, method=method)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "guess"}, "method is 'guess', expected one of all, exact"),
+        ({"episodes": 0}, "the number of episodes is 0"),
+        ({"episodes": 1.5}, "the number of episodes is 1.5"),
+        ({"confidence": 1.0}, "the confidence is 1, expected 0 < confidence < 1"),
+        ({"confidence": "much"}, "the confidence is 'much'"),
+        ({"seed": -1}, "the seed is -1"),
+        ({"jobs": 0}, "the number of processes is 0"),
+    ],
+)
+def test_bad_input_is_refused_by_name(options: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        certify(ridge_plan(), **options)

@@ -1,0 +1,144 @@
+"""Sampling against exact values, with every criterion and recall."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.certificates.cases import every_belief, every_plan, far, made, ridge, ridge_plan
+
+from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.certificates import sampling
+from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.sampling import CHUNK, range_of, sample
+from homeward.models import Moves, SparseMDP
+from homeward.safety import EarnAtLeast, ReturnHome
+from homeward.studies.soundness import TOGETHER, far_bonus, random_case
+
+if TYPE_CHECKING:
+    from homeward.certificates import StoredPlan
+
+
+def intervals(stored: StoredPlan, **options: Any) -> dict[str, list[tuple[float, float, float]]]:
+    found = sample(stored, options.pop("episodes", 600), 0.01, **options)
+    return {name: [(s.estimate, s.low, s.high) for s in each] for name, each in found.items()}
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("asked", TOGETHER[:8])
+def test_intervals_hold_the_exact_value(asked: tuple[str, ...], fixed: bool) -> None:
+    rng = np.random.default_rng(5)
+    for number in range(6):
+        case = random_case(asked, number, rng, fixed=fixed)
+        stored = made(case.belief, case.criteria, far_bonus, case.discount, recall=case.recall)
+        exactly = enumerate_worlds(stored)
+        for name, each in sample(stored, 600, 1e-6).items():
+            for found, true, criterion in zip(
+                each, exactly[name], stored.plan.criteria, strict=True
+            ):
+                slack = 1e-9 * criterion.unit
+                assert found.low - slack <= true <= found.high + slack
+                assert found.low <= found.estimate <= found.high
+                assert found.cut == 0
+
+
+def test_a_count_is_near_the_truth() -> None:
+    found = intervals(ridge_plan(0.9), episodes=20_000)
+    assert found["plan"][0][0] == pytest.approx(0.9, abs=0.01)
+    assert found["action"][0][0] == found["action"][0][2] == 1.0
+    assert 0.999 < found["action"][0][1] < 1.0
+
+
+def test_what_is_earned_until_a_recall_is_near_the_discounted_total() -> None:
+    rewards = np.array([[1.0, 0.0], [0.0, 0.0]])
+    stored = made(ridge(), [EarnAtLeast(-1.0, rewards)], far, 0.5)
+    plan = replace(stored.plan, weights=np.ones(1), outbound=np.array([[0, 0]], np.int32))
+    ((mean, low, high),) = intervals(replace(stored, plan=plan))["plan"]
+    assert (mean, high) == (2.0, 2.0)
+    assert low < 2.0
+    plan = replace(plan, outbound=np.array([[1, 1]], np.int32))  # up and down, as far as it goes
+    ((mean, low, high),) = intervals(replace(stored, plan=plan))["plan"]
+    assert (mean, low) == (0.0, 0.0)
+    plan = replace(plan, weights=np.array([0.25, 0.75]), outbound=np.array([[0, 0], [1, 0]]))
+    ((mean, _, _),) = intervals(replace(stored, plan=plan), episodes=20_000)["plan"]
+    assert mean == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize("name", every_belief())
+def test_every_belief_can_be_played_in(name: str, recall: int | None) -> None:
+    stored = every_plan(name, recall=recall)
+    for part in stored.parts:
+        each = sample(stored, 200, 1e-6)[part.name]
+        for found, claimed in zip(each, part.claims, strict=True):
+            assert found.high >= claimed - 1e-9
+
+
+def test_the_answer_does_not_depend_on_the_number_of_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sampling, "STARTING", -1.0)
+    stored, episodes = every_plan("heights"), 3 * CHUNK + 7
+    told: list[int] = []
+    one = intervals(stored, episodes=episodes, seed=3)
+    assert intervals(stored, episodes=episodes, seed=3, jobs=2, progress=told.append) == one
+    assert sum(told) == episodes
+    assert intervals(stored, episodes=episodes, seed=4) != one
+
+
+def test_processes_are_not_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("started processes")
+
+    monkeypatch.setattr(sampling, "_together", refuse)
+    sample(ridge_plan(), 4 * CHUNK, 0.01, jobs=2)
+
+
+def test_cut_episodes_speak_for_the_claim_above_and_against_it_below() -> None:
+    stored = ridge_plan(0.9)
+    long = replace(stored, plan=replace(stored.plan, discount=1.0 - 1e-9))
+    found = sample(long, 100, 0.01)["plan"][0]
+    assert (found.low, found.high, found.cut) == (0.0, 1.0, 100)
+    rewards = np.array([[1.0, 0.0], [0.5, 0.0]])
+    earn = made(ridge(), [EarnAtLeast(0.0, rewards)], far, 0.5)
+    some = sample(earn, 400, 0.01, limit=1)["plan"][0]
+    whole = sample(earn, 400, 0.01)["plan"][0]
+    assert some.cut > 50
+    assert whole.cut == 0
+    assert some.low < whole.low
+    assert some.high > whole.high
+
+
+def test_a_way_home_that_may_take_ages_is_cut_and_counted_for_the_claim() -> None:
+    dest = np.array([[0, 1], [1, 0]])
+    slow = FiniteBelief([Moves(dest, np.array([[1.0, 1.0], [1.0, 1e-9]]))])
+    found = sample(made(slow, [ReturnHome(0.5, 0)], far, 0.5), 200, 0.01, limit=100)["plan"][0]
+    assert found.cut > 0
+    assert found.high == 1.0
+    assert found.low < 1.0
+
+
+def test_the_range_of_what_is_earned_is_the_worlds_or_as_given() -> None:
+    dest = np.array([[0, 1], [1, 0]])
+    worlds = [Moves(dest, np.ones((2, 2)), np.full((2, 2), pay)) for pay in (-1.0, 3.0)]
+    belief = FiniteBelief(worlds)
+    assert range_of(made(belief, [EarnAtLeast(0.0)], far, 0.5), 0) == (-2.0, 6.0)
+    assert range_of(made(belief, [EarnAtLeast(0.0)], far, 0.5, recall=3), 0) == (-3.0, 9.0)
+    given = made(belief, [EarnAtLeast(0.0, np.eye(2))], far, 0.5)
+    assert range_of(given, 0) == (0.0, 2.0)
+    limited = made(belief, [EarnAtLeast(0.0, limits=(-4.0, 5.0))], far, 0.5)
+    assert range_of(limited, 0) == (-8.0, 10.0)
+
+
+def test_where_the_process_may_end_nothing_is_earned_after() -> None:
+    rows = np.array([[[0.5, 0.0], [0.0, 0.5]], [[0.5, 0.0], [0.0, 0.5]]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows, np.full((2, 2), -1.0))])
+    stored = made(belief, [EarnAtLeast(-5.0)], far, 0.5)
+    assert range_of(stored, 0) == (-2.0, 0.0)
+    ((mean, low, high),) = intervals(stored, episodes=5000)["plan"]
+    assert mean == pytest.approx(-4.0 / 3.0, abs=0.05)  # Σ (γ/2)ᵗ
+    assert low < mean < high
+    dirichlet = DirichletBelief.independent(np.ones((2, 2, 2)), np.eye(2))
+    assert range_of(made(dirichlet, [EarnAtLeast(0.0)], far, 0.5), 0) == (0.0, 2.0)
