@@ -45,6 +45,10 @@ def test_only_the_safe_one_has_a_criterion(explorer: Any, criteria: int) -> None
         ({"delta": 0.0}, "delta is 0"),
         ({"colour": "red"}, "colour is not known"),
         ({"map": RIDGE, "start": 1}, "a map says itself where the start is"),
+        ({"budget": 1.5, "home": "start"}, "budget is 1.5"),
+        ({"budget": 0.9}, "a budget is for a safe explorer whose home is the start"),
+        ({"budget": 0.9, "home": "start", "explorer": "rmax"}, "a budget is for a safe explorer"),
+        ({"budget": 0.9, "home": "start", "correction": "naive"}, "a budget is for a safe"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:
@@ -58,8 +62,11 @@ def test_a_map_that_is_none_is_refused_before_anything_is_written(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_is_left_and_taken_up_goes_the_same_way(tmp_path: Path) -> None:
-    config = {"size": 7, "walls": 0.1, "seed": 3, "delta": 0.9}
+@pytest.mark.parametrize("more", [{}, {"home": "start", "budget": 0.6}])
+def test_a_run_that_is_left_and_taken_up_goes_the_same_way(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    config = {"size": 7, "walls": 0.1, "seed": 3, "delta": 0.9, **more}
     whole, parts = (Run.create(tmp_path / name, "grid", config) for name in ("whole", "parts"))
     end = whole.resume()
     for _ in range(200):

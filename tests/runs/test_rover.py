@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from homeward.beliefs.terrain import TerrainBelief
+from homeward.budget import Budget
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs import Digest, Run, find_kind
 from homeward.runs.config import checked
@@ -259,3 +260,13 @@ def test_a_log_stays_small_however_much_is_measured(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", "rover", config_of(**SMALL | {"rows": 600, "columns": 800}))
     run.resume()
     assert len((tmp_path / "run/steps.jsonl").read_bytes()) < 400 * 12
+
+
+@pytest.mark.parametrize("other", [{"home": "current"}, {"explorer": "naive"}])
+def test_a_budget_needs_a_safe_rover_whose_home_is_its_start(
+    relief: RoverConfig, other: dict[str, Any]
+) -> None:
+    whole = relief.model_copy(update={"budget": 0.9, "home": "start"})
+    assert make(whole).budget == Budget(0.9)
+    with pytest.raises(InvalidInputError, match="a budget is for a safe explorer whose home is"):
+        make(whole.model_copy(update=other))

@@ -58,6 +58,9 @@ Start = Annotated[str | None, typer.Option(
 Home = Annotated[str | None, typer.Option(
     help="What to be able to return to: the current cell at each step, or the start.",
     show_default="current")]
+BudgetOf = Annotated[float | None, typer.Option("--budget",
+    help="The level of the whole run, if home is the start: called off at any time, it comes home "
+    "with this chance.", show_default="none")]
 Unsafe = Annotated[bool, typer.Option("--unsafe", help="Explore without any safety level.")]
 Naive = Annotated[bool, typer.Option(
     "--naive", help="Keep the level on the average terrain only, which proves nothing.")]
@@ -114,6 +117,7 @@ def explore(
     sensor_offset: Offset = None,
     start: Start = None,
     home: Home = None,
+    budget: BudgetOf = None,
     unsafe: Unsafe = False,
     naive: Naive = False,
     correction: Correct = None,
@@ -159,6 +163,7 @@ def explore(
         "sensor_noise": sensor_noise,
         "sensor_offset": sensor_offset,
         "home": home,
+        "budget": budget,
         "correction": correction,
         "discount": discount,
         "seed": seed,

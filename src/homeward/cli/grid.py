@@ -49,6 +49,14 @@ def grid(
     home: Annotated[
         str, typer.Option(help="Where the way back leads: current, set anew each step, or start.")
     ] = "current",
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="The level of the whole run, if home is the start: called off at any "
+            "time, it comes home with this chance.",
+            show_default="none",
+        ),
+    ] = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
         float, typer.Option(help="γ: exploration goes on for another step with this chance.")
@@ -95,6 +103,7 @@ def grid(
         "stay": stay,
         "discount": discount,
         "limit": limit,
+        "budget": budget,
     }
     config = checked(GridConfig, values, "the grid world")
     try:
@@ -165,7 +174,7 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     path, refused = [world.state], None
     explorer = None
     if record is None:
-        explorer = Explorer(setup.planner, setup.belief, world)
+        explorer = Explorer(setup.planner, setup.belief, world, budget=setup.budget)
         steps = explorer.explore(setup.limit)
     else:
         run = Run.create(record, GRID.name, config)

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from homeward.beliefs import Reveal
 from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.budget import Budget
 from homeward.planner import Planner
 from homeward.runs.config import Config
 from homeward.runs.kinds import Kind, Setup
@@ -40,11 +41,15 @@ class GridConfig(Config):
     stay: bool = True
     discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.99
     limit: Annotated[int, Field(ge=0)] | None = None  # steps
+    budget: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # δ of the whole run
 
     @model_validator(mode="after")
     def _either(self) -> Self:
         if self.map is not None and self.start is not None:
             raise ValueError("a map says itself where the start is")
+        unproven = self.explorer != "safe" or self.correction == "naive"
+        if self.budget is not None and (self.home != "start" or unproven):
+            raise ValueError("a budget is for a safe explorer whose home is the start")
         return self
 
 
@@ -72,7 +77,8 @@ def make(config: GridConfig) -> Setup:
     planner = Planner(bonus_of(config.explorer), criteria, config.discount, correction)
     limit = LONGEST * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)
-    return Setup(planner, grid.belief("known", stay=config.stay), world, limit)
+    budget = None if config.budget is None else Budget(config.budget)
+    return Setup(planner, grid.belief("known", stay=config.stay), world, limit, budget=budget)
 
 
 def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[Any]]:

@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import Heights, TerrainBelief
 from homeward.bonuses import Information
+from homeward.budget import Budget
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planner import Planner
 from homeward.rasters.transforms import moved
@@ -74,6 +75,7 @@ class RoverConfig(Config):
     truth: Literal["model", "prior"] = "model"  # where the true heights come from
     film: Literal["gif", "mp4"] | None = None  # whether there is to be a film, and as what
     limit: Annotated[int, Field(ge=0)] = 2000  # steps
+    budget: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # δ of the whole run
 
     @model_validator(mode="after")
     def _fits_the_terrain(self) -> Self:
@@ -252,7 +254,10 @@ def make(config: RoverConfig) -> Setup:
     else:
         truth = true_heights(cells_of(config).centre, config.error, config.seed)
     world = Rover(belief, truth, start_of(config, belief), sensor, config.seed)
-    return Setup(planner_of(config, sensor), belief, world, config.limit)
+    if config.budget is not None and (config.home != "start" or config.explorer != "safe"):
+        raise InvalidInputError("a budget is for a safe explorer whose home is the start")
+    budget = None if config.budget is None else Budget(config.budget)
+    return Setup(planner_of(config, sensor), belief, world, config.limit, budget=budget)
 
 
 def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:
