@@ -8,11 +8,11 @@ import pytest
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
-from homeward.errors import ImpossibleObservationError, InfeasibleError
+from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
 from homeward.explorer import End, Explorer, Step
 from homeward.models import Moves, SparseMDP
 from homeward.planner import Planner
-from homeward.safety import ReturnHome
+from homeward.safety import ReturnHome, StayInside
 from homeward.solvers import Status
 from homeward.worlds import HeightGridWorld, HeightMap
 
@@ -243,6 +243,38 @@ def test_a_strict_explorer_raises_where_only_a_draw_would_keep_the_levels() -> N
     assert not scout.plan.keeps_all
 
 
+def test_a_strict_explorer_says_which_criteria_conflict() -> None:
+    for state, levels, said in (
+        (0, (0.6, 0.7), "keeps return to state 1 at 0.6 and return to state 2 at 0.7 together"),
+        (1, (0.2, 0.5), "no policy keeps return to state 2 at 0.5, even alone"),
+    ):
+        criteria = [ReturnHome(levels[0], 1), ReturnHome(levels[1], 2)]
+        scout = explorer(Walk(FORK, state), planner=Planner(RMax(), criteria, 0.9), strict=True)
+        with pytest.raises(InfeasibleError, match=said):
+            list(scout.explore(100))
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_it_ends_where_a_step_has_led_outside_the_set_to_stay_inside(pairs: bool) -> None:
+    # It believes that the ice may hold; it slides on, out of the set.
+    rooms = [True, False]
+    allowed = np.repeat(np.array(rooms)[:, None], 2, axis=1) if pairs else np.array(rooms)
+    slides = np.array([[0, 1], [1, 1]])
+    belief = FiniteBelief([Moves(slides, np.ones((2, 2)))])
+    planner = Planner(RMax(), [StayInside(allowed, 0.1)], 0.9)
+    scout = explorer(Walk(belief.worlds[0]), belief, planner)
+    steps = list(scout.explore(10))
+    assert [step.state for step in steps] == [1]
+    assert scout.end is End.OUTSIDE
+
+
+def test_a_start_outside_the_set_is_refused() -> None:
+    planner = Planner(RMax(), [StayInside(np.array([True, False]), 0.5)], 0.9)
+    scout = explorer(Walk(PIT, state=1), planner=planner)
+    with pytest.raises(InvalidProblemError, match="state 1 is outside the set"):
+        list(scout.explore(10))
+
+
 def test_one_that_is_not_strict_goes_on_and_its_plan_says_so() -> None:
     scout = explorer(Walk(FORK), planner=Planner(RMax(), BOTH, 0.9))
     step = next(scout.explore(100))
@@ -335,7 +367,7 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
 
 
 def test_every_end_is_a_sentence_of_its_own() -> None:
-    assert len({str(end) for end in End}) == len(End) == 7
+    assert len({str(end) for end in End}) == len(End) == 10
 
 
 @pytest.mark.parametrize("seed", [7, 8, 21])

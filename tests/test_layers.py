@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("plan",),
     ("decision",),
     ("planner",),
-    ("explorer",),
+    ("budget", "explorer"),
     ("rasters", "worlds", "runs", "certificates"),
     ("plots",),
     ("studies",),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -114,3 +115,28 @@ def test_the_table_of_edges_counts_every_answer_once() -> None:
         assert row["answers"] == 2 * row["problems"]
         assert row["optimal"] + row["infeasible"] + row["other"] == row["answers"]
         assert row["worst difference"] <= 1e-7
+
+
+def test_conservative_says_how_much_more_is_explored_as_safely_and_draws_it(tmp_path: Path) -> None:
+    plot = tmp_path / "bounds.png"
+    small = ["--beliefs", "1", "--few", "8", "--worlds", "20", "--plot", str(plot)]
+    result = CliRunner().invoke(app, ["check", "conservative", *small, "--json"])
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["holds"] is True
+    assert len(answer["rows"]) == 3 * 2 * 8
+    assert {row["belief"] for row in answer["gains"]} >= {"a few worlds"}
+    assert answer["worst_excess"] <= 1e-9
+    assert plot.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_conservative_exits_with_one_where_a_bound_is_above_the_truth() -> None:
+    small = ["--beliefs", "1", "--few", "2", "--worlds", "2", "--tolerance", "-1.0"]
+    result = CliRunner().invoke(app, ["check", "conservative", *small])
+    assert result.exit_code == 1
+    assert "largest excess" in result.stdout
+
+
+def test_conservative_refuses_a_figure_of_no_known_kind_before_it_works() -> None:
+    result = CliRunner().invoke(app, ["check", "conservative", "--plot", "bounds.doc"])
+    assert result.exit_code != 0

@@ -153,6 +153,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "sensor-noise": 1e-5,
         "sensor-offset": 2.0,
         "home": "start",
+        "budget": 0.8,
         "correction": "general",
         "discount": 0.99,
         "seed": 5,

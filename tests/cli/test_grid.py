@@ -58,6 +58,7 @@ def test_what_does_not_exist_can_not_be_explored(tmp_path: Path) -> None:
     for arguments, error, said in (
         (["--map", str(tmp_path / "no.txt")], InvalidFileError, "no.txt: can't be read"),
         (["--explorer", "bold"], InvalidInputError, "explorer"),
+        (["--budget", "0.9"], InvalidInputError, "a budget is for a safe explorer whose home"),
         (["--film", "walk.avi"], InvalidFileError, "a film can be written as .gif, .mp4"),
     ):
         with pytest.raises(error, match=said):
@@ -154,3 +155,15 @@ def test_what_can_no_longer_be_kept_is_told_at_the_end(
     text = runner.invoke(app, words, catch_exceptions=False).stdout
     assert "at the end no policy keeps “return to base 0,2” at 1, even alone" in text
     assert json.loads((tmp_path / "run/summary.json").read_text())["conflict"] == told["conflict"]
+
+
+def test_a_budget_is_of_the_whole_run(tmp_path: Path) -> None:
+    out, record = tmp_path / "grid.png", tmp_path / "run"
+    arguments = ["grid", "--size", "6", "--home", "start", "--budget", "0.6", "--out", str(out)]
+    plain = runner.invoke(app, [*arguments, "--json"], catch_exceptions=False)
+    again = runner.invoke(app, [*arguments, "--json", "--run", str(record)], catch_exceptions=False)
+    assert json.loads(plain.stdout)["path"] == json.loads(again.stdout)["path"]
+    lines = (record / "steps.jsonl").read_text().splitlines()
+    kept = [json.loads(line)["holding"]["kept"] for line in lines]
+    assert kept == sorted(kept, reverse=True)
+    assert 0.6 <= kept[-1] <= kept[0] <= 1.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.budget import Budget
 from homeward.models import Moves
 from homeward.planner import Planner
 from homeward.runs import Config, Kind, Run, Setup
@@ -36,6 +37,7 @@ class MeadowConfig(Config):
     pause: float = 0.0  # seconds that a plan takes longer
     raises: int | None = None  # the world raises in this step
     strict: bool = False
+    budget: float | None = None
 
 
 def paths(rows: int, columns: int, success: float) -> Moves:
@@ -104,11 +106,17 @@ class Moody(Planner):
 
 def make(config: MeadowConfig) -> Setup:
     models = [paths(config.rows, config.columns, p) for p in (0.6, 0.7)]
+    budget = None
+    if config.budget is not None:  # then there may be no way up
+        budget = Budget(config.budget)
+        down = models[0].success.copy()
+        down[:, 1] = 0.0
+        models[0] = models[0].with_success(down)
     planner = Planner(RMax(), [ReturnHome(config.delta, "start")], 0.9)
     if config.moody:
         planner = Moody(planner.bonus, planner.criteria, planner.discount, pause=config.pause)
     world = Meadow(config)
-    return Setup(planner, FiniteBelief(models), world, config.limit, config.strict)
+    return Setup(planner, FiniteBelief(models), world, config.limit, config.strict, budget)
 
 
 def fields(belief: FiniteBelief, world: Meadow) -> dict[str, NDArray[Any]]:

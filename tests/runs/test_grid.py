@@ -47,6 +47,10 @@ def test_only_the_safe_one_has_a_criterion(explorer: Any, criteria: int) -> None
         ({"delta": 0.0}, "delta is 0"),
         ({"colour": "red"}, "colour is not known"),
         ({"map": RIDGE, "start": 1}, "a map says itself where the start is"),
+        ({"budget": 1.5, "home": "start"}, "budget is 1.5"),
+        ({"budget": 0.9}, "a budget is for a safe explorer whose home is the start"),
+        ({"budget": 0.9, "home": "start", "explorer": "rmax"}, "a budget is for a safe explorer"),
+        ({"budget": 0.9, "home": "start", "correction": "naive"}, "a budget is for a safe"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:
@@ -141,6 +145,7 @@ WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "
         {**WINDOW, "bases": [[3, 3], [4, 4]]},
         {"bases": [[3, 3], [4, 4]], "each_base": True, "start": 24, "delta": 0.7},
         {**WINDOW, "recall": 5},
+        {"home": "start", "budget": 0.6},
     ],
 )
 def test_a_run_that_is_left_and_taken_up_goes_the_same_way(

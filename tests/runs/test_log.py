@@ -48,6 +48,7 @@ NUMBERS = st.floats(allow_nan=False)
         bounds=st.lists(NUMBERS, max_size=2).map(tuple),
         kept_bounds=st.lists(NUMBERS, max_size=2).map(tuple),
         seeds=st.one_of(st.none(), st.dictionaries(st.text(), st.text(), min_size=1)),
+        holding=st.one_of(st.none(), st.dictionaries(st.text(), st.floats(0.0, 1.0), min_size=1)),
     )
 )
 def test_a_record_comes_back_from_its_line(record: Record) -> None:
@@ -55,6 +56,11 @@ def test_a_record_comes_back_from_its_line(record: Record) -> None:
     assert from_line(line) == record
     assert line.count(b"\n") == 1
     assert from_line(line).value.hex() == record.value.hex()
+
+
+def test_a_run_without_a_budget_writes_nothing_of_one() -> None:
+    assert b"holding" not in LINES[0]
+    assert b'"holding":{"kept":0.9}' in to_line(replace(RECORD, holding={"kept": 0.9}))
 
 
 def test_a_line_is_plain_json() -> None:

@@ -10,7 +10,7 @@ from tests.runs import kinds
 from tests.runs.kinds import log_of, meadow
 
 from homeward.errors import InvalidFileError
-from homeward.explorer import Explorer
+from homeward.explorer import End, Explorer
 from homeward.runs import Run as Runs
 from homeward.runs import RunStatus, run
 from homeward.runs import replay as replaying
@@ -194,3 +194,57 @@ def test_a_digest_of_another_observation_is_refused(
     (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     with pytest.raises(InvalidFileError, match=r"step 3 the observation is recorded as \{"):
         brief.resume()
+
+
+@pytest.mark.parametrize("room", [0, 8, 65_536])
+@pytest.mark.parametrize("budget", [0.4, 0.6])
+def test_a_run_with_a_budget_goes_on_with_what_it_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, budget: float
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", room)
+    ends, kept, homing = set(), set(), False
+    for seed in range(6):
+        options = {"seed": seed, "budget": budget, "limit": 15}
+        whole = meadow(tmp_path / f"whole{seed}", **options)
+        ends.add(whole.resume())
+        stopped = meadow(tmp_path / f"stopped{seed}", **options)
+        while stopped.manifest.end is None:
+            steps = stopped.steps()
+            for _ in range(2):
+                next(steps, None)
+            steps.close()
+        assert log_of(stopped) == log_of(whole)
+        assert stopped.manifest.end == whole.manifest.end
+        held = [record.holding for record in whole.records()]
+        kept |= {h["kept"] for h in held}
+        homing |= any(h["homing"] for h in held)
+    assert homing or str(End.BUDGET) in ends
+    assert (min(kept) < 1.0) == (budget == 0.4)
+
+
+def test_a_record_that_does_not_say_what_was_held_is_refused(tmp_path: Path) -> None:
+    made = meadow(tmp_path / "run", budget=0.4, seed=1)
+    steps = made.steps()
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    records = [replace(record, holding=None) for record in made.records()]
+    (made.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match="what the run holds can't be read"):
+        made.resume()
+
+
+def test_what_is_held_must_come_out_as_recorded_where_it_is_planned_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "ROOM", 0)
+    made = meadow(tmp_path / "run", budget=0.4, seed=1)
+    steps = made.steps()
+    for _ in range(3):
+        next(steps)
+    steps.close()
+    records = list(made.records())
+    records[1] = replace(records[1], holding=records[1].holding | {"kept": 0.75})
+    (made.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    with pytest.raises(InvalidFileError, match="in step 2 the holding is recorded as"):
+        made.resume()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from homeward.beliefs.terrain import TerrainBelief
+from homeward.budget import Budget
 from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
 from homeward.runs import Digest, Run, find_kind, kinds
 from homeward.runs.config import checked
@@ -375,3 +376,20 @@ def test_a_run_with_all_that_can_be_asked_resumes_to_the_same_way(
     names = ("path.geojson", "keep_in.geojson", "terrain.tif")
     for name in names:
         assert (whole.directory / name).read_bytes() == (parts.directory / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"home": "current"}, "budget is for a run whose home is the start"),
+        ({"explorer": "naive"}, "budget needs bounds that hold, and naive ones do not"),
+        ({"explorer": "unsafe"}, "budget is for an explorer that keeps something safe"),
+    ],
+)
+def test_a_budget_needs_a_safe_rover_whose_home_is_its_start(
+    relief: RoverConfig, other: dict[str, Any], message: str
+) -> None:
+    asked = {**relief.model_dump(), "budget": 0.9, "home": "start"}
+    assert make(checked(RoverConfig, asked, "a rover")).budget == Budget(0.9)
+    with pytest.raises(InvalidInputError, match=message):
+        checked(RoverConfig, {**asked, **other}, "a rover")

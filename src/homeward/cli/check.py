@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
+from pathlib import Path  # noqa: TC003 - Typer reads it
 from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.show import show, track
+from homeward.cli.show import check_writable, save, show, track
 
 app = typer.Typer(help="Check on random problems what the planner rests on.", no_args_is_help=True)
 
@@ -420,3 +421,74 @@ def certificates(
         as_json,
     )
     raise typer.Exit(1 if wrong else 0)
+
+
+@app.command()
+def conservative(
+    beliefs: Annotated[int, typer.Option(help="Beliefs of each kind.", min=1)] = 12,
+    few: Annotated[int, typer.Option(help="Beliefs that are a few worlds each.", min=1)] = 100,
+    worlds: Annotated[int, typer.Option(help="Worlds drawn for each plan.", min=1)] = 200,
+    tolerance: Annotated[float, typer.Option(help="Allowed excess, for rounding.")] = 1e-9,
+    seed: Seed = 0,
+    plot: Annotated[Path | None, typer.Option(help="A figure: .png, .pdf or .svg.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare bounds with the truth, and what is explored at the same true safety.
+
+    Plans at levels from 1 down to .3, with the general and with the moves correction, all on the
+    same beliefs: a few worlds each, where the truth is computed by enumeration and no bound may be
+    above it; grids of heights and terrain, where it is counted in worlds drawn from the belief.
+    """
+    from homeward.studies.conservative import DELTAS, SETTINGS, averages, gains, study
+
+    if plot is not None:
+        check_writable(plot)
+    samples = []
+    for setting in track(SETTINGS, "planning", quiet=as_json):
+        count = few if setting is SETTINGS[0] else beliefs
+        samples += study(setting, count, worlds, DELTAS, seed)
+    found = averages(samples)
+    rows = [
+        {
+            "belief": a.setting,
+            "correction": str(a.correction),
+            "δ": a.level,
+            "plans": a.plans,
+            "mean bound": a.bound,
+            "mean truth": a.truth,
+            "explored": a.explored,
+        }
+        for a in found
+    ]
+    more = [
+        {
+            "belief": setting,
+            "true safety from": min(factors),
+            "to": max(factors),
+            "least factor": min(factors.values()),
+            "greatest factor": max(factors.values()),
+        }
+        for setting, factors in gains(found).items()
+        if factors
+    ]
+    worst = max(s.excess for s in samples if s.setting == SETTINGS[0].name)
+    if plot is not None:
+        from homeward.plots.conservative import draw_conservative
+
+        save(draw_conservative(samples, found), plot)
+    show(
+        {
+            "rows": rows,
+            "gains": more,
+            "worst_excess": worst,
+            "plot": None if plot is None else str(plot),
+            "holds": worst <= tolerance,
+        },
+        {
+            "rows": "Bounds against the truth, level by level",
+            "gains": "How many times as much the moves correction explores, as safely",
+        },
+        f"largest excess of a bound over the exact truth {worst:.2e}",
+        as_json,
+    )
+    raise typer.Exit(0 if worst <= tolerance else 1)

@@ -20,6 +20,7 @@ from homeward.cli.options import (
     EachBase,
     KeepInDelta,
     Recall,
+    RunBudget,
 )
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError
@@ -134,6 +135,7 @@ def explore(
     keep_in: KeepIn = None,
     keep_in_delta: KeepInDelta = None,
     recall: Recall = None,
+    budget: RunBudget = None,
     unsafe: Unsafe = False,
     naive: Naive = False,
     correction: Correct = None,
@@ -187,6 +189,7 @@ def explore(
         "keep_in": keep_in,
         "keep_in_delta": keep_in_delta,
         "recall": recall,
+        "budget": budget,
         "correction": correction,
         "discount": discount,
         "seed": seed,

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import BackWithin, BackWithinDelta, EachBase, KeepInDelta, Recall
+from homeward.cli.options import (
+    BackWithin,
+    BackWithinDelta,
+    EachBase,
+    KeepInDelta,
+    Recall,
+    RunBudget,
+)
 from homeward.cli.show import check_writable, save, say, say_json
 from homeward.errors import InvalidFileError, InvalidInputError
 
@@ -71,6 +78,7 @@ def grid(
     ] = None,
     keep_in_delta: KeepInDelta = None,
     recall: Recall = None,
+    budget: RunBudget = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
         float, typer.Option(help="γ: exploration goes on for another step with this chance.")
@@ -127,6 +135,7 @@ def grid(
         "keep_in": None if keep_in is None else _window(keep_in),
         "keep_in_delta": keep_in_delta,
         "recall": recall,
+        "budget": budget,
     }
     fault = misfit(values, explorer != "safe", _flag)
     if fault is not None:
@@ -212,7 +221,7 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     path, refused = [world.state], None
     explorer = None
     if record is None:
-        explorer = Explorer(setup.planner, setup.belief, world)
+        explorer = Explorer(setup.planner, setup.belief, world, budget=setup.budget)
         steps = explorer.explore(setup.limit)
     else:
         run = Run.create(record, GRID.name, config)

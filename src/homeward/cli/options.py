@@ -26,6 +26,9 @@ KeepInDelta = Annotated[float | None, typer.Option(
     help="How surely to keep in it.", show_default="as --delta")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
+RunBudget = Annotated[float | None, typer.Option("--budget",
+    help="The level of the whole run, whose home is the start: called off at any time, it comes "
+    "home with this chance.", show_default="none")]
 Recall = Annotated[int | None, typer.Option(
     metavar="STEPS", help="Plan for a call after exactly so many steps.",
     show_default="at any step")]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from homeward.budget import Budget
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.explorer import End, Explorer
 from homeward.runs.config import Config
@@ -38,7 +39,7 @@ Cell = tuple[Row, Row]
 
 ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
-    *("bases", "each_base", "recall"),
+    *("bases", "each_base", "recall", "budget"),
 )
 """Keys that ask for nothing unless they are given."""
 
@@ -64,6 +65,7 @@ class SafeConfig(Config):
     bases: tuple[Cell, ...] = ()  # what to return to, in the place of home
     each_base: bool = False  # to each of them, rather than to any
     recall: Annotated[int, Field(ge=1)] | None = None  # steps; at any step unless given
+    budget: Level | None = None  # δ of the whole run, to its start
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -99,6 +101,10 @@ class SafeConfig(Config):
             found.append(Promise("stay inside", self.level("keep_in")))
         return tuple(found)
 
+    def allowance(self) -> Budget | None:
+        """Give what the whole run may risk, if that is limited."""
+        return None if self.budget is None else Budget(self.budget)
+
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
         """Give the level of a criterion: its own, or δ."""
         own: float | None = getattr(self, f"{asked}_delta")
@@ -127,6 +133,11 @@ def misfit(
         twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
         if twice is not None:
             return f"{said('bases')}: {twice[0]},{twice[1]} is named twice"
+    if "budget" in asked:
+        if values.get("home") != "start":
+            return f"{said('budget')} is for a run whose home is the start"
+        if "naive" in (values.get("explorer"), values.get("correction")):
+            return f"{said('budget')} needs bounds that hold, and naive ones do not"
     if values.get("recall") == 1 and "keep_in" in asked:
         return f"{said('recall')} 1 and {said('keep_in')}: the only step could end outside"
     return None

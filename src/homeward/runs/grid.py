@@ -116,7 +116,8 @@ def make(config: GridConfig) -> Setup:
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     limit = LONGEST * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)
-    return Setup(planner, grid.belief("known", stay=config.stay), world, limit)
+    belief = grid.belief("known", stay=config.stay)
+    return Setup(planner, belief, world, limit, budget=config.allowance())
 
 
 def settle(config: GridConfig) -> GridConfig:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
+    from homeward.budget import Budget
     from homeward.explorer import World
     from homeward.planner import Planner
     from homeward.runs.log import Record
@@ -37,6 +38,7 @@ class Setup:
     world: World  # answers the same to the same actions: its chances come from the seed alone
     limit: int  # steps
     strict: bool = False  # end with an error where no action keeps every level
+    budget: Budget | None = None  # of the whole run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

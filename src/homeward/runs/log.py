@@ -47,6 +47,7 @@ class Record:
     bounds: tuple[float, ...]  # per criterion, proven of the plan
     kept_bounds: tuple[float, ...]  # per criterion, proven of what starts with the action
     seeds: Any = None  # JSON of the `Seeds`, where they were written down
+    holding: Any = None  # JSON of the `Holding` after the step, if the run has a budget
 
 
 def to_line(record: Record) -> bytes:
@@ -56,8 +57,9 @@ def to_line(record: Record) -> bytes:
         value[name] = _to_json(value[name])
     for name in ("bounds", "kept_bounds"):
         value[name] = [_to_json(x) for x in value[name]]
-    if record.seeds is None:
-        del value["seeds"]
+    for name in ("seeds", "holding"):
+        if value[name] is None:
+            del value[name]
     text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     return text[:-1] + _BEFORE + b"%08x" % zlib.crc32(text) + _AFTER
 

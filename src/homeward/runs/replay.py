@@ -1,15 +1,17 @@
 """From a step to its record, and from records back to the explorer that made them.
 
 The recorded actions are taken in the world without planning; what it answers must be what was
-recorded, and the belief learns from it. The last recorded seeds are what the next plan starts from.
-Steps after them were recorded without, since theirs were too large or their kind spares them: those
-are planned again, and must come out as recorded.
+recorded, and the belief learns from it. What a run with a budget holds is taken up from the record.
+The last recorded seeds are what the next plan starts from. Steps after them were recorded without,
+since theirs were too large or their kind spares them: those are planned again, and must come out as
+recorded.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from homeward.budget import Holding
 from homeward.errors import InvalidFileError
 from homeward.runs.log import Record
 from homeward.runs.seeds import Seeds
@@ -50,6 +52,7 @@ def to_record(step: Step, seeds: Seeds, kind: Kind, seeded: int) -> Record:
         bounds=tuple(float(b) for b in plan.bounds),
         kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
         seeds=packed,
+        holding=None if step.holding is None else step.holding.encode(),
     )
 
 
@@ -73,6 +76,8 @@ def replay(
             observation = explorer.world.act(record.action)
             explorer.belief = explorer.belief.update(observation)
             explorer.steps += 1
+            if explorer.holding is not None:
+                explorer.holding = Holding.decode(record.holding, len(explorer.holding.policy))
             if record.step == seeded:
                 start_from(explorer, Seeds.decode(record.seeds))
         else:
@@ -82,6 +87,8 @@ def replay(
                     f"{directory}: the explorer ends before step {record.step}, which is recorded"
                 )
             _agree(record, "action", step.plan.action, directory)
+            holding = None if step.holding is None else step.holding.encode()
+            _agree(record, "holding", holding, directory)
             observation = step.observation
             start_from(explorer, Seeds.of(step.plan))
         _agree(record, "observation", kind.written(observation), directory)

@@ -305,7 +305,8 @@ def make(config: RoverConfig) -> Setup:
     else:
         truth = true_heights(cells_of(config).centre, config.error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
-    return Setup(planner_of(config, sensor, belief.shape[1], inside), belief, world, config.limit)
+    planner = planner_of(config, sensor, belief.shape[1], inside)
+    return Setup(planner, belief, world, config.limit, budget=config.allowance())
 
 
 def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:

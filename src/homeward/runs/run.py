@@ -237,11 +237,13 @@ class Run:
         config = self._checked_config(kind)
         setup = kind.make(config)
         most = setup.limit if manifest.limit is None else manifest.limit
-        explorer = Explorer(setup.planner, setup.belief, setup.world, strict=setup.strict)
+        explorer = Explorer(
+            setup.planner, setup.belief, setup.world, strict=setup.strict, budget=setup.budget
+        )
         again = made_alike(manifest.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
-        watch = Stopwatch(setup.planner)
+        watch = Stopwatch(explorer.planner)
         explorer.planner = cast("Planner", watch)
 
         session = Session(started=now(), ended=None, first=taken + 1, versions=here)

@@ -1,0 +1,109 @@
+"""The conservativeness figure: bounds against the truth, and what is explored as safely."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+INK = "#222222"
+LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
+"""Colour and mark of each correction: told apart without colours too."""
+
+
+class Planned(Protocol):
+    """A plan, or the average of some."""
+
+    @property
+    def setting(self) -> str:
+        """What was planned on."""
+        ...
+
+    @property
+    def correction(self) -> str:
+        """Which correction stands behind the bound."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """What was proven."""
+        ...
+
+    @property
+    def truth(self) -> float:
+        """What is true."""
+        ...
+
+    @property
+    def explored(self) -> float:
+        """How much is explored of what could be without safety."""
+        ...
+
+
+def draw_conservative(samples: Sequence[Planned], averages: Sequence[Planned]) -> Figure:
+    """Draw a column for each setting: above every plan's bound, below what is explored."""
+    settings = list(dict.fromkeys(sample.setting for sample in samples))
+    figure = Figure(figsize=(3.9 * len(settings), 7.6), dpi=140, layout="constrained")
+    axes = figure.subplots(2, len(settings), squeeze=False)
+    for column, setting in enumerate(settings):
+        upper, lower = axes[0, column], axes[1, column]
+        _draw_bounds(upper, [s for s in samples if s.setting == setting])
+        _draw_explored(lower, [a for a in averages if a.setting == setting])
+        upper.set_title(setting, loc="left", fontsize=11)
+        upper.set_xlabel("true probability of being home")
+        lower.set_xlabel("true probability of being home, mean")
+    axes[0, 0].set_ylabel("proven bound, plan by plan")
+    axes[1, 0].set_ylabel("explored, of what is without safety, mean")
+    axes[0, 0].legend(frameon=False, fontsize=8.5, loc="upper left")
+    return figure
+
+
+def _draw_bounds(axis: Axes, samples: Sequence[Planned]) -> None:
+    """Draw bounds over truths; none belongs above the diagonal but for the luck of the draw."""
+    axis.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.9)
+    for name, (colour, mark) in LOOKS.items():
+        mine = [s for s in samples if str(s.correction) == name]
+        axis.plot(
+            [s.truth for s in mine],
+            [s.bound for s in mine],
+            mark,
+            color=colour,
+            markersize=6.5 if name == "general" else 3.2,
+            alpha=0.6,
+            fillstyle="none" if name == "general" else "full",
+            markeredgewidth=0.8 if name == "general" else 0.0,
+            label=f"{name} correction",
+        )
+    axis.set_xlim(-0.03, 1.03)
+    axis.set_ylim(-0.03, 1.03)
+    axis.set_aspect("equal")
+    _tidy(axis)
+
+
+def _draw_explored(axis: Axes, averages: Sequence[Planned]) -> None:
+    """Draw what is explored over the true safety, level after level."""
+    for name, (colour, mark) in LOOKS.items():
+        mine = sorted((a.truth, a.explored) for a in averages if str(a.correction) == name)
+        axis.plot(
+            [truth for truth, _ in mine],
+            [explored for _, explored in mine],
+            marker=mark,
+            color=colour,
+            linewidth=1.6,
+            markersize=5.0,
+            label=f"{name} correction",
+        )
+    axis.set_ylim(0.0, 1.03)
+    _tidy(axis)
+
+
+def _tidy(axis: Axes) -> None:
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+    axis.grid(color="#e2e4e6", linewidth=0.8)
+    axis.set_axisbelow(True)
