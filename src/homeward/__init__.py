@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         entropy_reduction,
     )
     from homeward.bonuses import Bonus, Information, MbieEb, NearBayesian, RMax, Uncover
+    from homeward.budget import Budget, Holding
     from homeward.certificates import (
         Certificate,
         ClaimVerdict,
@@ -85,6 +86,7 @@ _HOME = {
         "entropy_reduction",
     ),
     "bonuses": ("Bonus", "Information", "MbieEb", "NearBayesian", "RMax", "Uncover"),
+    "budget": ("Budget", "Holding"),
     "certificates": (
         "Certificate",
         "ClaimVerdict",
@@ -136,6 +138,7 @@ __all__ = [
     "AtStep",
     "Belief",
     "Bonus",
+    "Budget",
     "Certificate",
     "ClaimVerdict",
     "Correction",
@@ -151,6 +154,7 @@ __all__ = [
     "HeightGridWorld",
     "HeightMap",
     "Heights",
+    "Holding",
     "HomewardError",
     "ImpossibleObservationError",
     "InfeasibleError",

@@ -137,8 +137,9 @@ def test_a_moves_correction_on_general_worlds_is_a_fault() -> None:
 def test_limits_that_worlds_pass_are_a_fault() -> None:
     dest = np.array([[0, 1], [1, 0]])
     worlds = [Moves(dest, np.ones((2, 2)), np.full((2, 2), pay)) for pay in (-5.0, 5.0)]
-    stored = made(FiniteBelief(worlds), [EarnAtLeast(0.0, limits=(-1.0, 1.0))], far_bonus)
-    assert recompute(stored).faults[0][0].startswith("worlds pay between -5 and 5, outside")
+    stored = made(FiniteBelief(worlds), [EarnAtLeast(0.0, limits=(-5.0, 5.0))], far_bonus)
+    forged = replace(stored, limits=((-1.0, 1.0),))
+    assert recompute(forged).faults[0][0].startswith("worlds pay between -5 and 5, outside")
 
 
 def test_a_range_that_is_not_the_rewards_own_is_a_fault() -> None:

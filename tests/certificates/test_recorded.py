@@ -141,3 +141,15 @@ def test_a_step_after_the_explorers_own_end_is_refused(tmp_path: Path) -> None:
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     with pytest.raises(InvalidFileError, match="the explorer ends before step"):
         plan_of_step(run)
+
+
+def test_a_run_with_a_budget_is_certified_until_it_only_walks_home(tmp_path: Path) -> None:
+    config = {"size": 6, "seed": 1, "home": "start", "budget": 0.9, "limit": 6}
+    run = Run.create(tmp_path / "run", "grid", config)
+    run.resume()
+    found = plan_of_step(run, 4)
+    assert not compare(certify(found.stored, method="arithmetic"), found).refuted
+    held = next(r.holding for r in run.records() if r.step == 3)
+    forge(run, 3, holding={**held, "homing": True})
+    with pytest.raises(InvalidInputError, match="step 4 only follows the way home that is held"):
+        plan_of_step(run, 4)

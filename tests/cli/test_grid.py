@@ -58,7 +58,7 @@ def test_what_does_not_exist_can_not_be_explored(tmp_path: Path) -> None:
     for arguments, error, said in (
         (["--map", str(tmp_path / "no.txt")], InvalidFileError, "no.txt: can't be read"),
         (["--explorer", "bold"], InvalidInputError, "explorer"),
-        (["--budget", "0.9"], InvalidInputError, "a budget is for a safe explorer whose home"),
+        (["--budget", "0.9"], InvalidInputError, "--budget is for a run whose home is the start"),
         (["--film", "walk.avi"], InvalidFileError, "a film can be written as .gif, .mp4"),
     ):
         with pytest.raises(error, match=said):
@@ -167,3 +167,8 @@ def test_a_budget_is_of_the_whole_run(tmp_path: Path) -> None:
     kept = [json.loads(line)["holding"]["kept"] for line in lines]
     assert kept == sorted(kept, reverse=True)
     assert 0.6 <= kept[-1] <= kept[0] <= 1.0
+    told = {"level": 0.6, "kept": kept[-1]}
+    assert json.loads(plain.stdout)["budget"] == json.loads(again.stdout)["budget"] == told
+    assert json.loads((record / "summary.json").read_text())["budget"] == told
+    text = runner.invoke(app, arguments, catch_exceptions=False).stdout
+    assert f"the whole run keeps its way home with at least {kept[-1]:.6f}, asked for 0.6" in text

@@ -200,8 +200,8 @@ def test_one_that_can_not_be_kept_alone_is_told_so() -> None:
 def test_the_account_is_the_lowest_bound_by_name() -> None:
     config = config_of(back_within=4, back_within_delta=0.5)
     steps: Any = [
-        SimpleNamespace(kept_bounds=(0.99, 0.7), status="optimal"),
-        SimpleNamespace(kept_bounds=(0.98, 0.4), status="infeasible"),
+        SimpleNamespace(kept_bounds=(0.99, 0.7), status="optimal", holding=None),
+        SimpleNamespace(kept_bounds=(0.98, 0.4), status="infeasible", holding=None),
     ]
     found = account(config, steps)
     assert [(c["name"], c["lowest"]) for c in found["criteria"]] == [
@@ -210,6 +210,22 @@ def test_the_account_is_the_lowest_bound_by_name() -> None:
     ]
     assert found["infeasible_steps"] == 1
     assert [c["lowest"] for c in account(config, [])["criteria"]] == [None, None]
+
+
+def test_the_way_home_of_a_run_with_a_budget_does_not_count_for_the_bounds() -> None:
+    config = config_of(home="start", budget=0.9, back_within=4)
+    steps: Any = [
+        SimpleNamespace(
+            kept_bounds=(0.99, 0.7), status="optimal", holding={"kept": 0.95, "homing": False}
+        ),
+        SimpleNamespace(
+            kept_bounds=(0.5,), status="infeasible", holding={"kept": 0.93, "homing": True}
+        ),
+    ]
+    found = account(config, steps)
+    assert [c["lowest"] for c in found["criteria"]] == [0.99, 0.7]
+    assert found["infeasible_steps"] == 0
+    assert found["budget"] == {"level": 0.9, "kept": 0.93}
 
 
 def test_a_promise_reads_as_words() -> None:

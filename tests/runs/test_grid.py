@@ -48,9 +48,9 @@ def test_only_the_safe_one_has_a_criterion(explorer: Any, criteria: int) -> None
         ({"colour": "red"}, "colour is not known"),
         ({"map": RIDGE, "start": 1}, "a map says itself where the start is"),
         ({"budget": 1.5, "home": "start"}, "budget is 1.5"),
-        ({"budget": 0.9}, "a budget is for a safe explorer whose home is the start"),
-        ({"budget": 0.9, "home": "start", "explorer": "rmax"}, "a budget is for a safe explorer"),
-        ({"budget": 0.9, "home": "start", "correction": "naive"}, "a budget is for a safe"),
+        ({"budget": 0.9}, "budget is for a run whose home is the start"),
+        ({"budget": 0.9, "home": "start", "explorer": "rmax"}, "budget is for an explorer that"),
+        ({"budget": 0.9, "home": "start", "correction": "naive"}, "budget needs bounds that hold"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:

@@ -127,6 +127,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "known_to_10cm": (known <= 0.1).mean(),
         "criteria": [{"name": "return home", "level": 0.98, "lowest": facts["min_bound"]}],
         "infeasible_steps": 0,
+        "budget": None,
         "conflict": None,
         "missing": None,
     }

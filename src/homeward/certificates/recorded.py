@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from homeward.certificates.arithmetic import TOLERANCE
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.explorer import Explorer
 from homeward.files import read_json
 from homeward.runs.config import checked
 from homeward.runs.kinds import find_kind
@@ -62,7 +61,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         )
     config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
-    explorer = Explorer(setup.planner, setup.belief, setup.world, strict=setup.strict)
+    explorer = setup.explorer()
     seeded = max((r.step for r in before if r.seeds is not None), default=0)
     replay(explorer, before, kind, seeded, run.directory, plan_again=True)
     belief = explorer.belief
@@ -73,6 +72,11 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     if taken_again is None:
         raise InvalidFileError(
             f"{run.directory}: the explorer ends before step {number}, which is recorded"
+        )
+    if taken_again.holding is not None and taken_again.holding.homing:
+        raise InvalidInputError(
+            f"{run.directory}: step {number} only follows the way home that is held, and has no "
+            "plan of its own; name one before it"
         )
     plan = taken_again.plan
     found = {
@@ -88,7 +92,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         for name, value in found.items()
         if getattr(record, name) != value
     )
-    return RecordedPlan(record, StoredPlan.of(plan, belief, setup.planner), reasons)
+    return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
 
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:

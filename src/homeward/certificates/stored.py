@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import frozen, index, place
+from homeward.budget import Ration
 from homeward.errors import InvalidProblemError
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from homeward.plan import CriterionEvidence, Plan
     from homeward.planner import Planner
 
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
+KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast, Ration)
 """The criteria whose claims can be checked."""
 
 SUM = 1e-9

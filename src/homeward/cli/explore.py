@@ -645,10 +645,11 @@ def _kept(bounds: list[float]) -> str:
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Say how it went and where that is written down."""
-    from homeward.runs.criteria import conflict_said
+    from homeward.runs.criteria import budget_said, conflict_said
     from homeward.runs.rover_products import read_facts
 
-    facts = {"criteria": [], "infeasible_steps": 0, "conflict": None, **read_facts(run.directory)}
+    facts: dict[str, Any] = {"criteria": [], "infeasible_steps": 0, "conflict": None}
+    facts |= {"budget": None, **read_facts(run.directory)}
     missing = facts.pop("missing")
     if as_json:
         told = {**facts, "directory": str(run.directory), "outputs": [str(p) for p in outputs]}
@@ -667,6 +668,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         if found["lowest"] is not None:
             name = "the way home" if len(criteria) == 1 else f"“{found['name']}”"
             say(f"lowest bound on {name}: {found['lowest']:.6f}")
+    if facts["budget"]:
+        say(budget_said(facts["budget"]))
     if facts["infeasible_steps"]:
         say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
     if facts["conflict"]:

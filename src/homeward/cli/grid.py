@@ -109,7 +109,7 @@ def grid(
     from homeward.plots.films import check_film
     from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
-    from homeward.runs.criteria import conflict_said, misfit
+    from homeward.runs.criteria import budget_said, conflict_said, misfit
     from homeward.runs.grid import GridConfig
 
     check_writable(out)
@@ -173,6 +173,7 @@ def grid(
                 "end": outing.end,
                 "criteria": outing.criteria,
                 "conflict": outing.conflict,
+                "budget": outing.budget,
                 "path": path,
                 "picture": str(out),
                 "film": None if film is None else str(film),
@@ -185,6 +186,8 @@ def grid(
         for found in outing.criteria:
             low = "no step" if found["lowest"] is None else f"{found['lowest']:.6f}"
             say(f"lowest bound on “{found['name']}”, asked for {found['level']:g}: {low}")
+    if outing.budget:
+        say(budget_said(outing.budget))
     if outing.conflict:
         say(f"at the end {conflict_said(outing.conflict)}")
     say(f"of what can be seen without losing the way back, {reached:.0%} was seen")
@@ -202,13 +205,14 @@ class Outing:
     refused: tuple[int, int] | None  # the last move that was held to be unsafe
     criteria: list[dict[str, Any]]  # each with its name, level and lowest bound
     conflict: list[str] | None  # what could not be kept together, if that ended it
+    budget: dict[str, float] | None  # its level and what is kept, if there is one
 
 
 def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]) -> Outing:
     """Explore, in a run on disk if there is to be one, and show every step."""
     import numpy as np
 
-    from homeward.explorer import End, Explorer
+    from homeward.explorer import End
     from homeward.plan import Plan, Verdict
     from homeward.runs import Run
     from homeward.runs.criteria import conflict_in
@@ -218,10 +222,10 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     setup = make(settle(config))
     lowest = [math.inf] * len(setup.planner.criteria)
     world: Any = setup.world
-    path, refused = [world.state], None
+    path, refused, kept = [world.state], None, 1.0
     explorer = None
     if record is None:
-        explorer = Explorer(setup.planner, setup.belief, world, budget=setup.budget)
+        explorer = setup.explorer()
         steps = explorer.explore(setup.limit)
     else:
         run = Run.create(record, GRID.name, config)
@@ -235,7 +239,12 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
             if evidence.verdict is Verdict.UNSAFE and there != step.plan.state:
                 refused = (step.plan.state, there)
         path.append(step.state)
-        lowest = [min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)]
+        if step.holding is not None:
+            kept = step.holding.kept
+        if step.holding is None or not step.holding.homing:
+            lowest = [
+                min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)
+            ]
         if small:
             known = np.where(world.seen | world.grid.walls, world.grid.heights.ravel(), 0)
             screen(write(known.reshape(world.grid.shape), step.state) + f"\nstep {step.number}")
@@ -250,7 +259,8 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
         {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
         for promise, low in zip(config.promises(), lowest, strict=True)
     ]
-    return Outing(world, path, end, refused, criteria, conflict)
+    budget = None if config.budget is None else {"level": config.budget, "kept": kept}
+    return Outing(world, path, end, refused, criteria, conflict, budget)
 
 
 @contextmanager

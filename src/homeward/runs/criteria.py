@@ -215,18 +215,35 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 
 
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
-    """Give, as JSON values, the lowest bound on each criterion and how often none could be kept."""
+    """Give, as JSON values, the lowest bound on each criterion and how often none could be kept.
+
+    With a budget also what was kept of the certainty to come home. Steps that do nothing but follow
+    the way home that is held have no plan of their own, and do not count for the bounds.
+    """
     promises = config.promises()
     lowest = [math.inf] * len(promises)
-    infeasible = 0
+    infeasible, kept = 0, 1.0
     for record in records:
+        if record.holding is not None:
+            kept = float(record.holding["kept"])
+            if record.holding["homing"]:
+                continue
         lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
         infeasible += record.status == str(Status.INFEASIBLE)
     bounds = [
         {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
         for promise, low in zip(promises, lowest, strict=True)
     ]
-    return {"criteria": bounds, "infeasible_steps": infeasible}
+    spent = None if config.budget is None else {"level": config.budget, "kept": kept}
+    return {"criteria": bounds, "infeasible_steps": infeasible, "budget": spent}
+
+
+def budget_said(budget: Mapping[str, float]) -> str:
+    """Say what a run with a budget has kept."""
+    return (
+        f"the whole run keeps its way home with at least {budget['kept']:.6f}, "
+        f"asked for {budget['level']:g}"
+    )
 
 
 def _is_asked(value: Any) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from homeward.beliefs import Belief
     from homeward.budget import Budget
-    from homeward.explorer import World
+    from homeward.explorer import Explorer, World
     from homeward.planner import Planner
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
@@ -39,6 +39,14 @@ class Setup:
     limit: int  # steps
     strict: bool = False  # end with an error where no action keeps every level
     budget: Budget | None = None  # of the whole run
+
+    def explorer(self) -> Explorer:
+        """Give an explorer that has not yet taken a step."""
+        from homeward.explorer import Explorer
+
+        return Explorer(
+            self.planner, self.belief, self.world, strict=self.strict, budget=self.budget
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

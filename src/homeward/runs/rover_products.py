@@ -24,7 +24,7 @@ from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.files import read_json, replace_file, replace_json
 from homeward.rasters import path_geojson, write_geojson, write_heights
 from homeward.rasters.polygons import area_geojson
-from homeward.runs.criteria import account, conflict_at_end, conflict_said
+from homeward.runs.criteria import account, budget_said, conflict_at_end, conflict_said
 from homeward.runs.rover import (
     MARS,
     SAMPLE,
@@ -54,7 +54,8 @@ BANDS = ("height (m)", "standard deviation of the height (m)")
 KEYS = (
     *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
     *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
-    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "conflict"),
+    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "budget"),
+    "conflict",
 )
 """The names of the facts of a run."""
 
@@ -334,6 +335,8 @@ def _kept(facts: dict[str, Any]) -> list[str]:
         low = "no step was taken" if found["lowest"] is None else f"{found['lowest']:.6f}"
         name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
         lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
+    if facts.get("budget"):
+        lines.append(f"- Called off at any time, {budget_said(facts['budget'])}.")
     if facts["infeasible_steps"]:
         lines.append(
             f"- In {_count(facts['infeasible_steps'], 'step')} no policy kept all of it; the one "

@@ -213,8 +213,6 @@ class Run:
 
     def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
         """Go on; the caller holds the lock."""
-        from homeward.explorer import Explorer
-
         sweep(self.directory)
         manifest, kind = self.manifest, self._find_kind()
         here = versions_here()
@@ -237,9 +235,7 @@ class Run:
         config = self._checked_config(kind)
         setup = kind.make(config)
         most = setup.limit if manifest.limit is None else manifest.limit
-        explorer = Explorer(
-            setup.planner, setup.belief, setup.world, strict=setup.strict, budget=setup.budget
-        )
+        explorer = setup.explorer()
         again = made_alike(manifest.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
