@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from homeward import __version__
-from homeward.cli import bench, certify, check, demo, explore, grid, paper, runs, toytext
+from homeward.cli import bench, certify, check, demo, explore, grid, paper, runs, serve, toytext
 
 app = typer.Typer(
     name="homeward",
@@ -22,6 +22,7 @@ app.command()(demo.demo)
 app.command()(toytext.toytext)
 app.command()(grid.grid)
 app.command()(certify.certify)
+app.command()(serve.serve)
 app.add_typer(runs.app, name="runs")
 app.add_typer(paper.app, name="paper")
 app.add_typer(check.app, name="check")

@@ -1,0 +1,95 @@
+"""``homeward serve``: the page, on which runs are watched, asked why, and started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from homeward.cli.options import STOPPED
+from homeward.cli.show import say
+
+PORT = 8765
+
+
+def serve(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder that the runs are in.")
+    ] = Path("runs"),
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; if taken, the next that is free.")
+    ] = PORT,
+    host: Annotated[
+        str, typer.Option(help="What to listen on; beyond this machine a token is asked for.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(help="What has to be shown to get in.", show_default="made up where needed"),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs that go at once; the rest wait.", show_default="by cores"),
+    ] = None,
+    open_page: Annotated[
+        bool | None,
+        typer.Option("--open/--no-open", help="Open the page.", show_default="on a terminal"),
+    ] = None,
+) -> None:
+    """Serve a page on which runs are watched and started, until Ctrl-C.
+
+    Where the folder has no run, two small ones are made: a safe and an unsafe explorer in the same
+    world. What is going when the server stops goes on when it is started again.
+
+    Example: homeward serve runs --port 8080
+    """
+    from homeward.web.serving import bind, claimed, make_demo, need_web
+    from homeward.web.serving import serve as serve_page
+
+    need_web()
+    from homeward.compiling import announce
+    from homeward.errors import InvalidInputError
+    from homeward.web.guard import is_loopback
+
+    if token is not None and (
+        len(token) < 8
+        or not token.isascii()
+        or not token.isprintable()
+        or any(c in token for c in ' ;,"\\')
+    ):
+        raise InvalidInputError(
+            "a token is made of 8 or more plain characters, without spaces, commas, semicolons, "
+            "quotes or backslashes"
+        )
+    if token is None and not is_loopback(host):
+        import secrets
+
+        token = secrets.token_urlsafe(32)
+    announce()
+    listener = bind(host, port)
+    taken = listener.getsockname()[1]
+    shown = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else host
+    shown = f"[{shown}]" if ":" in shown and not shown.startswith("[") else shown
+    address = f"http://{shown}:{taken}/" + ("" if token is None else f"?token={token}")
+    if make_demo(directory):
+        say(f"There were no runs in {directory}: two were made to look at.")
+
+    def started() -> None:
+        if port and taken != port:
+            say(f"Port {port} is taken, so this is port {taken}.")
+        say(f"Homeward serves {directory} at {address}")
+        say("Stop it with Ctrl-C.")
+        sys.stdout.flush()
+        if sys.stdout.isatty() if open_page is None else open_page:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    most = max(2, (os.cpu_count() or 2) - 1) if jobs is None else jobs
+    try:
+        with claimed(directory), listener:
+            serve_page(directory, listener, host, token, most, started)
+    except KeyboardInterrupt:
+        raise typer.Exit(STOPPED) from None

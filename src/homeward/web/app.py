@@ -1,0 +1,489 @@
+"""The application: requests in, JSON and frames out. It computes nothing itself.
+
+What the addresses mean is told in ``docs/api.md``. Whatever goes wrong is one sentence to the
+client and one line in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from homeward import __version__
+from homeward.web import uploads as sending
+from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
+from homeward.web.desk import refusal_of
+from homeward.web.events import STREAMS, Streams
+from homeward.web.frames import tag_of
+from homeward.web.guard import READS, Guard
+from homeward.web.jobs import Jobs
+from homeward.web.making import CELLS, check_kind, pair_of
+from homeward.web.pool import LIMIT, PROCESSES, Pool
+from homeward.web.refusals import RefusalError, told
+from homeward.web.uploads import Uploads
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from starlette.types import ASGIApp
+
+    Endpoint = Callable[["Server", Request], Awaitable[Any]]
+
+STATIC = Path(__file__).parent / "static"
+BODY = 8 << 20
+"""Bytes of a request that is JSON."""
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+    ".map": "application/json",
+    ".txt": "text/plain; charset=utf-8",
+}
+HASHED = re.compile(r".*-[A-Za-z0-9]{8,}\.[a-z0-9]+")
+UNBUILT = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Homeward</title>
+<p>The page is not built here. From the project's folder, <code>pip install -e .</code> builds it;
+the server itself answers under <code>/api</code>.</p></html>
+"""
+logger = logging.getLogger("homeward")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is too much."""
+
+    jobs: int = 2  # runs that go at once
+    streams: int = STREAMS  # of events
+    upload: int = sending.LARGEST  # bytes
+    stalled: float = sending.STALLED  # seconds without a byte
+    longest: float = sending.LONGEST  # seconds of an upload
+    answer: float = LIMIT  # seconds of a viewer's answer
+    viewers: int = PROCESSES
+
+
+def make_app(
+    root: Path | str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    token: str | None = None,
+    limits: Limits | None = None,
+    static: Path = STATIC,
+) -> ASGIApp:
+    """Give the application that serves the runs in a folder.
+
+    `host` and `port` are what it is asked by; `token` is what has to be shown, None for none.
+    """
+    server = Server(Path(root), Limits() if limits is None else limits, static)
+    return Guard(server.app(), host, port, token)
+
+
+def answering(endpoint: Endpoint) -> Callable[[Server, Request], Awaitable[Any]]:
+    """Turn what goes wrong into a sentence."""
+
+    @wraps(endpoint)
+    async def answer(server: Server, request: Request) -> Any:
+        try:
+            return await endpoint(server, request)
+        except RefusalError as refusal:
+            status, sentence = refusal.status, told(refusal, server.catalogue.root)
+        except ClientDisconnect:
+            status, sentence = 400, "the request broke off; nothing was kept"
+        except Exception as error:
+            status, sentence = refusal_of(error, server.catalogue.root)
+        # What is still being sent is not waited for.
+        more = {} if request.method in READS else {"Connection": "close"}
+        return refuse(status, sentence, more)
+
+    return answer
+
+
+def refuse(status: int, sentence: str, more: dict[str, str] | None = None) -> JSONResponse:
+    """Give a refusal as an answer."""
+    return JSONResponse({"error": sentence}, status, {"Cache-Control": "no-store", **(more or {})})
+
+
+class Server:
+    """Everything behind the addresses."""
+
+    def __init__(self, root: Path, limits: Limits, static: Path) -> None:
+        self.catalogue = Catalogue(root)
+        self.limits, self.static = limits, static
+        self.jobs = Jobs(self.catalogue, limits.jobs)
+        self.pool = Pool(self.catalogue.root, limits.viewers, limits.answer)
+        self.uploads = Uploads(self.catalogue.root, limits.upload, limits.stalled, limits.longest)
+        self.streams = Streams(self.catalogue, self.jobs, limits.streams)
+        self.making: set[str] = set()  # names of runs that are being made
+        self.fixed: dict[str, Any] = {}  # answers that are always the same
+
+    def app(self) -> Starlette:
+        """Give the addresses."""
+        run = "/api/runs/{id}"
+        step = f"{run}/steps/{{step}}"
+        addresses: list[tuple[str, str, Endpoint]] = [
+            ("GET", "/", Server.page),
+            ("GET", "/static/{path:path}", Server.asset),
+            ("GET", "/api/about", Server.about),
+            ("GET", "/api/runs", Server.listing),
+            ("POST", "/api/runs", Server.create),
+            ("POST", "/api/pairs", Server.create_pair),
+            ("GET", run, Server.details),
+            ("DELETE", run, Server.delete),
+            ("GET", f"{run}/records", Server.records),
+            ("GET", f"{run}/events", Server.run_events),
+            ("GET", f"{step}/fields", Server.fields),
+            ("GET", f"{step}/why", Server.why),
+            ("GET", f"{step}/way", Server.way),
+            ("POST", f"{run}/pause", Server.pause),
+            ("POST", f"{run}/resume", Server.resume),
+            ("POST", f"{run}/cancel", Server.cancel),
+            ("GET", "/api/events", Server.list_events),
+            ("GET", "/api/kinds", Server.kinds),
+            ("GET", "/api/examples", Server.examples),
+            ("GET", "/api/terrain/preview", Server.preview),
+            ("PUT", "/api/uploads/{name}", Server.upload),
+        ]
+        routes = [
+            Route(path, self._bound(answering(endpoint)), methods=[method])
+            for method, path, endpoint in addresses
+        ]
+
+        async def unknown(request: Request, error: Exception) -> Response:
+            status = error.status_code if isinstance(error, HTTPException) else 500
+            said = {404: "there is nothing at this address", 405: "that can't be done here"}
+            return refuse(status, said.get(status, "the request can't be answered"))
+
+        app = Starlette(
+            routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: unknown}
+        )
+        app.router.redirect_slashes = False
+        return app
+
+    def _bound(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
+        async def bound(request: Request) -> Any:
+            return await endpoint(self, request)
+
+        return bound
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        self.uploads.open()
+        self.jobs.open()
+        try:
+            yield
+        finally:
+            self.streams.closing = True
+            await self.jobs.close()
+            await run_in_threadpool(self.pool.close)
+
+    def summary(self, name: str) -> dict[str, Any]:
+        """Tell of a run."""
+        return self.catalogue.summary(name, self.jobs.standing(name))
+
+    async def page(self, request: Request) -> Response:
+        """Give the page."""
+        if not (self.static / "index.html").is_file():
+            return Response(UNBUILT, 200, {"Cache-Control": "no-cache"}, "text/html")
+        return self._file(request, "index.html")
+
+    async def asset(self, request: Request) -> Response:
+        """Give a part of the page."""
+        return self._file(request, *request.path_params["path"].split("/"))
+
+    def _file(self, request: Request, *parts: str) -> Response:
+        named = all(NAME.fullmatch(part) for part in parts) and len(parts) < 5
+        path = plain_file(self.static, *parts) if named else None
+        kind = TYPES.get(path.suffix) if path is not None else None
+        if path is None or kind is None:
+            raise RefusalError(404, "there is nothing at this address")
+        lasting = "public, max-age=31536000, immutable"
+        cache = lasting if HASHED.fullmatch(path.name) else "no-cache"
+        return tagged(request, path.read_bytes(), kind, cache)
+
+    async def about(self, request: Request) -> Response:
+        """Say who answers."""
+        limits = {
+            "uploads": self.limits.upload,
+            "runs": self.limits.jobs,
+            "streams": self.limits.streams,
+            "cells": CELLS,
+        }
+        folder = self.catalogue.root.name
+        return said({"version": __version__, "runs": folder, "limits": limits})
+
+    async def listing(self, request: Request) -> Response:
+        """List the runs, the newest first."""
+
+        def tell() -> list[dict[str, Any]]:
+            found = []
+            for name in self.catalogue.names():
+                with suppress(RefusalError):  # it has gone in the meantime
+                    found.append(self.summary(name))
+            return sorted(found, key=lambda s: (s["created"] or "", s["id"]), reverse=True)
+
+        return said({"runs": await run_in_threadpool(tell)})
+
+    async def details(self, request: Request) -> Response:
+        """Tell all of a run."""
+        name = self._run(request)
+        summary = self.summary(name)
+        if summary["status"] == "damaged":
+            raise RefusalError(409, f"{name} is damaged: {summary['error']}")
+        more = self.catalogue.details(name)
+        try:
+            drawn = await self._ask(request, name, "details")
+        except RefusalError as refusal:
+            if refusal.status not in (400, 409, 422):
+                raise
+            drawn = {"layers": [], "criteria": [], "actions": []}
+            drawn |= {"home": None, "start": None, "cell": None, "error": refusal.sentence}
+        return said({**summary, **more, **drawn})
+
+    async def records(self, request: Request) -> Response:
+        """Give the columns of some steps."""
+        name = self._run(request)
+        after = number(request.query_params.get("from", "0"), "from")
+        given = request.query_params.get("to")
+        to = None if given is None else number(given, "to")
+        return framed(request, await self._ask(request, name, "records", after, to))
+
+    async def fields(self, request: Request) -> Response:
+        """Give maps of what was known after a step."""
+        name, step = self._run(request), self._step(request)
+        asked = request.query_params.get("layers", "height")
+        layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
+        if not 1 <= len(layers) <= 16:
+            raise RefusalError(400, "ask for 1 to 16 layers, with commas between them")
+        return framed(request, await self._ask(request, name, "fields", step, layers))
+
+    async def why(self, request: Request) -> Response:
+        """Give the plan that was made after a step."""
+        name, step = self._run(request), self._step(request)
+        return said(await self._ask(request, name, "why", step))
+
+    async def way(self, request: Request) -> Response:
+        """Give the way home from a cell."""
+        name, step = self._run(request), self._step(request)
+        cell = number(request.query_params.get("cell", ""), "cell")
+        return said(await self._ask(request, name, "way", step, cell))
+
+    async def run_events(self, request: Request) -> Any:
+        """Stream what happens to a run."""
+        name = self._run(request)
+        last = request.headers.get("last-event-id") or request.query_params.get("from", "0")
+        return self.streams.of_run(name, number(last, "Last-Event-ID"))
+
+    async def list_events(self, request: Request) -> Any:
+        """Stream what happens to the list."""
+        return self.streams.of_list()
+
+    async def create(self, request: Request) -> Response:
+        """Make a run and start it."""
+        kind, name, config = await self._asked(request)
+        chosen = name or self.catalogue.free_name(kind, ("",), self.making)
+        await self._make({chosen: config}, kind)
+        self.jobs.start(chosen)
+        return said(self.summary(chosen), 201)
+
+    async def create_pair(self, request: Request) -> Response:
+        """Make a safe and an unsafe run in the same world, and start both."""
+        kind, name, config = await self._asked(request)
+        ends = tuple(f"-{suffix}" for suffix in SUFFIXES)
+        stem = name or self.catalogue.free_name(kind, ends, self.making)
+        configs = pair_of(kind, config)
+        names = {suffix: check_name(f"{stem}-{suffix}") for suffix in SUFFIXES}
+        await self._make({names[suffix]: configs[suffix] for suffix in SUFFIXES}, kind)
+        for chosen in names.values():
+            self.jobs.start(chosen)
+        return said({suffix: self.summary(names[suffix]) for suffix in SUFFIXES}, 201)
+
+    async def _asked(self, request: Request) -> tuple[str, str | None, dict[str, Any]]:
+        """Read what is to be made: its kind, its name if one is given, its configuration."""
+        body = await read_json_body(request)
+        for key in body:
+            if key not in ("kind", "name", "config"):
+                raise RefusalError(400, f"{key[:40]!r} is not known")
+        kind, config = check_kind(body.get("kind")), body.get("config")
+        if config is not None and not isinstance(config, dict):
+            raise RefusalError(400, "the configuration is no JSON object")
+        name = None if body.get("name") is None else check_name(body["name"])
+        return kind, name, config or {}
+
+    async def _make(self, runs: dict[str, dict[str, Any]], kind: str) -> None:
+        """Make runs: all of them, or none."""
+        for name in runs:
+            if name in self.making or os.path.lexists(self.catalogue.root / name):
+                raise RefusalError(409, f"there is a run named {name} already")
+        self.making |= runs.keys()
+        made: list[str] = []
+        try:
+            for name, config in runs.items():
+                await self.pool.ask(name, "make", name, kind, config)
+                made.append(name)
+        except BaseException:
+            for name in made:
+                await run_in_threadpool(self._remove, name)
+            raise
+        finally:
+            self.making -= runs.keys()
+
+    async def pause(self, request: Request) -> Response:
+        """Stop a run after its step, to be resumed."""
+        name = self._run(request)
+        await self.jobs.stop(name, "paused")
+        return said(self.summary(name))
+
+    async def resume(self, request: Request) -> Response:
+        """Let a run go on."""
+        name = self._run(request)
+        self.jobs.start(name)
+        return said(self.summary(name))
+
+    async def cancel(self, request: Request) -> Response:
+        """Stop a run after its step, for good unless somebody resumes it."""
+        name = self._run(request)
+        await self.jobs.stop(name, "cancelled")
+        return said(self.summary(name))
+
+    async def delete(self, request: Request) -> Response:
+        """Remove a run that is not going."""
+        name = self._run(request)
+        self.jobs.forget(name)
+        await run_in_threadpool(self._remove, name)
+        await self.pool.ask(name, "forget", name)
+        return Response(status_code=204)
+
+    def _remove(self, name: str) -> None:
+        """Take a run out of sight at once, and then away."""
+        folder = self.catalogue.find(name)
+        gone = folder.with_name(f".{name}.{secrets.token_hex(4)}.part")
+        os.rename(folder, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    async def kinds(self, request: Request) -> Response:
+        """Give the schema of what can be configured."""
+        return said(await self._once("kinds"))
+
+    async def examples(self, request: Request) -> Response:
+        """Give the example worlds and the counterexamples."""
+        return said(await self._once("examples"))
+
+    async def preview(self, request: Request) -> Response:
+        """Give the heights of a configuration's cells."""
+        query = {name: value_of(text) for name, text in request.query_params.items()}
+        return framed(request, await self._ask(request, "", "preview", query, of_run=False))
+
+    async def upload(self, request: Request) -> Response:
+        """Take a raster in."""
+        given = request.headers.get("content-length")
+        length = None if given is None else number(given, "Content-Length")
+        wide = request.query_params.get("pixel")
+        pixel = None if wide is None else value_of(wide)
+        if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
+            raise RefusalError(400, "the pixel size is no length in metres")
+        name = os.path.basename(request.path_params["name"])
+        return said(await self.uploads.take(name, length, request.stream(), pixel), 201)
+
+    async def _once(self, name: str) -> Any:
+        """Ask for what is always the same, once."""
+        if name not in self.fixed:
+            self.fixed[name] = await self.pool.ask("", name)
+        return self.fixed[name]
+
+    async def _ask(
+        self, request: Request, run: str, name: str, *arguments: Any, of_run: bool = True
+    ) -> Any:
+        """Ask a viewing process, unless the client hangs up first."""
+        given = (run, *arguments) if of_run else arguments
+        return await self.pool.ask(run, name, *given, gone=request.is_disconnected)
+
+    def _run(self, request: Request) -> str:
+        """Give the name of the run in an address, if there is one."""
+        name = request.path_params["id"]
+        self.catalogue.find(name)
+        return str(name)
+
+    def _step(self, request: Request) -> int:
+        try:
+            return number(request.path_params["step"], "step")
+        except RefusalError as refusal:
+            raise RefusalError(404, refusal.sentence) from None
+
+
+def number(text: str, what: str) -> int:
+    """Read a whole number that is not negative."""
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise RefusalError(400, f"{what} is {text[:40]!r}, expected a whole number")
+    return int(text)
+
+
+def value_of(text: str) -> Any:
+    """Read a value of a query: a number where it is one, else the text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else text
+
+
+def said(value: Any, status: int = 200) -> JSONResponse:
+    """Give JSON as an answer, which is true only now."""
+    return JSONResponse(value, status, {"Cache-Control": "no-store"})
+
+
+def framed(request: Request, frame: bytes) -> Response:
+    """Give a frame as an answer."""
+    return tagged(request, frame, "application/octet-stream", "private, no-cache")
+
+
+def tagged(request: Request, body: bytes, kind: str, cache: str) -> Response:
+    """Give a body with its tag; nothing of it to whom has it already."""
+    tag = tag_of(body)
+    headers = {"ETag": tag, "Cache-Control": cache}
+    known = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
+    if tag in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    return Response(body, 200, headers, kind)
+
+
+async def read_json_body(request: Request) -> dict[str, Any]:
+    """Read a JSON object of a limited size."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RefusalError(415, "send JSON, as application/json")
+    body = bytearray()
+    async with asyncio.timeout(30):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY:
+                raise RefusalError(413, f"the request is larger than {BODY >> 20} MB")
+    try:
+        value = json.loads(bytes(body))
+    except (ValueError, RecursionError) as cause:
+        raise RefusalError(400, "the request is not JSON") from cause
+    if not isinstance(value, dict):
+        raise RefusalError(400, "the request is no JSON object")
+    return value

@@ -1,0 +1,92 @@
+"""The paper's example worlds and counter-examples, as the page loads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from homeward.plots.stories import PLACES
+from homeward.studies.counterexamples import compare
+from homeward.studies.examples import WORLDS
+from homeward.worlds.stories import all_stories
+
+if TYPE_CHECKING:
+    from homeward.models import Model
+    from homeward.worlds.stories import Story
+
+STORIES = {
+    "pit": (
+        "The pit",
+        "A careful and a bold explorer take the first step together and then part: the bold one "
+        "moves into a trap.",
+    ),
+    "detour": (
+        "The detour",
+        "There is a way back, but out of sight at first. The careful explorer looks for it and "
+        "then makes the move; the bold one makes it blindly, and the next one is for good.",
+    ),
+    "gamble": (
+        "The gamble",
+        "Every way back from the East leads over one unseen square, too high at one of its five "
+        "heights. At δ = 0.8 the move East is safe enough; at δ = 1 it is not.",
+    ),
+}
+LEVELS = {"Known odds": 0.8, "Which way back": 0.6, "The average loop": 0.5}
+"""The safety level at which each story is told."""
+
+DISCOUNT = 0.99
+
+
+def examples() -> dict[str, Any]:
+    """Give all of them as JSON values."""
+    worlds = [
+        {"name": name, "title": title, "story": story, "map": str(WORLDS[name])}
+        for name, (title, story) in STORIES.items()
+    ]
+    return {"worlds": worlds, "counterexamples": [counterexample(s) for s in all_stories()]}
+
+
+def counterexample(story: Story) -> dict[str, Any]:
+    """Give a story: its worlds as graphs, and what each definition of safety says of a policy."""
+    names = tuple(story.belief.worlds[0].state_names or ())
+    rows = [row for row in compare([DISCOUNT]) if row.story == story.title]
+    return {
+        "name": story.title.lower().replace(" ", "-"),
+        "title": story.title,
+        "story": story.lesson,
+        "delta": LEVELS[story.title],
+        "states": [
+            {"name": name, "x": x, "y": y}
+            for name, (x, y) in zip(names, PLACES[names], strict=True)
+        ],
+        "worlds": [
+            {"weight": float(weight), "edges": edges_of(world)}
+            for weight, world in zip(story.belief.weights, story.belief.worlds, strict=True)
+        ],
+        "rows": [
+            {
+                "label": row.policy,
+                "naive": row.naive,
+                "exact": row.exact,
+                "bound": row.bound_general if row.bound_moves is None else row.bound_moves,
+            }
+            for row in rows
+        ],
+    }
+
+
+def edges_of(model: Model) -> list[dict[str, Any]]:
+    """Give where each action leads, and with what chance, by the names of states and actions."""
+    states, actions = model.state_names, model.action_names
+    assert states is not None
+    assert actions is not None
+    found = []
+    for s in range(model.states):
+        for a in range(model.actions):
+            if model.reward[s, a] == float("-inf"):
+                continue
+            found += [
+                {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
+                for t, p in enumerate(model.row(s, a))
+                if p > 0.0
+            ]
+    return found

@@ -1,0 +1,67 @@
+"""Takes one run to its end, in a process of its own: ``python -m homeward.web.job FOLDER``.
+
+Whoever started it holds the other end of its standard input. When that is closed, by whom it may
+be, the run is stopped after its step, as by Ctrl-C, and can be resumed. So it never outlives the
+server, not even one that was killed.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import threading
+import time
+from contextlib import closing
+
+GRACE = 3.0
+"""Seconds that a step may still take once the run is to stop."""
+
+DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
+"""Exit codes: ended or stopped; met an error; can't go on; another process is at it."""
+
+
+def watch(stop: threading.Event) -> None:
+    """Wait until standard input is closed; then have the run stopped."""
+    while os.read(0, 1024):
+        pass
+    stop.set()
+    time.sleep(GRACE)
+    _thread.interrupt_main()
+
+
+def main(folder: str) -> int:
+    """Go on with a run; give the exit code."""
+    stop = threading.Event()
+    threading.Thread(target=watch, args=(stop,), daemon=True).start()
+    from homeward.errors import HomewardError, InfeasibleError
+    from homeward.runs import BusyError, Run
+
+    try:
+        with closing(Run.open(folder).steps()) as steps:
+            for _ in steps:
+                if stop.is_set():
+                    break
+    except KeyboardInterrupt:
+        return DONE
+    except BusyError:
+        return BUSY
+    except InfeasibleError as error:
+        return _say(error, FAILED)
+    except HomewardError as error:
+        return _say(error, REFUSED)
+    except Exception as error:
+        return _say(error, FAILED)
+    return DONE
+
+
+def _say(error: Exception, code: int) -> int:
+    """Say why there is no going on, in one line."""
+    sys.stderr.write(str(error).partition("\n")[0] + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1])
+    sys.stderr.flush()
+    os._exit(code)  # the watching thread waits in a read

@@ -1,0 +1,117 @@
+"""New runs from the page: what it may set, and how large they may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.errors import InvalidInputError
+from homeward.runs.config import checked
+from homeward.runs.kinds import find_kind
+from homeward.web.frames import pack
+from homeward.web.refusals import RefusalError
+from homeward.web.terrains import PREFIX, cells_of, path_of, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from homeward.runs.config import Config
+
+CELLS = 4_000_000
+"""Cells of the largest map that is explored from the page."""
+
+PIXELS = 16_000_000
+"""Pixels of the largest synthetic terrain that is made for it."""
+
+GROUND = (
+    *("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error"),
+)
+KEYS = {
+    "grid": (
+        *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
+        *("stay", "discount", "limit"),
+    ),
+    "rover": (
+        *("seed", *GROUND, "climb", "descend", "sensor_range", "sensor_noise", "sensor_offset"),
+        *("start", "home", "explorer", "delta", "correction", "discount", "truth", "limit"),
+    ),
+}
+"""What the page may set, by kind: nothing that could name a file or a module."""
+
+UNSAFE = {"grid": "uncover", "rover": "unsafe"}
+"""The explorer of each kind that keeps nothing safe."""
+
+
+def check_kind(kind: Any) -> str:
+    """Refuse kinds that are not started from the page."""
+    if not isinstance(kind, str) or kind not in KEYS:
+        raise RefusalError(400, f"the kind of run is none of {', '.join(KEYS)}")
+    return kind
+
+
+def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Give the configurations of a safe and an unsafe explorer in the same world."""
+    return {
+        "safe": {**config, "explorer": "safe"},
+        "unsafe": {**config, "explorer": UNSAFE[kind]},
+    }
+
+
+def settled(kind: str, config: Any, root: Path) -> Config:
+    """Check a configuration from the page; give it with its terrain in place."""
+    allowed = KEYS[check_kind(kind)]
+    if not isinstance(config, dict):
+        raise RefusalError(400, "the configuration is no JSON object")
+    for name in config:
+        if name not in allowed:
+            raise RefusalError(400, f"{str(name)[:40]!r} can't be set for a {kind} run")
+    values = dict(config)
+    if kind == "rover":
+        values["terrain"] = path_of(values.get("terrain", "mars"), root)
+        if str(config.get("terrain", "")).startswith(PREFIX):
+            values.pop("pixel", None)  # the upload has its own by now
+    found: Config = checked(find_kind(kind).config, values, f"the configuration of a {kind} run")
+    if kind == "rover":
+        _check_size(found.model_dump(mode="json"))
+    return found
+
+
+def _check_size(config: dict[str, Any]) -> None:
+    """Refuse a terrain that is too large to be explored from the page."""
+    pixels, cells = size_of(config), cells_of(config)
+    if pixels is not None and config["terrain"] == "mars":
+        rows, columns = pixels[0]
+        if rows * columns > PIXELS:
+            raise RefusalError(400, f"{rows} x {columns} pixels are more than {PIXELS:,}")
+    if cells is not None and cells[0] * cells[1] > CELLS:
+        raise RefusalError(400, f"{cells[0]} x {cells[1]} cells are more than {CELLS:,}")
+
+
+def preview_of(query: Mapping[str, Any], root: Path) -> bytes:
+    """Give the frame of the mean heights [R, C] of the cells that a rover would plan on."""
+    from homeward.runs.rover import cells_of as make_cells
+
+    for name in query:
+        if name not in GROUND:
+            raise RefusalError(400, f"{name[:40]!r} says nothing of the terrain")
+    config: Any = settled("rover", dict(query), root)
+    try:
+        cells = make_cells(config)
+    except InvalidInputError as cause:
+        raise RefusalError(422, str(cause)) from cause
+    heights = np.where(cells.blocked, np.nan, cells.mean)
+    return pack({"height": heights}, step=0, total=0)
+
+
+def schemas() -> dict[str, Any]:
+    """Give the JSON Schema of each kind's configuration, of what the page may set."""
+    found = {}
+    for kind, keys in KEYS.items():
+        schema = find_kind(kind).config.model_json_schema()
+        schema["properties"] = {
+            name: about for name, about in schema["properties"].items() if name in keys
+        }
+        found[kind] = schema
+    return found

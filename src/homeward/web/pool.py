@@ -1,0 +1,123 @@
+"""Processes that compute for the server, so that its event loop never waits.
+
+A run is always answered for by the same process, which then has it at hand. A process that dies, or
+takes longer than it may, is replaced; whoever waited for it is told to ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from homeward.web.desk import serve
+from homeward.web.refusals import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+    from pathlib import Path
+
+PROCESSES = 2
+LIMIT = 120.0
+"""Seconds that an answer may take: a first plan compiles the solvers, which takes half of it."""
+
+
+class Worker:
+    """One process; started when it is first asked."""
+
+    def __init__(self, root: Path, target: Any = serve) -> None:
+        self.root, self.target = root, target
+        self.process: BaseProcess | None = None
+        self._connection: Connection | None = None
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "viewer")
+
+    async def ask(
+        self,
+        name: str,
+        arguments: tuple[Any, ...],
+        limit: float,
+        gone: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Any:
+        """Give the answer; nobody is served who has `gone` when their turn comes."""
+        async with self._turn:
+            if gone is not None and await gone():
+                raise RefusalError(400, "nobody waits for the answer")
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
+
+    def _ask(self, name: str, arguments: tuple[Any, ...], limit: float) -> Any:
+        """Send a request and wait; in the worker's thread."""
+        if self.process is None or not self.process.is_alive():
+            self._start()
+        assert self._connection is not None
+        try:
+            self._connection.send((name, arguments))
+            if not self._connection.poll(limit):
+                self._stop()
+                raise RefusalError(503, f"that took longer than {limit:g} s and was given up")
+            how, answer = self._connection.recv()
+        except (EOFError, OSError) as cause:
+            self._stop()
+            raise RefusalError(503, "the viewer died and is started again; ask again") from cause
+        if how == "refused":
+            raise RefusalError(*answer)
+        return answer
+
+    def _start(self) -> None:
+        self._stop()
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe()
+        self.process = context.Process(target=self.target, args=(there, self.root), daemon=True)
+        self.process.start()
+        there.close()
+        self._connection = here
+
+    def _stop(self) -> None:
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.close()
+            self._connection = None
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+    def close(self) -> None:
+        """End the process and the thread."""
+        if self.process is not None:
+            self.process.kill()  # whoever waits for it in the thread sees the end
+        self._thread.shutdown()
+        self._stop()
+
+
+class Pool:
+    """The viewing processes."""
+
+    def __init__(self, root: Path, processes: int = PROCESSES, limit: float = LIMIT) -> None:
+        self.limit = limit
+        self.workers = [Worker(root) for _ in range(processes)]
+
+    def worker_of(self, run: str) -> Worker:
+        """Give the process that answers for a run."""
+        return self.workers[zlib.crc32(run.encode()) % len(self.workers)]
+
+    async def ask(
+        self,
+        run: str,
+        name: str,
+        *arguments: Any,
+        gone: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Any:
+        """Ask the process of a run."""
+        return await self.worker_of(run).ask(name, arguments, self.limit, gone)
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self.workers:
+            worker.close()

@@ -1,0 +1,186 @@
+"""Opens an uploaded raster, in a process of its own with little memory and time.
+
+``python -m homeward.web.reading SOURCE TARGET NAME [PIXEL]`` reads the heights and writes them as a
+GeoTIFF of its own making, which is what runs then read: no byte of the upload is looked at by any
+other process. It prints one JSON object: what the raster is, or ``{"error": sentence}``.
+
+GDAL has only those drivers that read one file and nothing beside it. Since it can only be told
+which to leave out, and before it starts, the process lists them all and then begins anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from homeward.rasters import Elevation
+
+MEMORY = 4 << 30
+"""Bytes of address space."""
+
+SECONDS = 120
+"""Of processor time."""
+
+LARGEST = 2 << 30
+"""Bytes of the file that it writes."""
+
+PIXELS = 64_000_000
+"""Pixels of the largest raster that it reads: 512 MB as float64."""
+
+DRIVERS = ("GTiff", "AAIGrid", "PDS", "ISIS3", "JP2OpenJPEG")
+QUIET = {
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
+    "GDAL_PAM_ENABLED": "NO",
+    "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "{none}",
+    "GDAL_NUM_THREADS": "1",
+    "GDAL_CACHEMAX": "64",
+}
+SKIP = "GDAL_SKIP"
+SIDE = 64
+"""Rows and columns of a preview, at most."""
+
+
+def limit() -> None:
+    """Take away what the process does not need."""
+    for what, most in (
+        (resource.RLIMIT_AS, MEMORY),
+        (resource.RLIMIT_CPU, SECONDS),
+        (resource.RLIMIT_FSIZE, LARGEST),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (least, least))
+
+
+def drivers() -> set[str]:
+    """List the drivers that GDAL has here."""
+    from homeward.rasters.gdal import need_rasterio
+
+    with need_rasterio("reading an upload").Env() as env:
+        return set(env.drivers())
+
+
+def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str, Any]:
+    """Read a raster, write it anew, and say what it is."""
+    from homeward.rasters import read_elevation
+    from homeward.rasters.reading import NO_PIXEL
+
+    if source.suffix != ".npy":
+        _check(source)
+    try:
+        elevation = read_elevation(source, pixel=pixel)
+    except ValueError as cause:
+        if NO_PIXEL not in str(cause):
+            raise
+        raise ValueError(f"{name} {NO_PIXEL}: say how many metres a pixel is wide") from cause
+    write(target, elevation)
+    rows, columns = elevation.shape
+    return {
+        "name": name,
+        "shape": [rows, columns],
+        "size": list(elevation.pixel),
+        "unit": "m",
+        "crs": _crs_name(elevation.crs),
+        "preview": preview(elevation),
+    }
+
+
+def _check(source: Path) -> None:
+    """Refuse a raster that is too large, or that names files beside it."""
+    import warnings
+
+    import rasterio
+    from rasterio.errors import RasterioError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dataset = rasterio.open(source)
+    except RasterioError as cause:
+        raise ValueError(f"{source}: is no raster that is read here") from cause
+    with dataset:
+        if dataset.width * dataset.height > PIXELS:
+            raise ValueError(
+                f"{source}: {dataset.height} x {dataset.width} pixels are more than {PIXELS:,}"
+            )
+        if [Path(file) for file in dataset.files] != [source]:
+            raise ValueError(f"{source}: refers to other files, which an upload may not")
+
+
+def write(target: Path, elevation: Elevation) -> None:
+    """Write heights as a GeoTIFF: float32 where that is all of them, else float64."""
+    import numpy as np
+    import rasterio
+
+    heights = elevation.heights
+    narrow = heights.astype(np.float32)
+    exact = bool(((narrow == heights) | np.isnan(heights)).all())
+    a, b, c, d, e, f = (value * 1.0 for value in elevation.transform)
+    with rasterio.open(
+        target,
+        "w",
+        driver="GTiff",
+        height=heights.shape[0],
+        width=heights.shape[1],
+        count=1,
+        dtype="float32" if exact else "float64",
+        nodata=np.nan,
+        crs=elevation.crs,
+        transform=rasterio.Affine(a, b, c, d, e, f),
+        compress="deflate",
+        predictor=3,
+    ) as dataset:
+        dataset.write(narrow if exact else heights, 1)
+        dataset.units = ["m"]
+
+
+def preview(elevation: Elevation) -> list[list[float | None]]:
+    """Give heights in m at most `SIDE` by `SIDE`, None where there is no data."""
+    import math
+
+    rows, columns = (max(1, -(-side // SIDE)) for side in elevation.shape)
+    few = elevation.heights[rows // 2 :: rows, columns // 2 :: columns]
+    return [
+        [round(height, 3) if math.isfinite(height) else None for height in row]
+        for row in few.tolist()
+    ]
+
+
+def _crs_name(crs: str | None) -> str | None:
+    if crs is None:
+        return None
+    return crs.split('"')[1] if crs.count('"') > 1 else crs[:100]
+
+
+def main(arguments: list[str]) -> dict[str, Any]:
+    """Read as the arguments say; give what is to be printed."""
+    source, target, name = Path(arguments[0]), Path(arguments[1]), arguments[2]
+    pixel = float(arguments[3]) if len(arguments) > 3 else None
+    try:
+        if source.suffix != ".npy" and not drivers() <= {*DRIVERS, "MEM"}:
+            return {"error": "the raster library could not be restricted, so nothing was read"}
+        return read(source, target, name, pixel)
+    except MemoryError:
+        return {"error": f"{name} takes more memory than an upload may"}
+    except Exception as error:
+        line = str(error).replace(str(source), name).partition("\n")[0]
+        return {"error": line[:400] or f"{name} can't be read"}
+
+
+if __name__ == "__main__":
+    limit()
+    if SKIP not in os.environ:
+        try:
+            others = ",".join(sorted(drivers() - set(DRIVERS)))
+        except ImportError as error:
+            sys.stdout.write(json.dumps({"error": str(error)}))
+            sys.exit(0)
+        words = [sys.executable, "-m", "homeward.web.reading", *sys.argv[1:]]
+        os.execve(sys.executable, words, {**os.environ, **QUIET, SKIP: others})
+    sys.stdout.write(json.dumps(main(sys.argv[1:])))

@@ -1,0 +1,152 @@
+"""Serve a folder of runs until somebody stops it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidInputError, MissingExtraError
+from homeward.files import refusing
+from homeward.runs import Run, RunStatus
+from homeward.runs.lock import locked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+NEXT = 20
+"""How many ports are tried, one after the other."""
+
+GRACE = 2
+"""Seconds that open connections have when the server stops."""
+
+CONNECTIONS = 512
+LOCK = ".serve.lock"
+DEMO: dict[str, dict[str, Any]] = {
+    "demo-safe": {"explorer": "safe", "delta": 0.9},
+    "demo-unsafe": {"explorer": "uncover"},
+}
+"""Two explorers in the same grid world, by the name of their run."""
+
+WORLD: dict[str, Any] = {
+    "size": 12,
+    "walls": 0.15,
+    "seed": 36,
+    "start": 6 * 12 + 6,
+    "home": "start",
+}
+"""The world: the unsafe explorer soon drops to where it finds no way back from."""
+
+
+def need_web() -> None:
+    """Say which extra is missing, where one is."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as cause:
+        raise MissingExtraError(
+            "the page needs starlette and uvicorn: pip install 'homeward[web]'"
+        ) from cause
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Give a socket that listens on the port, or on the first after it that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    tried = range(port, min(port + NEXT, 65536)) if port else (0,)
+    for candidate in tried:
+        # With the protocol named, what is accepted sends at once and does not wait for more.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, candidate))
+            listener.listen(CONNECTIONS)
+        except OSError as cause:
+            listener.close()
+            if cause.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise InvalidInputError(
+                    f"can't listen on {host}, port {candidate}: {cause.strerror or cause}"
+                ) from cause
+        else:
+            return listener
+    last = tried[-1]
+    raise InvalidInputError(f"the ports {port} to {last} are taken on {host}: give another")
+
+
+def make_demo(root: Path) -> bool:
+    """Make two finished runs where there is none; tell whether it was so."""
+    with refusing(root, "can't be written"):
+        root.mkdir(parents=True, exist_ok=True)
+    others = [path for path in root.iterdir() if (path / "config.json").exists()]
+    if any(path.name not in DEMO or is_done(path) for path in others):
+        return False
+    for name, config in DEMO.items():
+        folder = root / name
+        run = Run.open(folder) if folder.exists() else Run.create(folder, "grid", WORLD | config)
+        run.resume()
+    return True
+
+
+def is_done(folder: Path) -> bool:
+    """Tell whether a run has come to its end."""
+    return Run(folder).status is RunStatus.FINISHED
+
+
+@contextmanager
+def claimed(root: Path) -> Iterator[None]:
+    """Be the only server of a folder."""
+    with locked(root / LOCK, f"{root} (served already)"):
+        yield
+
+
+def serve(
+    root: Path,
+    listener: socket.socket,
+    host: str,
+    token: str | None,
+    jobs: int,
+    started: Callable[[], None],
+) -> None:
+    """Serve until interrupted; `started` is called once requests are answered."""
+    import uvicorn
+
+    from homeward.web.app import Limits, make_app
+
+    port = listener.getsockname()[1]
+    app = make_app(root, host=host, port=port, token=token, limits=Limits(jobs=jobs))
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=GRACE,
+    )
+    logging.getLogger("uvicorn.error").addFilter(_short)
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                started()
+
+    try:
+        Server(config).run(sockets=[listener])
+    except SystemExit as cause:
+        raise InvalidInputError(f"{root} can't be served; the line above says why") from cause
+
+
+def _short(record: logging.LogRecord) -> bool:
+    """Keep a line of the log to one line."""
+    if record.exc_info:
+        error = record.exc_info[1]
+        record.msg = f"{record.getMessage().strip()}: {type(error).__name__}: {error}"
+        record.args, record.exc_info = (), None
+    text = str(record.msg).strip()
+    record.msg = text.splitlines()[-1] if text.startswith("Traceback") else text.partition("\n")[0]
+    return True

@@ -1,0 +1,319 @@
+"""A viewer of one run: its records, what was known after any step, and why it went on as it did.
+
+Records are read on while the run grows. What was known is learned again from them without planning
+(`history`). A plan is made again from the seeds that the record holds. Where it holds none for that
+step, the steps since the last that has some are planned again, so that it is the same plan to the
+bit. On large maps that would take long: there the nearest seeds are tried first, and if the plan
+has the recorded action, value and bounds, it is taken; what it says of other actions may differ.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.errors import InvalidFileError
+from homeward.files import read_json
+from homeward.runs import Run, RunStatus, Seeds, find_kind
+from homeward.runs.config import checked
+from homeward.runs.run import CONFIG, STEPS
+from homeward.web.catalogue import BUILT_IN
+from homeward.web.frames import pack
+from homeward.web.history import ROOM, History
+from homeward.web.moments import Moment
+from homeward.web.refusals import RefusalError
+from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
+from homeward.web.tail import LogTail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from homeward.plan import Plan
+    from homeward.runs import Setup
+
+AT_ONCE = 0.25
+"""Seconds of learning that an answer may wait for, if it can do without."""
+
+SAME = 1e-9
+"""How near the recorded bounds and value those of the same plan are, relative to their size."""
+
+PLANS = 8
+"""How many plans are kept; of large maps one."""
+
+SMALL, LARGE = 20_000, 100_000
+"""States up to which steps in between are planned again in any case, or where it is needed."""
+
+
+class Viewer:
+    """One run, to be looked at."""
+
+    def __init__(self, directory: Path, room: int = ROOM) -> None:
+        self.run = Run.open(directory)
+        self.kind = self.run.kind
+        self.room = room
+        self.tail = LogTail(directory / STEPS)
+        self.tail.read_on()
+        self.made = self.run.manifest.config_sha256, self.run.manifest.created
+        self._scene: tuple[Setup, Scene | None, History | None] | None = None
+        self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
+        self._seeds: OrderedDict[int, Seeds] = OrderedDict()
+
+    def refresh(self) -> bool:
+        """Read on; False where another run has taken this one's place."""
+        manifest = self.run.manifest
+        return self.made == (manifest.config_sha256, manifest.created) and self.tail.read_on()
+
+    @property
+    def behind(self) -> bool:
+        """Whether there are steps that were not learned yet."""
+        history = None if self._scene is None else self._scene[2]
+        return history is not None and history.reached < len(self.tail)
+
+    def advance(self, seconds: float) -> None:
+        """Learn on for so long at most, if there is a map to be drawn."""
+        if self._scene is not None and self._scene[2] is not None:
+            self._scene[2].advance(len(self.tail), seconds)
+
+    def details(self) -> dict[str, Any]:
+        """Give what is to be known of the run beyond its summary, as JSON values."""
+        if self.kind not in BUILT_IN:
+            return _NOTHING
+        setup, scene, history = self._set_up()
+        if scene is None or history is None:
+            return _NOTHING
+        return {
+            "limit": setup.limit if self.run.manifest.limit is None else self.run.manifest.limit,
+            "home": _home_of(setup),
+            "start": history.start,
+            "shape": list(scene.shape),
+            "cell": None if scene.cell is None else list(scene.cell),
+            "layers": list(scene.layers),
+            "criteria": [_criterion(c) for c in setup.planner.criteria],
+            "actions": actions_of(setup),
+        }
+
+    def records(self, after: int, to: int | None) -> bytes:
+        """Give the frame of the steps ``after < step <= to``."""
+        total = len(self.tail)
+        last = total if to is None else min(to, total)
+        first = min(after, last)
+        columns = self.tail.columns(first, last)
+        if self.kind == "grid":  # which takes no time
+            self._set_up()
+        history = self._scene[2] if self._scene is not None else None
+        if history is not None and history.advance(last, AT_ONCE):
+            columns["known"] = np.array(history.known[first + 1 : last + 1], np.float64)
+        return pack(columns, step=last, total=total)
+
+    def fields(self, step: int, names: Sequence[str]) -> bytes:
+        """Give the frame of maps of what was known after so many steps."""
+        self._check_step(step)
+        total = len(self.tail)
+        if self._scene is None and step == total and self.run.status is RunStatus.FINISHED:
+            kept = kept_maps(self.kind, self.run.fields(), names)
+            if kept is not None:
+                return pack(kept, step=step, total=total)
+        scene, moment = self._moment(step)
+        known = {entry["name"] for entry in scene.layers}
+        for name in names:
+            if name not in known:
+                raise RefusalError(404, f"there is no layer {name[:40]!r} in this run")
+        return pack(scene.maps(names, moment), step=step, total=total)
+
+    def way(self, step: int, cell: int) -> dict[str, Any]:
+        """Give the way home from a cell as it was seen after so many steps."""
+        self._check_step(step)
+        scene, moment = self._moment(step)
+        if not 0 <= cell < scene.shape[0] * scene.shape[1]:
+            raise RefusalError(404, f"there is no cell {cell} on this map")
+        return moment.way(cell)
+
+    def why(self, step: int) -> dict[str, Any]:
+        """Give the plan that was made after so many steps, as JSON values."""
+        self._check_step(step)
+        scene, _ = self._moment(step)
+        plan, agrees = self.plan(step)
+        columns = scene.shape[1]
+
+        def placed(text: str) -> str:
+            """Say rows and columns where a plan says the number of a state."""
+            return re.sub(
+                r"\bstate (\d+)\b",
+                lambda found: "row {}, column {}".format(*divmod(int(found[1]), columns)),
+                text,
+            )
+
+        explanation = placed(plan.explain())
+        words = [line for line in explanation.splitlines() if not line.startswith("  ")]
+        recorded = None
+        if step < len(self.tail):
+            bounds = self.tail.bounds_of(step + 1)
+            recorded = {"action": self.tail.actions[step], "bounds": bounds}
+        assert self._scene is not None
+        actions = actions_of(self._scene[0])
+        return {
+            "step": step,
+            "state": plan.state,
+            "action": plan.action,
+            "status": str(plan.status),
+            "sentence": " ".join(words),
+            "explanation": explanation,
+            "criteria": [
+                {
+                    "name": placed(c.name),
+                    "kind": c.kind,
+                    "level": c.level,
+                    "bound": c.bound,
+                    "kept_bound": c.kept_bound,
+                    "multiplier": _plain(c.multiplier),
+                }
+                for c in plan.criteria
+            ],
+            "actions": [
+                {
+                    "action": e.action,
+                    **actions[e.action],
+                    "leaves": e.leaves,
+                    "exploration": _plain(e.exploration),
+                    "safety": list(e.safety),
+                    "weight": e.weight,
+                    "verdict": str(e.verdict),
+                }
+                for e in plan.evidence
+            ],
+            "value": _plain(plan.exploration_value),
+            "upper": _plain(plan.upper_bound),
+            "gap": _plain(plan.gap),
+            "recorded": recorded,
+            "agrees": agrees,
+        }
+
+    def plan(self, step: int) -> tuple[Plan, bool]:
+        """Give the plan made after so many steps, and whether it is the recorded one."""
+        if step in self._plans:
+            self._plans.move_to_end(step)
+            return self._plans[step]
+        _, moment = self._moment(step)
+        first, seeds = self._nearest(step)
+        exact, states = first == step, moment.model.states
+        plan: Plan | None = None
+        if exact or states > SMALL:
+            plan = self._plan(moment, seeds)
+        if not exact and (plan is None or (states <= LARGE and not self._agrees(plan, step))):
+            for number in range(first, step):
+                seeds = Seeds.of(self._plan(self._moment(number)[1], seeds))
+                self._note(number + 1, seeds)
+            plan, exact = self._plan(moment, seeds), True
+        assert plan is not None
+        agrees = self._agrees(plan, step)
+        if exact:
+            self._note(step + 1, Seeds.of(plan))
+        self._plans[step] = plan, agrees
+        while len(self._plans) > (PLANS if states <= LARGE else 1):
+            self._plans.popitem(last=False)
+        return plan, agrees
+
+    def _plan(self, moment: Moment, seeds: Seeds | None) -> Plan:
+        previous: Any = seeds
+        return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
+
+    def _nearest(self, step: int) -> tuple[int, Seeds | None]:
+        """Give the last step, up to this one, whose seeds are known, and those; 0 has none."""
+        found = self.tail.seeds_at(step)
+        best: tuple[int, Seeds | None] = (0, None) if found is None else found
+        for number, seeds in self._seeds.items():
+            if best[0] < number <= step:
+                best = number, seeds
+        return best
+
+    def _note(self, step: int, seeds: Seeds) -> None:
+        """Keep the seeds that a step left, for a while."""
+        self._seeds[step] = seeds
+        while len(self._seeds) > 8 * PLANS:
+            self._seeds.popitem(last=False)
+
+    def _agrees(self, plan: Plan, step: int) -> bool:
+        """Tell whether a plan is the recorded one, as far as that can be told."""
+        if step >= len(self.tail):
+            return True
+        pairs = [(plan.exploration_value, self.tail.values[step])]
+        pairs += zip(plan.bounds, self.tail.bounds_of(step + 1), strict=True)
+        alike = all(math.isclose(a, b, rel_tol=SAME, abs_tol=SAME) for a, b in pairs)
+        return alike and plan.action == self.tail.actions[step]
+
+    def _moment(self, step: int) -> tuple[Scene, Moment]:
+        """Give what was known after so many steps; refuse where nothing can be drawn."""
+        setup, scene, history = self._set_up()
+        if scene is None or history is None:
+            raise RefusalError(404, "this kind of run has no map")
+        path = self.tail.path_to(step) if step else np.array([history.start], np.int32)
+        belief = history.at(step)
+        return scene, Moment(step, int(path[-1]), belief, path, setup.planner)
+
+    def _set_up(self) -> tuple[Setup, Scene | None, History | None]:
+        """Set the explorer out again, once."""
+        if self._scene is None:
+            if self.kind not in BUILT_IN:
+                raise RefusalError(404, "this kind of run has no map")
+            kind = find_kind(self.kind)
+            path = self.run.directory / CONFIG
+            version = read_json(path)["version"]
+            if version != kind.version:
+                raise InvalidFileError(
+                    f"{path}: a {kind.name} run of version {version}; this is {kind.version}"
+                )
+            config = checked(kind.config, self.run.config, str(path))
+            setup = kind.make(config)
+            scene = scene_of(setup)
+            history = None if scene is None else History(setup, scene, self.tail, self.room)
+            self._scene = setup, scene, history
+        return self._scene
+
+    def _check_step(self, step: int) -> None:
+        if not 0 <= step <= len(self.tail):
+            raise RefusalError(404, f"the run has {len(self.tail)} steps, there is no step {step}")
+
+
+_NOTHING: dict[str, Any] = {
+    "home": None,
+    "start": None,
+    "shape": None,
+    "cell": None,
+    "layers": [],
+    "criteria": [],
+    "actions": [],
+}
+
+
+def _home_of(setup: Setup) -> Any:
+    """Give where the way home leads: "current", "start", or cells; None where none is kept."""
+    for criterion in setup.planner.criteria:
+        home = getattr(criterion, "home", None)
+        if home is not None:
+            return home if isinstance(home, str) else np.atleast_1d(home).tolist()
+    return None
+
+
+def _criterion(criterion: Any) -> dict[str, Any]:
+    """Give a criterion as JSON values."""
+    level = getattr(criterion, "delta", None)
+    if hasattr(criterion, "home"):
+        home = criterion.home
+        place = {"current": "where it stands", "start": "the start"}
+        where = place.get(home, home) if isinstance(home, str) else "one of the bases"
+        limit = f" within {criterion.steps} steps" if hasattr(criterion, "steps") else ""
+        return {"name": f"return to {where}{limit}", "kind": "return", "level": level}
+    if hasattr(criterion, "allowed"):
+        return {"name": "stay inside the set", "kind": "stay", "level": level}
+    earned = getattr(criterion, "total", level)
+    return {"name": type(criterion).__name__, "kind": "earn", "level": earned}
+
+
+def _plain(value: float) -> float | None:
+    """Give a number as JSON, which has no infinities."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from homeward.cli.app import app
+from homeward.errors import InvalidInputError, MissingExtraError
+from homeward.web import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Call = dict[str, Any]
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Serve nothing; give what was to be served."""
+    found: Call = {}
+
+    def serve(
+        root: Path, listener: Any, host: str, token: str | None, jobs: int, started: Any
+    ) -> None:
+        found.update(root=root, host=host, token=token, jobs=jobs, port=listener.getsockname()[1])
+        started()
+
+    monkeypatch.setattr(serving, "serve", serve)
+    monkeypatch.setattr(serving, "make_demo", lambda root: root.mkdir(exist_ok=True) or True)
+    return found
+
+
+def invoke(*words: str) -> Any:
+    return CliRunner().invoke(app, ["serve", *words, "--no-open"])
+
+
+def test_it_prints_the_address(called: Call, tmp_path: Path) -> None:
+    result = invoke(str(tmp_path / "runs"), "--port", "0", "--jobs", "3")
+    assert result.exit_code == 0
+    assert f"at http://127.0.0.1:{called['port']}/\n" in result.output
+    assert "two were made" in result.output
+    assert (called["jobs"], called["token"], called["root"]) == (3, None, tmp_path / "runs")
+
+
+def test_beyond_this_machine_a_token_is_made_up(called: Call, tmp_path: Path) -> None:
+    result = invoke(str(tmp_path), "--port", "0", "--host", "0.0.0.0")
+    assert len(called["token"]) > 30
+    assert f"/?token={called['token']}" in result.output
+
+
+def test_a_token_can_be_given(called: Call, tmp_path: Path) -> None:
+    invoke(str(tmp_path), "--port", "0", "--token", "eight-or-more")
+    assert called["token"] == "eight-or-more"
+
+
+@pytest.mark.parametrize(
+    "token", ["", "short", "with spaces in it", "semi;colon;s", "ünïcödë-tökën"]
+)
+def test_a_bad_token_is_refused(called: Call, tmp_path: Path, token: str) -> None:
+    result = invoke(str(tmp_path), "--port", "0", "--token", token)
+    assert isinstance(result.exception, InvalidInputError)
+    assert "a token is made of" in str(result.exception)
+    assert called == {}
+
+
+def test_a_taken_port_is_said(called: Call, tmp_path: Path) -> None:
+    with serving.bind("127.0.0.1", 0) as other:
+        taken = other.getsockname()[1]
+        result = invoke(str(tmp_path), "--port", str(taken))
+    assert f"Port {taken} is taken, so this is port {called['port']}." in result.output
+
+
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = invoke(str(tmp_path))
+    assert isinstance(result.exception, MissingExtraError)
+    assert "pip install 'homeward[web]'" in str(result.exception)
+
+
+def test_ctrl_c_ends_with_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, "serve", stop)
+    monkeypatch.setattr(serving, "make_demo", lambda root: False)
+    assert invoke(str(tmp_path), "--port", "0").exit_code == 130

@@ -1,0 +1,46 @@
+"""What the tests of the page's server share: a few runs, and a server of them."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.runs.kinds import meadow
+from tests.web.site import Site, serving
+
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GRID = {"size": 6, "seed": 10, "delta": 0.7, "walls": 0.2}
+ROVER = {"rows": 160, "columns": 200, "limit": 60, "sensor_range": 60.0, "delta": 0.9}
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder of runs that have ended; nobody writes to it."""
+    root = tmp_path_factory.mktemp("runs")
+    Run.create(root / "grid-safe", "grid", GRID).resume()
+    Run.create(root / "grid-unsafe", "grid", {**GRID, "explorer": "uncover"}).resume()
+    Run.create(root / "rover", "rover", ROVER).resume()
+    meadow(root / "meadow").resume()
+    return root
+
+
+@pytest.fixture
+def own(runs: Path, tmp_path: Path) -> Path:
+    """Give a folder with a copy of the grid run, to be changed."""
+    shutil.copytree(runs / "grid-safe", tmp_path / "runs" / "grid-safe")
+    return tmp_path / "runs"
+
+
+@pytest.fixture(scope="session")
+def site(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve copies of the runs."""
+    root = tmp_path_factory.mktemp("site") / "runs"
+    shutil.copytree(runs, root)
+    with serving(root) as found:
+        yield found

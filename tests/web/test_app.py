@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import threading
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+import pytest
+from tests.web.rasters import geotiff
+from tests.web.site import CHANGE, Site, serving, until
+
+from homeward import __version__
+from homeward.runs import Run
+from homeward.web.frames import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LARGE = {"size": 40, "seed": 1, "walls": 0.2, "delta": 0.9}
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve a folder in which runs are made; one goes at a time."""
+    root = tmp_path_factory.mktemp("busy")
+    with serving(root, jobs=1, viewers=1) as found:
+        yield found
+
+
+def test_it_says_who_answers(site: Site) -> None:
+    about = site.get("/api/about").json()
+    assert about["version"] == __version__
+    assert about["runs"] == "runs"
+    assert set(about["limits"]) == {"uploads", "runs", "streams", "cells"}
+
+
+def test_the_list_has_every_run_and_the_newest_first(site: Site) -> None:
+    found = site.get("/api/runs").json()["runs"]
+    assert {r["id"] for r in found} == {"grid-safe", "grid-unsafe", "meadow", "rover"}
+    assert [r["created"] for r in found] == sorted((r["created"] for r in found), reverse=True)
+
+
+def test_details_say_all_of_a_run(site: Site) -> None:
+    found = site.get("/api/runs/grid-safe").json()
+    assert found["shape"] == [6, 6]
+    assert found["config"]["size"] == 6
+    assert found["limit"] == 20 * 36
+    assert found["criteria"] == [
+        {"name": "return to where it stands", "kind": "return", "level": 0.7}
+    ]
+    assert (found["pair"], found["home"]) == ("grid-unsafe", "current")
+    assert len(found["actions"]) == 9
+    rover = site.get("/api/runs/rover").json()
+    assert rover["cell"] == [20.0, 20.0]
+    assert rover["start"] == 10 * rover["config"]["start"][0] + rover["config"]["start"][1]
+    meadow = site.get("/api/runs/meadow").json()
+    assert (meadow["shape"], meadow["layers"]) == (None, [])
+
+
+def test_records_fields_why_and_way_answer(site: Site, runs: Path) -> None:
+    _, records = unpack(site.get("/api/runs/rover/records?from=10&to=20").content)
+    known = [r.state for r in Run(runs / "rover").records()]
+    assert records["state"].tolist() == known[10:20]
+    frame = site.get("/api/runs/rover/steps/60/fields?layers=height,uncertainty")
+    _, fields = unpack(frame.content)
+    kept = Run(runs / "rover").fields()
+    np.testing.assert_array_equal(fields["height"], kept["height"].astype(np.float32))
+    np.testing.assert_array_equal(fields["uncertainty"], kept["deviation"].astype(np.float32))
+    assert site.get("/api/runs/rover/steps/3/why").json()["agrees"]
+    assert site.get("/api/runs/rover/steps/3/way?cell=7").json()["cell"] == 7
+
+
+def test_an_unchanged_frame_is_not_sent_again(site: Site) -> None:
+    path = "/api/runs/grid-safe/steps/2/fields?layers=seen"
+    first = site.get(path)
+    assert first.headers["cache-control"] == "private, no-cache"
+    again = site.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    other = site.get(path.replace("/2/", "/3/"), headers={"If-None-Match": first.headers["etag"]})
+    assert other.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/runs/nobody", 404),
+        ("/api/runs/grid-safe/steps/999/why", 404),
+        ("/api/runs/grid-safe/steps/-1/why", 404),
+        ("/api/runs/grid-safe/steps/x/fields", 404),
+        ("/api/runs/grid-safe/steps/1/fields?layers=magic", 404),
+        ("/api/runs/grid-safe/steps/1/fields?layers=", 400),
+        ("/api/runs/grid-safe/steps/1/way", 400),
+        ("/api/runs/grid-safe/steps/1/way?cell=99", 404),
+        ("/api/runs/grid-safe/records?from=-2", 400),
+        ("/api/runs/grid-safe/records?from=1e9", 400),
+        ("/api/runs/meadow/steps/1/fields", 404),
+        ("/api/nothing", 404),
+        ("/api/terrain/preview?rows=4000000&columns=4000000", 400),
+        ("/api/terrain/preview?terrain=/etc/passwd", 400),
+    ],
+)
+def test_what_is_not_there_is_refused_in_a_sentence(site: Site, path: str, status: int) -> None:
+    answer = site.get(path)
+    assert answer.status_code == status
+    assert len(answer.json()["error"]) > 10
+    assert "Traceback" not in answer.text
+
+
+def test_kinds_examples_and_a_preview_are_there(site: Site) -> None:
+    assert set(site.get("/api/kinds").json()) == {"grid", "rover"}
+    assert len(site.get("/api/examples").json()["worlds"]) == 3
+    _, arrays = unpack(site.get("/api/terrain/preview?rows=100&columns=160&cell=10").content)
+    assert arrays["height"].shape == (10, 16)
+
+
+def test_where_the_page_is_not_built_it_says_so(site: Site) -> None:
+    answer = site.get("/")
+    assert answer.status_code == 200
+    assert "not built" in answer.text
+
+
+def test_the_page_and_its_parts_are_served(tmp_path: Path) -> None:
+    static = tmp_path / "no static"
+    static.mkdir()
+    (static / "index.html").write_text("<p>page")
+    (static / "page.js").write_text("1")
+    (static / "chunk-AB12CD34.js").write_text("2")
+    (static / "secret.py").write_text("3")
+    (static / "link.js").symlink_to("/etc/passwd")
+    with serving(tmp_path, viewers=1) as site:
+        assert site.get("/").text == "<p>page"
+        assert site.get("/").headers["cache-control"] == "no-cache"
+        script = site.get("/static/page.js")
+        assert script.headers["content-type"].startswith("text/javascript")
+        assert script.headers["cache-control"] == "no-cache"
+        assert "immutable" in site.get("/static/chunk-AB12CD34.js").headers["cache-control"]
+        for path in ("secret.py", "link.js", "../app.py", "%2e%2e/app.py", "nothing.js", ""):
+            assert site.get(f"/static/{path}").status_code == 404
+
+
+def test_a_new_run_is_watched_to_its_end_and_removed(busy: Site) -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
+
+    def listen() -> None:
+        with busy.client.stream("GET", "/api/runs/mine/events") as stream:
+            name = ""
+            for line in stream.iter_lines():
+                if line.startswith("event: "):
+                    name = line[7:]
+                elif line.startswith("data: "):
+                    told.append((name, json.loads(line[6:])))
+                    if name == "gone":
+                        return
+
+    made = busy.post("/api/runs", {"kind": "grid", "name": "mine", "config": {"size": 5}})
+    assert made.status_code == 201
+    assert made.json()["status"] in ("running", "queued")
+    watcher = threading.Thread(target=listen)
+    watcher.start()
+    busy.wait("mine", "finished")
+    total = busy.get("/api/runs/mine").json()["steps"]
+    until(lambda: any(n == "status" and d["status"] == "finished" for n, d in told))
+    assert busy.delete("/api/runs/mine").status_code == 204
+    watcher.join(10)
+    assert told[-1][0] == "gone"
+    steps = [d for n, d in told if n == "steps"]
+    assert [steps[0]["from"], steps[-1]["to"]] == [0, total]
+    assert all(a["to"] == b["from"] for a, b in itertools.pairwise(steps))
+    assert not (busy.root / "mine").exists()
+    assert busy.get("/api/runs/mine").status_code == 404
+
+
+def test_a_run_is_paused_resumed_and_cancelled_while_another_waits(busy: Site) -> None:
+    for name in ("first", "second"):
+        assert busy.post("/api/runs", {"kind": "grid", "name": name, "config": LARGE}).is_success
+    waiting = busy.get("/api/runs/second").json()
+    assert (waiting["status"], waiting["place"]) == ("queued", 1)
+    until(lambda: busy.get("/api/runs/first").json()["steps"])
+    assert busy.delete("/api/runs/first").status_code == 409
+    assert busy.post("/api/runs/first/pause").json()["status"] == "paused"
+    assert busy.wait("second", "running")
+    assert busy.post("/api/runs/first/pause").status_code == 409
+    assert busy.post("/api/runs/first/resume").json()["status"] == "queued"
+    assert busy.post("/api/runs/first/cancel").json()["status"] == "cancelled"
+    assert busy.post("/api/runs/second/cancel").json()["status"] == "cancelled"
+    frame = busy.get("/api/runs/first/steps/1/fields?layers=seen,v")
+    assert set(unpack(frame.content)[1]) == {"seen", "v"}
+
+
+def test_two_tabs_that_start_the_same_name_make_one_run(busy: Site) -> None:
+    answers: list[httpx.Response] = []
+    wanted = {"kind": "grid", "name": "same", "config": {"size": 4}}
+
+    def tab() -> None:
+        answers.append(httpx.post(f"{busy.address}/api/runs", json=wanted, headers=CHANGE))
+
+    tabs = [threading.Thread(target=tab) for _ in range(4)]
+    for one in tabs:
+        one.start()
+    for one in tabs:
+        one.join()
+    assert sorted(a.status_code for a in answers) == [201, 409, 409, 409]
+    assert all("same" in a.json()["error"] for a in answers if a.status_code == 409)
+    assert busy.post("/api/runs", wanted).status_code == 409
+    assert busy.post("/api/runs/same/resume").status_code == 409
+
+
+def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
+    wanted = {"kind": "grid", "config": {"map": "b11\n151\n111", "delta": 0.9}}
+    pair = busy.post("/api/pairs", wanted).json()
+    assert (pair["safe"]["explorer"], pair["unsafe"]["explorer"]) == ("safe", "uncover")
+    configs = [Run(busy.root / pair[end]["id"]).config for end in ("safe", "unsafe")]
+    assert configs[0] == {**configs[1], "explorer": "safe"}
+    assert busy.get(f"/api/runs/{pair['safe']['id']}").json()["pair"] == pair["unsafe"]["id"]
+    bad = busy.post("/api/pairs", {"kind": "grid", "name": "bad", "config": {"delta": 7}})
+    assert bad.status_code == 400
+    assert not [p for p in busy.root.iterdir() if p.name.startswith("bad")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"kind": "grid", "config": {"delta": 1.5}}, "delta is 1.5"),
+        ({"kind": "grid", "config": {"map": "b1\n1"}}, "the row has 1 squares"),
+        ({"kind": "toytext", "config": {}}, "kind of run"),
+        ({"kind": "grid", "config": []}, "no JSON object"),
+        ({"kind": "grid", "name": "../up"}, "a run's name"),
+        ({"kind": "grid", "name": 5}, "a run's name"),
+        ({"kind": "grid", "speed": 5}, "'speed' is not known"),
+        (
+            {"kind": "rover", "config": {"start": [900, 900], "rows": 99, "columns": 99}},
+            "off the map",
+        ),
+        ([1, 2], "no JSON object"),
+    ],
+)
+def test_a_run_that_can_not_be_made_is_refused_and_leaves_nothing(
+    busy: Site, wanted: Any, said: str
+) -> None:
+    before = sorted(p.name for p in busy.root.iterdir())
+    answer = busy.post("/api/runs", wanted)
+    assert answer.status_code in (400, 422)
+    assert said in answer.json()["error"]
+    assert sorted(p.name for p in busy.root.iterdir()) == before
+
+
+def test_what_is_not_json_is_refused(busy: Site) -> None:
+    for kind, body, status in (
+        ("text/plain", b"{}", 415),
+        ("application/json", b"{", 400),
+        ("application/json", b"[" * 100_000, 400),
+        ("application/json", b" " * (9 << 20), 413),
+    ):
+        answer = busy.client.post(
+            "/api/runs", content=body, headers={**CHANGE, "Content-Type": kind}
+        )
+        assert answer.status_code == status
+
+
+def test_an_uploaded_raster_is_explored(busy: Site) -> None:
+    sent = busy.client.put("/api/uploads/my%20hills.tif", content=geotiff(), headers=CHANGE)
+    assert sent.status_code == 201
+    upload = sent.json()["upload"]
+    query = f"terrain={upload}&cell=40"
+    _, preview = unpack(busy.get(f"/api/terrain/preview?{query}").content)
+    assert preview["height"].shape == (10, 15)
+    config = {"terrain": upload, "cell": 40.0, "limit": 3, "climb": 20.0}
+    made = busy.post("/api/runs", {"kind": "rover", "name": "hills", "config": config})
+    assert made.json()["shape"] == [10, 15]
+    busy.wait("hills", "finished")
+    found = busy.get("/api/runs/hills").json()
+    assert found["config"]["terrain"] == upload
+    assert str(busy.root) not in json.dumps(found)
+
+
+def test_a_damaged_run_is_told_of_and_the_rest_goes_on(site: Site, runs: Path) -> None:
+    folder = site.root / "broken"
+    shutil.copytree(runs / "grid-safe", folder)
+    lines = (folder / "steps.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "steps.jsonl").write_bytes(b"".join([*lines[:2], b"noise\n", *lines[3:]]))
+    answer = site.get("/api/runs/broken/records")
+    assert answer.status_code == 409
+    assert "line 3 is damaged" in answer.json()["error"]
+    (folder / "manifest.json").write_text('{"format": 2}')
+    answer = site.get("/api/runs/broken")
+    assert answer.status_code == 409
+    assert "has format 2" in answer.json()["error"]
+    listed = {r["id"]: r["status"] for r in site.get("/api/runs").json()["runs"]}
+    assert (listed["broken"], listed["grid-safe"]) == ("damaged", "finished")
+    assert site.delete("/api/runs/broken").status_code == 204
+    assert not folder.exists()

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from homeward.runs import Run, RunStatus
+from homeward.runs.lock import locked
+from homeward.web.catalogue import (
+    Catalogue,
+    Standing,
+    StepCounter,
+    check_name,
+    plain_file,
+    status_of,
+)
+from homeward.web.refusals import RefusalError
+
+BAD_NAMES = [
+    *("", ".", "..", "../runs", "a/b", "a\\b", ".hidden", "/etc", "a\0b", "%2e%2e", "a b", "ä"),
+    *("<script>", "a" * 101, "a\n", "~", "grid-safe/", "grid-safe/../grid-safe"),
+]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_what_is_no_name_finds_no_run(runs: Path, name: str) -> None:
+    with pytest.raises(RefusalError) as refusal:
+        Catalogue(runs).find(name)
+    assert refusal.value.status == 404
+    with pytest.raises(RefusalError) as refusal:
+        check_name(name)
+    assert refusal.value.status == 400
+
+
+@given(st.text())
+def test_a_name_that_is_let_pass_stays_in_the_folder(name: str) -> None:
+    root = Path("/some/folder")
+    try:
+        check_name(name)
+    except RefusalError:
+        return
+    assert os.path.normpath(root / name) == str(root / name)
+    assert (root / name).parent == root
+
+
+def test_the_runs_are_listed(runs: Path) -> None:
+    assert Catalogue(runs).names() == ["grid-safe", "grid-unsafe", "meadow", "rover"]
+
+
+def test_a_link_is_no_run(own: Path) -> None:
+    (own / "linked").symlink_to(own / "grid-safe")
+    catalogue = Catalogue(own)
+    assert catalogue.names() == ["grid-safe"]
+    with pytest.raises(RefusalError):
+        catalogue.find("linked")
+
+
+@pytest.mark.parametrize("part", ["config.json", "manifest.json", "steps.jsonl", "fields"])
+def test_a_run_with_a_link_in_it_is_none(own: Path, tmp_path: Path, part: str) -> None:
+    there = own / "grid-safe" / part
+    there.rename(tmp_path / "elsewhere")
+    there.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusalError, match=r"link|no run"):
+        Catalogue(own).find("grid-safe")
+
+
+def test_a_link_among_the_fields_is_found(own: Path, tmp_path: Path) -> None:
+    chunk = own / "grid-safe" / "fields" / "seen" / "c.0.0"
+    chunk.rename(tmp_path / "elsewhere")
+    chunk.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusalError, match="link among its fields"):
+        Catalogue(own).find("grid-safe")
+
+
+def test_a_folder_that_is_no_run_is_not_listed(own: Path) -> None:
+    (own / "notes").mkdir()
+    (own / "file").write_text("")
+    assert Catalogue(own).names() == ["grid-safe"]
+
+
+def test_a_summary_says_how_a_run_stands(runs: Path) -> None:
+    found = Catalogue(runs).summary("grid-safe")
+    manifest = Run(runs / "grid-safe").manifest
+    assert found["kind"] == "grid"
+    assert found["status"] == "finished"
+    assert (found["explorer"], found["delta"], found["seed"]) == ("safe", 0.7, 10)
+    assert (found["steps"], found["end"]) == (manifest.steps, manifest.end)
+    assert found["shape"] == [6, 6]
+    assert not found["live"]
+
+
+def test_an_unsafe_explorer_has_no_level(runs: Path) -> None:
+    assert Catalogue(runs).summary("grid-unsafe")["delta"] is None
+
+
+def test_the_shape_of_terrain_is_told(runs: Path, tmp_path: Path) -> None:
+    assert Catalogue(runs).summary("rover")["shape"] == [8, 10]
+    config = {"rows": 100, "columns": 140, "limit": 5}
+    Run.create(tmp_path / "new", "rover", config)
+    assert Catalogue(tmp_path).summary("new")["shape"] == [5, 7]
+
+
+def test_the_shape_of_a_drawn_map_is_told(tmp_path: Path) -> None:
+    Run.create(tmp_path / "new", "grid", {"map": "\n  1a1\n  222\n"})
+    assert Catalogue(tmp_path).summary("new")["shape"] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "said"),
+    [
+        ("manifest.json", '{"format": 2}', "has format 2"),
+        ("manifest.json", "{", "is not JSON"),
+        ("config.json", '{"format": 1, "kind": "grid"}', "was changed"),
+        ("manifest.json", '{"format": 1}', "kind is missing"),
+    ],
+)
+def test_a_damaged_run_is_listed_with_the_reason(
+    own: Path, part: str, text: str, said: str
+) -> None:
+    (own / "grid-safe" / part).write_text(text)
+    found = Catalogue(own).summary("grid-safe")
+    assert found["status"] == "damaged"
+    assert said in found["error"]
+    assert str(own) not in json.dumps(found)
+
+
+@pytest.mark.parametrize("part", ["manifest.json", "steps.jsonl", "config.json"])
+def test_a_half_written_run_is_damaged(own: Path, part: str) -> None:
+    (own / "grid-safe" / part).unlink()
+    found = Catalogue(own).summary("grid-safe")
+    assert found["status"] == "damaged"
+    assert part in found["error"]
+
+
+def test_a_summary_and_that_of_a_damaged_run_have_the_same_keys(own: Path) -> None:
+    before = Catalogue(own).summary("grid-safe")
+    (own / "grid-safe" / "manifest.json").write_text("{")
+    assert Catalogue(own).summary("grid-safe").keys() == before.keys()
+
+
+def test_of_a_failed_run_the_last_line_is_told(own: Path) -> None:
+    path = own / "grid-safe" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    report = 'Traceback (most recent call last):\n  File "x.py", line 1\nRuntimeError: thunder\n'
+    path.write_text(json.dumps({**manifest, "status": "failed", "error": report}))
+    assert Catalogue(own).summary("grid-safe")["error"] == "RuntimeError: thunder"
+
+
+def test_details_name_a_terrain_by_its_file_alone(own: Path) -> None:
+    config = {"terrain": "/home/somebody/terrain/gale.tif"}
+    from homeward.web.terrains import name_of
+
+    assert name_of(config, own) == {"terrain": "gale.tif"}
+
+
+def test_the_other_of_a_pair_is_found(runs: Path) -> None:
+    catalogue = Catalogue(runs)
+    assert catalogue.details("grid-safe")["pair"] == "grid-unsafe"
+    assert catalogue.details("grid-unsafe")["pair"] == "grid-safe"
+    assert catalogue.details("rover")["pair"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "standing", "told"),
+    [
+        (RunStatus.FINISHED, None, "finished"),
+        (RunStatus.INTERRUPTED, Standing("queued", 1), "queued"),
+        (RunStatus.INTERRUPTED, Standing("going"), "running"),
+        (RunStatus.INTERRUPTED, Standing("paused"), "paused"),
+        (RunStatus.INTERRUPTED, Standing("cancelled"), "cancelled"),
+        (RunStatus.INTERRUPTED, Standing("refused", error="why"), "failed"),
+        (RunStatus.FINISHED, Standing("paused"), "finished"),
+        (RunStatus.RUNNING, Standing("paused"), "running"),
+    ],
+)
+def test_what_the_server_knows_goes_first(
+    status: RunStatus, standing: Standing | None, told: str
+) -> None:
+    assert status_of(status, standing) == told
+
+
+def test_a_stamp_changes_with_the_manifest_and_the_lock(own: Path) -> None:
+    catalogue, path = Catalogue(own), own / "grid-safe" / "manifest.json"
+    first = catalogue.stamp("grid-safe")
+    with locked(own / "grid-safe" / "lock", "run"):
+        assert catalogue.stamp("grid-safe") != first
+    assert catalogue.stamp("grid-safe") == first
+    os.utime(path, ns=(1, 1))
+    assert catalogue.stamp("grid-safe") != first
+    shutil.rmtree(own / "grid-safe")
+    assert catalogue.stamp("grid-safe") is None
+
+
+def test_lines_are_counted_as_they_come(tmp_path: Path) -> None:
+    path, counter = tmp_path / "steps", StepCounter()
+    assert counter.count(path) == 0
+    path.write_text("a\nb\nhalf")
+    assert counter.count(path) == 2
+    with open(path, "a") as file:
+        file.write(" and whole\nc\n")
+    assert counter.count(path) == 4
+    path.write_text("a\n")
+    assert counter.count(path) == 1
+
+
+def test_a_free_name_is_free(own: Path) -> None:
+    (own / "grid-1").mkdir()
+    (own / "grid-2").symlink_to("nowhere")
+    catalogue = Catalogue(own)
+    assert catalogue.free_name("grid", ("",), {"grid-3"}) == "grid-4"
+    (own / "grid-1-unsafe").mkdir()
+    assert catalogue.free_name("grid", ("-safe", "-unsafe"), ()) == "grid-2"
+
+
+def test_a_file_is_found_by_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.js").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    assert plain_file(tmp_path, "a", "b.js") == tmp_path / "a" / "b.js"
+    for parts in (("a",), ("a", "c.js"), ("link", "b.js"), ("a", "b.js", "c")):
+        assert plain_file(tmp_path, *parts) is None

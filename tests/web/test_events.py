@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from homeward.runs import Run
+from homeward.web import events
+from homeward.web.catalogue import Catalogue
+from homeward.web.events import Streams
+from homeward.web.jobs import Jobs
+from homeward.web.refusals import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+def parsed(text: str) -> tuple[str, str | None, dict[str, Any]]:
+    """Take an event apart: its name, its id and its data."""
+    lines = dict(line.split(": ", 1) for line in text.strip().split("\n"))
+    return lines["event"], lines.get("id"), json.loads(lines["data"])
+
+
+async def following(stream: AsyncIterator[str]) -> tuple[str, str | None, dict[str, Any]]:
+    return parsed(await asyncio.wait_for(anext(stream), 5.0))
+
+
+def streams_of(root: Path, most: int = 64) -> Streams:
+    catalogue = Catalogue(root)
+    return Streams(catalogue, Jobs(catalogue, 1), most)
+
+
+def test_a_finished_run_tells_its_steps_and_then_how_it_stands(own: Path) -> None:
+    async def scene() -> None:
+        stream = streams_of(own)._run("grid-safe", 0)
+        name, number, data = await following(stream)
+        total = Run(own / "grid-safe").manifest.steps
+        assert (name, number) == ("steps", str(total))
+        assert data == {"from": 0, "to": total, "status": "finished"}
+        name, _, data = await following(stream)
+        assert name == "status"
+        assert (data["id"], data["status"], data["steps"]) == ("grid-safe", "finished", total)
+
+    asyncio.run(scene())
+
+
+def test_who_comes_again_is_told_only_what_is_new(own: Path) -> None:
+    async def scene() -> None:
+        total = Run(own / "grid-safe").manifest.steps
+        stream = streams_of(own)._run("grid-safe", 5)
+        assert (await following(stream))[2]["from"] == 5
+        stream = streams_of(own)._run("grid-safe", total)
+        assert (await following(stream))[0] == "status"
+        stream = streams_of(own)._run("grid-safe", total + 90)
+        assert (await following(stream))[2]["from"] == 0
+
+    asyncio.run(scene())
+
+
+def test_steps_are_told_as_they_are_taken(tmp_path: Path) -> None:
+    async def scene() -> None:
+        run = Run.create(tmp_path / "run", "grid", {"size": 5})
+        stream = streams_of(tmp_path)._run("run", 0)
+        assert (await following(stream))[2]["status"] == "interrupted"
+        steps = run.steps()
+        next(steps)
+        told = [await following(stream), await following(stream)]
+        assert [t[0] for t in told] == ["steps", "status"]
+        assert told[0][2] == {"from": 0, "to": 1, "status": "running"}
+        assert told[1][2]["status"] == "running"
+        next(steps)
+        next(steps)
+        assert (await following(stream))[2] == {"from": 1, "to": 3, "status": "running"}
+        steps.close()
+        assert (await following(stream))[2]["status"] == "interrupted"
+
+    asyncio.run(scene())
+
+
+def test_a_run_that_goes_away_is_told_and_ends_the_stream(own: Path) -> None:
+    async def scene() -> None:
+        stream = streams_of(own)._run("grid-safe", 0)
+        await following(stream)
+        await following(stream)
+        shutil.rmtree(own / "grid-safe")
+        assert (await following(stream))[0] == "gone"
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+    asyncio.run(scene())
+
+
+def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "ALIVE", 0.05)
+
+    async def scene() -> None:
+        streams = streams_of(own)
+        for stream, told in ((streams._run("grid-safe", 0), 2), (streams._list(), 1)):
+            for _ in range(told):
+                await following(stream)
+            assert await asyncio.wait_for(anext(stream), 5.0) == ": \n\n"
+
+    asyncio.run(scene())
+
+
+def test_the_list_is_told_when_it_changes(own: Path) -> None:
+    async def scene() -> None:
+        streams = streams_of(own)
+        stream = streams._list()
+        assert (await following(stream)) == ("runs", None, {"count": 1})
+        Run.create(own / "another", "grid", {"size": 4})
+        assert (await following(stream))[2] == {"count": 2}
+        streams.jobs._note("another", "queued")
+        assert (await following(stream))[2] == {"count": 2}
+        streams.closing = True
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+    asyncio.run(scene())
+
+
+def test_so_many_streams_are_open_at_once(own: Path) -> None:
+    async def scene() -> None:
+        streams = streams_of(own, most=2)
+        first = streams.of_run("grid-safe", 0)
+        streams.of_list()
+        with pytest.raises(RefusalError, match="2 streams are open") as refusal:
+            streams.of_list()
+        assert refusal.value.status == 429
+
+        async def receive() -> Any:
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            await asyncio.sleep(0)
+
+        await first({"type": "http", "asgi": {"spec_version": "2.3"}}, receive, send)
+        assert streams.going == 1
+
+    asyncio.run(scene())

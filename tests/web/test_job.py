@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from homeward.runs import Run, RunStatus
+from homeward.runs.lock import locked
+from homeward.web import job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LARGE = {"size": 40, "seed": 1, "walls": 0.2, "delta": 0.9}
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "homeward.web.job", str(folder)]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_for_steps(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    while not (folder / "steps.jsonl").stat().st_size:
+        assert process.poll() is None
+        time.sleep(0.02)
+
+
+def test_a_job_stops_if_its_starter_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run = Run.create(folder, "grid", LARGE)
+    script = (
+        "import subprocess, sys\n"
+        f"job = [sys.executable, '-m', 'homeward.web.job', {str(folder)!r}]\n"
+        "subprocess.Popen(job, stdin=subprocess.PIPE).wait()"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", script])
+    wait_for_steps(folder, starter)
+    starter.send_signal(signal.SIGKILL)
+    starter.wait()
+    end = time.monotonic() + 10.0
+    while run.status is RunStatus.RUNNING and time.monotonic() < end:
+        time.sleep(0.02)
+    assert run.manifest.status is RunStatus.INTERRUPTED
+    assert run.manifest.steps == sum(1 for _ in run.records()) > 0
+
+
+def test_a_job_says_that_another_is_at_it_or_why_it_can_not_go_on(own: Path) -> None:
+    folder = own / "grid-safe"
+    with locked(folder / "lock", "run"), start(folder) as process:
+        assert process.wait(30) == job.BUSY
+    (folder / "steps.jsonl").write_text("nonsense\nand more\n")
+    with start(folder) as process:
+        assert process.wait(30) == job.REFUSED
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    assert "line 1 is damaged" in said
+    assert said.count("\n") == 1

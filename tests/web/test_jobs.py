@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.web import fake_job
+
+from homeward.runs import Run, RunStatus
+from homeward.runs.lock import locked
+from homeward.web import jobs as module
+from homeward.web.catalogue import Catalogue
+from homeward.web.jobs import Jobs
+from homeward.web.refusals import RefusalError
+
+FAKE = (sys.executable, "-I", str(Path(fake_job.__file__)))
+Scene = Callable[[Jobs], Awaitable[None]]
+
+
+def play(root: Path, scene: Scene, most: int = 1) -> Jobs:
+    """Open a journal, let something happen, and close it."""
+
+    async def whole() -> Jobs:
+        jobs = Jobs(Catalogue(root), most, FAKE)
+        jobs.open()
+        try:
+            await scene(jobs)
+        finally:
+            await jobs.close()
+        return jobs
+
+    return asyncio.run(whole())
+
+
+async def stands(jobs: Jobs, name: str, *statuses: str) -> None:
+    async with asyncio.timeout(40):
+        while jobs.status(name) not in statuses:
+            await asyncio.sleep(0.02)
+
+
+async def has_steps(jobs: Jobs, name: str) -> None:
+    async with asyncio.timeout(40):
+        while not jobs.catalogue.steps(name):
+            await asyncio.sleep(0.02)
+
+
+def journal(root: Path) -> list[tuple[str, str]]:
+    return [(r["name"], r["state"]) for r in json.loads((root / ".serve.json").read_text())["runs"]]
+
+
+def make(root: Path, *names: str, how: str = "go") -> None:
+    for name in names:
+        Run.create(root / name, "grid", {"size": 4})
+        (root / name / "how").write_text(how)
+
+
+def test_a_run_goes_to_its_end_and_the_next_follows(tmp_path: Path) -> None:
+    make(tmp_path, "a", "b", how="finish")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        jobs.start("b")
+        assert (jobs.status("a"), jobs.status("b")) == ("running", "queued")
+        assert jobs.standing("b").place == 1  # type: ignore[union-attr]
+        assert journal(tmp_path) == [("a", "going"), ("b", "queued")]
+        await stands(jobs, "b", "finished")
+        assert jobs.status("a") == "finished"
+
+    play(tmp_path, scene)
+    assert journal(tmp_path) == []
+
+
+def test_pause_resume_and_cancel(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        await has_steps(jobs, "a")
+        await jobs.stop("a", "paused")
+        assert jobs.status("a") == "paused"
+        taken = jobs.catalogue.steps("a")
+        assert Run(tmp_path / "a").status is RunStatus.INTERRUPTED
+        jobs.start("a")
+        async with asyncio.timeout(40):
+            while jobs.catalogue.steps("a") == taken:
+                await asyncio.sleep(0.02)
+        await jobs.stop("a", "cancelled")
+        assert jobs.status("a") == "cancelled"
+        with pytest.raises(RefusalError, match="a is cancelled"):
+            await jobs.stop("a", "paused")
+
+    play(tmp_path, scene)
+    assert journal(tmp_path) == [("a", "cancelled")]
+
+
+def test_what_waits_can_be_paused_and_cancelled(tmp_path: Path) -> None:
+    make(tmp_path, "a", "b")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        jobs.start("b")
+        await jobs.stop("b", "paused")
+        assert jobs.status("b") == "paused"
+        await jobs.stop("b", "cancelled")
+        assert jobs.status("b") == "cancelled"
+        await jobs.stop("a", "cancelled")
+        assert "b" not in jobs.tasks
+
+    play(tmp_path, scene)
+
+
+def test_a_run_is_not_started_twice(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        with pytest.raises(RefusalError, match="a is running already") as refusal:
+            jobs.start("a")
+        assert refusal.value.status == 409
+        with pytest.raises(RefusalError, match="cancel it first"):
+            jobs.forget("a")
+
+    play(tmp_path, scene)
+
+
+def test_what_was_going_when_the_server_ended_goes_on_first(tmp_path: Path) -> None:
+    make(tmp_path, "a", "b", "c")
+
+    async def first(jobs: Jobs) -> None:
+        for name in ("a", "b", "c"):
+            jobs.start(name)
+        await jobs.stop("c", "paused")
+        await has_steps(jobs, "a")
+
+    play(tmp_path, first)
+    assert journal(tmp_path) == [("a", "going"), ("b", "queued"), ("c", "paused")]
+    assert Run(tmp_path / "a").status is RunStatus.INTERRUPTED
+    journal_file = tmp_path / ".serve.json"
+    value = json.loads(journal_file.read_text())
+    journal_file.write_text(json.dumps({**value, "runs": value["runs"][::-1]}))
+
+    async def second(jobs: Jobs) -> None:
+        assert {n: jobs.status(n) for n in "abc"} == {"a": "running", "b": "queued", "c": "paused"}
+
+    play(tmp_path, second)
+
+
+def test_a_process_that_dies_is_told_of(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        await has_steps(jobs, "a")
+        os.kill(jobs.processes["a"].pid, signal.SIGKILL)
+        await stands(jobs, "a", "failed")
+        summary = jobs.catalogue.summary("a", jobs.standing("a"))
+        assert summary["error"] == "its process ended before the run did"
+        jobs.start("a")
+        assert jobs.status("a") == "running"
+
+    play(tmp_path, scene)
+
+
+def test_a_run_that_can_not_go_on_says_why(tmp_path: Path) -> None:
+    make(tmp_path, "a", how="refuse")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        await stands(jobs, "a", "failed")
+        error = jobs.catalogue.summary("a", jobs.standing("a"))["error"]
+        assert error == "steps.jsonl: line 1 is damaged"
+
+    play(tmp_path, scene)
+
+
+def test_a_run_that_another_process_writes_is_left_to_it(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TRIES", 1)
+    make(tmp_path, "a")
+
+    async def scene(jobs: Jobs) -> None:
+        with locked(tmp_path / "a" / "lock", "run"):
+            assert jobs.status("a") == "running"
+            with pytest.raises(RefusalError, match="by another process"):
+                await jobs.stop("a", "paused")
+            jobs._note("a", "queued")
+            jobs._turn()
+            async with asyncio.timeout(20):
+                while jobs.entries["a"][0] != "refused":
+                    await asyncio.sleep(0.02)
+        assert jobs.entries["a"][1] == "another process is writing it"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("name", ["grid-safe", "meadow"])
+def test_a_finished_run_and_a_kind_from_elsewhere_are_not_started(
+    runs: Path, name: str, tmp_path: Path
+) -> None:
+    import shutil
+
+    shutil.copytree(runs / name, tmp_path / name)
+    if name == "meadow":
+        path = tmp_path / name / "manifest.json"
+        value = json.loads(path.read_text())
+        path.write_text(json.dumps({**value, "status": "interrupted", "end": None}))
+
+    async def scene(jobs: Jobs) -> None:
+        with pytest.raises(RefusalError, match=r"can't go on|from elsewhere") as refusal:
+            jobs.start(name)
+        assert refusal.value.status == 409
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"format": 9, "runs": []}',
+        '{"format": 1, "runs": [{"name": "../a"}]}',
+        '{"format": 1, "runs": [{"name": "../a", "state": "going", "error": null}]}',
+        '{"format": 1, "runs": [{"name": "gone", "state": "going", "error": null}]}',
+    ],
+)
+def test_a_journal_that_can_not_be_read_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".serve.json").write_text(text)
+
+    async def scene(jobs: Jobs) -> None:
+        assert jobs.entries == {}
+
+    play(tmp_path, scene)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from homeward.errors import InvalidInputError
+from homeward.web.frames import unpack
+from homeward.web.making import KEYS, check_kind, pair_of, preview_of, schemas, settled
+from homeward.web.refusals import RefusalError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("kind", ["toytext", "tests.runs.kinds:MEADOW", "os:system", None, 3, []])
+def test_only_two_kinds_are_made_from_the_page(kind: Any, tmp_path: Path) -> None:
+    with pytest.raises(RefusalError, match="grid, rover") as refusal:
+        check_kind(kind)
+    assert refusal.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "said"),
+    [
+        ("grid", {"delta": 1.5}, "delta is 1.5"),
+        ("grid", {"delta": -1}, "delta is -1"),
+        ("grid", {"size": 1}, "size is 1"),
+        ("grid", {"size": 10**9}, "size is 1000000000"),
+        ("grid", {"seed": -1}, "seed is -1"),
+        ("grid", {"size": "10"}, "size is"),
+        ("rover", {"climb": 90}, "climb is 90"),
+        ("rover", {"cell": 0}, "cell is 0"),
+        ("rover", {"limit": -1}, "limit is -1"),
+    ],
+)
+def test_a_value_out_of_range_is_named(
+    kind: str, config: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        settled(kind, config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "said"),
+    [
+        ("rover", {"terrain": "/etc/passwd"}, "the terrain is none of"),
+        ("rover", {"terrain": "../../etc/passwd"}, "the terrain is none of"),
+        ("rover", {"terrain": "upload:../../../etc"}, "the terrain is none of"),
+        ("rover", {"terrain": "upload:0123456789abcdef"}, "there is no upload"),
+        ("rover", {"terrain": 3}, "the terrain is none of"),
+        ("rover", {"terrain_sha256": "0"}, "'terrain_sha256' can't be set"),
+        ("rover", {"film": "mp4"}, "'film' can't be set"),
+        ("grid", {"<b>": 1}, "can't be set"),
+        ("grid", [1], "no JSON object"),
+        ("rover", {"rows": 100_000, "columns": 100_000}, "pixels are more than"),
+        ("rover", {"rows": 4000, "columns": 4000, "cell": 1.0}, "cells are more than"),
+    ],
+)
+def test_what_the_page_may_not_set_is_refused(
+    kind: str, config: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RefusalError, match=said):
+        settled(kind, config, tmp_path)
+
+
+def test_an_upload_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / ".uploads" / "0123456789abcdef"
+    folder.mkdir(parents=True)
+    (folder / "terrain.tif").symlink_to("/etc/passwd")
+    with pytest.raises(RefusalError, match="there is no upload"):
+        settled("rover", {"terrain": "upload:0123456789abcdef"}, tmp_path)
+
+
+def test_a_configuration_is_completed(tmp_path: Path) -> None:
+    found: Any = settled("grid", {"size": 7}, tmp_path)
+    assert (found.size, found.explorer, found.delta) == (7, "safe", 1.0)
+
+
+def test_a_pair_differs_in_its_explorer_alone() -> None:
+    pair = pair_of("grid", {"seed": 4, "explorer": "rmax"})
+    assert pair["safe"] == {"seed": 4, "explorer": "safe"}
+    assert pair["unsafe"] == {"seed": 4, "explorer": "uncover"}
+    assert pair_of("rover", {})["unsafe"] == {"explorer": "unsafe"}
+
+
+def test_schemas_tell_what_can_be_set() -> None:
+    found = schemas()
+    json.dumps(found)
+    for kind, keys in KEYS.items():
+        assert set(found[kind]["properties"]) == set(keys)
+    assert found["grid"]["properties"]["delta"]["default"] == 1.0
+
+
+def test_a_preview_is_the_mean_of_the_cells(tmp_path: Path) -> None:
+    from homeward.runs.rover import RoverConfig, cells_of
+
+    _, arrays = unpack(preview_of({"rows": 100, "columns": 160}, tmp_path))
+    cells = cells_of(RoverConfig(rows=100, columns=160))
+    np.testing.assert_array_equal(arrays["height"], cells.mean.astype(np.float32))
+
+
+def test_a_preview_is_of_the_terrain_alone(tmp_path: Path) -> None:
+    with pytest.raises(RefusalError, match="'delta' says nothing"):
+        preview_of({"delta": 1}, tmp_path)
+    with pytest.raises(RefusalError, match="larger than") as refusal:
+        preview_of({"rows": 10, "columns": 10, "cell": 50}, tmp_path)
+    assert refusal.value.status == 422

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from homeward.web.pool import Pool, Worker
+from homeward.web.refusals import RefusalError
+
+
+def fickle(connection: Any, root: Path) -> None:
+    """Do as one is told; a process for the tests."""
+    while True:
+        name, arguments = connection.recv()
+        if name == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif name == "sleep":
+            time.sleep(60)
+        elif name == "refuse":
+            connection.send(("refused", (404, "there is none")))
+        else:
+            connection.send(("done", (os.getpid(), name, arguments)))
+
+
+def worker(tmp_path: Path) -> Worker:
+    return Worker(tmp_path, fickle)
+
+
+def test_a_process_answers_again_and_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one = worker(tmp_path)
+        first = await one.ask("hello", (1, 2), 20.0)
+        second = await one.ask("hello", (3,), 20.0)
+        one.close()
+        assert first[0] == second[0] != os.getpid()
+        assert first[1:] == ("hello", (1, 2))
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one = worker(tmp_path)
+        first = await one.ask("hello", (), 20.0)
+        with pytest.raises(RefusalError, match="ask again") as refusal:
+            await one.ask("die", (), 20.0)
+        assert refusal.value.status == 503
+        second = await one.ask("hello", (), 20.0)
+        assert second[0] != first[0]
+        assert one.process is not None
+        os.kill(second[0], signal.SIGKILL)
+        one.process.join()
+        third = await one.ask("hello", (), 20.0)
+        one.close()
+        assert third[0] != second[0]
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one = worker(tmp_path)
+        first = await one.ask("hello", (), 20.0)
+        began = time.monotonic()
+        with pytest.raises(RefusalError, match=r"longer than 0\.2 s") as refusal:
+            await one.ask("sleep", (), 0.2)
+        assert time.monotonic() - began < 4.0
+        assert refusal.value.status == 503
+        with pytest.raises(ProcessLookupError):
+            os.kill(first[0], 0)
+        assert (await one.ask("hello", (), 20.0))[0] != first[0]
+        one.close()
+
+    asyncio.run(scene())
+
+
+def test_a_refusal_comes_through(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one = worker(tmp_path)
+        with pytest.raises(RefusalError, match="there is none") as refusal:
+            await one.ask("refuse", (), 20.0)
+        one.close()
+        assert refusal.value.status == 404
+
+    asyncio.run(scene())
+
+
+def test_who_has_hung_up_is_not_served(tmp_path: Path) -> None:
+    async def gone() -> bool:
+        return True
+
+    async def scene() -> None:
+        one = worker(tmp_path)
+        with pytest.raises(RefusalError, match="nobody waits"):
+            await one.ask("hello", (), 20.0, gone)
+        assert one.process is None
+        one.close()
+
+    asyncio.run(scene())
+
+
+def test_the_loop_goes_on_while_a_process_works(tmp_path: Path) -> None:
+    async def scene() -> int:
+        one = worker(tmp_path)
+        slow = asyncio.create_task(one.ask("sleep", (), 0.5))
+        turns = 0
+        while not slow.done():
+            turns += 1
+            await asyncio.sleep(0.01)
+        with pytest.raises(RefusalError):
+            await slow
+        one.close()
+        return turns
+
+    assert asyncio.run(scene()) > 10
+
+
+def test_a_run_has_its_process() -> None:
+    async def scene() -> None:
+        pool = Pool(Path("/runs"), 2)
+        names = [f"run-{n}" for n in range(20)]
+        assert {pool.workers.index(pool.worker_of(name)) for name in names} == {0, 1}
+        assert all(pool.worker_of(name) is pool.worker_of(name) for name in names)
+        pool.close()
+
+    asyncio.run(scene())

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.web.rasters import boast, geotiff, label, packed, virtual
+
+from homeward.rasters import read_elevation
+from homeward.web import reading
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Read = Callable[..., dict[str, Any]]
+
+
+SCRIPT = """
+import json, sys
+import homeward.web.reading as reading
+reading.limit()
+for line in sys.stdin:
+    print(json.dumps(reading.main(json.loads(line))), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[subprocess.Popen[str]]:
+    """Start one process that reads files as each upload's own would."""
+    others = ",".join(sorted(reading.drivers() - set(reading.DRIVERS)))
+    here = {**os.environ, **reading.QUIET, reading.SKIP: others}
+    words = [sys.executable, "-c", SCRIPT]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, text=True, env=here) as process:
+        yield process
+
+
+@pytest.fixture
+def read(reader: subprocess.Popen[str], tmp_path: Path) -> Read:
+    def ask(data: bytes, name: str = "hills.tif", *more: str) -> dict[str, Any]:
+        source = tmp_path / f"sent{os.path.splitext(name)[1]}"
+        source.write_bytes(data)
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        words = [str(source), str(tmp_path / "terrain.tif"), name, *more]
+        reader.stdin.write(json.dumps(words) + "\n")
+        reader.stdin.flush()
+        found: dict[str, Any] = json.loads(reader.stdout.readline())
+        return found
+
+    return ask
+
+
+def test_a_process_of_its_own_has_few_drivers_and_prints_what_it_read(tmp_path: Path) -> None:
+    (tmp_path / "sent.tif").write_bytes(geotiff())
+    words = [sys.executable, "-m", "homeward.web.reading", str(tmp_path / "sent.tif")]
+    done = subprocess.run([*words, str(tmp_path / "t.tif"), "hills.tif"], stdout=-1, check=True)
+    assert json.loads(done.stdout)["shape"] == [40, 60]
+
+
+def test_where_all_drivers_are_there_nothing_is_read(tmp_path: Path) -> None:
+    (tmp_path / "sent.tif").write_bytes(geotiff())
+    found = reading.main([str(tmp_path / "sent.tif"), str(tmp_path / "t.tif"), "hills.tif"])
+    assert "could not be restricted" in found["error"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_raster_is_written_anew_with_the_same_heights(
+    read: Read, tmp_path: Path, dtype: str
+) -> None:
+    about = read(geotiff(dtype=dtype))
+    assert about["shape"] == [40, 60]
+    assert about["size"] == [10.0, 10.0]
+    assert about["crs"] == "WGS 84 / UTM zone 33N"
+    before = read_elevation(tmp_path / "sent.tif")
+    after = read_elevation(tmp_path / "terrain.tif")
+    np.testing.assert_array_equal(after.heights, before.heights)
+    assert after.transform == before.transform
+    assert after.crs == before.crs
+    assert about["preview"][2][3] is None
+    assert about["preview"][0][0] == pytest.approx(before.heights[0, 0], abs=1e-3)
+
+
+def test_a_preview_is_small(read: Read) -> None:
+    preview = read(geotiff(200, 70))["preview"]
+    assert len(preview) <= 64
+    assert len(preview[0]) <= 64
+
+
+def test_an_array_needs_a_pixel_size(read: Read, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).random((20, 30)))
+    data = (tmp_path / "a.npy").read_bytes()
+    assert "how many metres" in read(data, "a.npy")["error"]
+    about = read(data, "a.npy", "2.5")
+    assert (about["shape"], about["size"]) == ([20, 30], [2.5, 2.5])
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "said"),
+    [
+        (packed(), "hills.tif", "no raster that is read here"),
+        (boast(), "hills.tif", "1000000 x 1000000 pixels are more than"),
+        (b"not a raster at all", "hills.tif", "no raster that is read here"),
+        (geotiff()[:600], "hills.tif", "hills.tif"),
+        (virtual("/etc/passwd"), "hills.tif", "no raster that is read here"),
+        (virtual("/etc/passwd"), "hills.img", "no raster that is read here"),
+        (b"\x93NUMPY\x01\x00 and then nothing", "a.npy", "not a NumPy array"),
+    ],
+)
+def test_what_is_no_raster_is_refused_in_a_sentence(
+    read: Read, tmp_path: Path, data: bytes, name: str, said: str
+) -> None:
+    error = read(data, name, *(["1.0"] if name == "a.npy" else []))["error"]
+    assert said in error
+    assert str(tmp_path) not in error
+    assert not (tmp_path / "terrain.tif").exists()
+
+
+def test_a_label_that_names_another_file_is_refused(read: Read, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.img"
+    secret.write_bytes(bytes(range(32)))
+    assert "refers to other files" in read(label("secret.img"), "hills.img")["error"]
+    assert "no raster" in read(label(str(secret)), "hills.img")["error"]
+    assert not (tmp_path / "terrain.tif").exists()
+
+
+def test_it_has_little_memory(tmp_path: Path) -> None:
+    script = (
+        "import homeward.web.reading as r; r.MEMORY = 1 << 30; r.limit()\n"
+        "try:\n    bytearray(2 << 30)\nexcept MemoryError:\n    print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "refused"

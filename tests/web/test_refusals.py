@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from homeward.errors import InvalidFileError
+from homeward.web.refusals import LONGEST, last_words, told
+
+
+def test_what_is_told_is_one_line_without_folders() -> None:
+    error = InvalidFileError("/data/runs/a/config.json: is not JSON\nand more")
+    assert told(error, Path("/data/runs")) == "a/config.json: is not JSON"
+
+
+def test_what_is_told_is_not_without_end() -> None:
+    assert len(told("x" * 10_000)) == LONGEST
+
+
+def test_the_last_words_of_a_report_are_its_message() -> None:
+    report = 'Traceback (most recent call last):\n  File "secret.py", line 3\n'
+    ours = report + "homeward.errors.InfeasibleError: no one action keeps it\n"
+    assert last_words(ours) == "no one action keeps it"
+    assert last_words(report + "RuntimeError: thunder\n") == "RuntimeError: thunder"

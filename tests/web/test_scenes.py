@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.web.test_history import history_of, setup_of
+from tests.web.test_moments import moment_of
+
+from homeward.beliefs import FiniteBelief
+from homeward.models import Moves
+from homeward.planner import Planner
+from homeward.runs import Run
+from homeward.safety import StayInside
+from homeward.web.scenes import actions_of, kept_maps, scene_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL = ("height", "uncertainty", "seen", "v", "bonus", "success", "visited", "truth")
+
+
+def maps_of(folder: Path, step: int) -> tuple[dict[str, Any], Any]:
+    moment = moment_of(folder, step)
+    scene = scene_of(setup_of(folder))
+    assert scene is not None
+    assert {entry["name"] for entry in scene.layers} == set(ALL)
+    return scene.maps(ALL, moment), moment
+
+
+def test_the_maps_of_a_grid_are_the_beliefs_arrays(runs: Path) -> None:
+    maps, moment = maps_of(runs / "grid-safe", 5)
+    belief, shape = moment.belief, (6, 6)
+    known = belief.known.reshape(shape)
+    np.testing.assert_array_equal(np.isnan(maps["height"]), known == 0)
+    np.testing.assert_array_equal(maps["height"][known != 0], known[known != 0])
+    np.testing.assert_array_equal(maps["seen"], belief.seen.reshape(shape))
+    np.testing.assert_array_equal(maps["visited"], belief.visited.reshape(shape))
+    np.testing.assert_allclose(maps["uncertainty"], np.where(known == 0, math.log2(5), 0.0))
+    open_squares = known != -1
+    bonus = moment.planner.bonus(belief).max(axis=1).reshape(shape)
+    np.testing.assert_array_equal(maps["bonus"][open_squares], bonus[open_squares])
+    away = np.where(belief.mean().dest == np.arange(36)[:, None], 0.0, belief.success)
+    surest = away.max(axis=1).reshape(shape)
+    np.testing.assert_array_equal(maps["success"][open_squares], surest[open_squares])
+    plan = moment.planner.plan(belief, moment.state, moment.start)
+    way = plan.way_home.reshape(shape)
+    np.testing.assert_array_equal(maps["v"][open_squares], way[open_squares])
+    assert np.isnan(maps["v"][~open_squares]).all()
+    assert (~open_squares).any()
+
+
+def test_the_maps_of_terrain_are_the_beliefs_arrays(runs: Path) -> None:
+    maps, moment = maps_of(runs / "rover", 30)
+    belief, setup = moment.belief, setup_of(runs / "rover")
+    shape = belief.shape
+    np.testing.assert_array_equal(maps["height"], belief.height.reshape(shape))
+    np.testing.assert_array_equal(maps["uncertainty"], np.sqrt(belief.variance).reshape(shape))
+    np.testing.assert_array_equal(maps["truth"], setup.world.truth.reshape(shape))
+    np.testing.assert_array_equal(maps["seen"], (belief.variance <= 0.01).reshape(shape))
+    visited = np.zeros(belief.height.size, dtype=bool)
+    visited[moment.path] = True
+    np.testing.assert_array_equal(maps["visited"], visited.reshape(shape))
+    plan = moment.planner.plan(belief, moment.state, moment.start)
+    np.testing.assert_array_equal(maps["v"], plan.way_home.reshape(shape))
+
+
+def test_nothing_is_said_of_blocked_cells(runs: Path) -> None:
+    setup = setup_of(runs / "rover")
+    blocked = np.zeros(setup.belief.height.size, dtype=bool)
+    blocked[3] = True
+    setup = replace(setup, belief=replace(setup.belief, blocked=blocked))
+    scene = scene_of(setup)
+    assert scene is not None
+    moment = replace(moment_of(runs / "rover", 0), belief=setup.belief)
+    maps = scene.maps(ALL, moment)
+    for name in ("height", "uncertainty", "v", "bonus", "success", "truth"):
+        assert np.isnan(maps[name].flat[3])
+        assert not np.isnan(maps[name].flat[4])
+    assert not maps["seen"].flat[3]
+    seen = setup.world.look()
+    part = seen.cells != 3
+    whole = type(seen)(seen.cells[part], seen.heights[part], seen.variances[part])
+    assert math.isfinite(scene.measure(whole, setup.belief.update(whole), 0.0))
+
+
+def test_a_set_to_stay_inside_is_a_layer(runs: Path) -> None:
+    setup = setup_of(runs / "grid-safe")
+    allowed = np.arange(36) < 30
+    planner = Planner(setup.planner.bonus, [*setup.planner.criteria, StayInside(allowed, 0.5)])
+    setup = replace(setup, planner=planner)
+    scene = scene_of(setup)
+    assert scene is not None
+    assert "kept" in {entry["name"] for entry in scene.layers}
+    moment = replace(moment_of(runs / "grid-safe", 0), planner=planner)
+    np.testing.assert_array_equal(scene.maps(["kept"], moment)["kept"], allowed.reshape(6, 6))
+
+
+def test_actions_say_where_they_lead(runs: Path) -> None:
+    setup = setup_of(runs / "grid-safe")
+    actions = actions_of(setup)
+    dest = setup.belief.mean().dest
+    middle = 2 * 6 + 2
+    for a, action in enumerate(actions):
+        assert dest[middle, a] == middle + 6 * action["dr"] + action["dc"]
+    assert [a["name"] for a in actions[:3]] == ["stay", "N", "NE"]
+
+
+def test_other_beliefs_have_no_scene(runs: Path) -> None:
+    setup = setup_of(runs / "grid-safe")
+    belief: Any = FiniteBelief([Moves([[1], [0]], [[1.0], [1.0]])])  # type: ignore[arg-type]
+    assert scene_of(replace(setup, belief=belief)) is None
+
+
+@pytest.mark.parametrize("name", ["grid-safe", "rover"])
+def test_what_a_run_left_shows_its_last_step(runs: Path, name: str) -> None:
+    run = Run(runs / name)
+    maps, _ = maps_of(runs / name, len(history_of(runs / name).tail))
+    kind, shared = run.kind, ["height", "uncertainty", "seen"]
+    if kind == "grid":
+        shared += ["visited", "truth"]
+    kept = kept_maps(kind, run.fields(), shared)
+    assert kept is not None
+    for layer in shared:
+        np.testing.assert_array_equal(kept[layer], maps[layer])
+
+
+def test_what_a_run_left_does_not_do_for_every_layer(runs: Path) -> None:
+    assert kept_maps("grid", Run(runs / "grid-safe").fields(), ["height", "v"]) is None
+    assert kept_maps("rover", {}, ["height"]) is None

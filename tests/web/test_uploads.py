@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.web.rasters import geotiff
+
+from homeward.rasters import read_elevation
+from homeward.web import uploads as module
+from homeward.web.refusals import RefusalError
+from homeward.web.terrains import path_of
+from homeward.web.uploads import Uploads
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+async def body(*chunks: bytes, pause: float = 0.0) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        await asyncio.sleep(pause)
+        yield chunk
+
+
+def refused(
+    uploads: Uploads,
+    status: int,
+    said: str,
+    name: str,
+    length: int | None = None,
+    *chunks: bytes,
+    pause: float = 0.0,
+) -> None:
+    with pytest.raises(RefusalError, match=said) as refusal:
+        asyncio.run(uploads.take(name, length, body(*chunks, pause=pause), None))
+    assert refusal.value.status == status
+    assert not uploads.folder.exists() or os.listdir(uploads.folder) == []
+
+
+def test_an_upload_becomes_a_terrain(tmp_path: Path) -> None:
+    data = geotiff()
+    uploads = Uploads(tmp_path)
+    about = asyncio.run(uploads.take("hills.tif", len(data), body(data[:99], data[99:]), None))
+    assert about["name"] == "hills.tif"
+    path = path_of(about["upload"], tmp_path)
+    assert read_elevation(path).shape == (40, 60)
+    folder = Path(path).parent
+    assert sorted(os.listdir(folder)) == ["about.json", "terrain.tif"]
+    assert os.listdir(uploads.folder) == [folder.name]
+
+
+def test_a_name_says_what_kind_of_file_it_is(tmp_path: Path) -> None:
+    for name in ("hills", "hills.exe", "hills.vrt", "hills.zip", ".tif.html", "x" * 300 + ".tif"):
+        refused(Uploads(tmp_path), 415, "named as one of", name, None, b"x")
+
+
+def test_an_oversized_upload_is_refused_before_a_byte_is_read(tmp_path: Path) -> None:
+    async def untouched() -> AsyncIterator[bytes]:
+        raise AssertionError("a byte was read")
+        yield b""
+
+    with pytest.raises(RefusalError, match="larger than 512 MB") as refusal:
+        asyncio.run(Uploads(tmp_path).take("hills.tif", 5 << 30, untouched(), None))
+    assert refusal.value.status == 413
+
+
+def test_an_upload_that_is_larger_than_it_says_is_cut_off(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, largest=1 << 20)
+    refused(uploads, 413, "larger than 1 MB", "hills.tif", 5, *[bytes(1 << 16)] * 20)
+    refused(uploads, 413, "larger than 1 MB", "hills.tif", None, *[bytes(1 << 16)] * 20)
+
+
+def test_an_upload_that_stops_midway_is_given_up(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, stalled=0.1)
+    refused(uploads, 400, "no byte of the upload", "hills.tif", None, b"a", pause=0.5)
+
+
+def test_an_upload_that_trickles_is_given_up(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, stalled=1.0, longest=0.2)
+    refused(uploads, 400, "took longer than", "hills.tif", None, *[b"a"] * 100, pause=0.02)
+
+
+def test_an_empty_upload_is_refused(tmp_path: Path) -> None:
+    refused(Uploads(tmp_path), 422, "is empty", "hills.tif", 0)
+
+
+def test_what_is_no_raster_is_removed(tmp_path: Path) -> None:
+    refused(Uploads(tmp_path), 422, "no raster that is read here", "hills.tif", None, b"hello")
+
+
+def test_a_raster_that_takes_too_long_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "READING", 0.01)
+    refused(Uploads(tmp_path), 422, "took longer than", "hills.tif", None, geotiff())
+
+
+def test_so_many_are_taken_at_once(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path)
+    uploads._going = module.AT_ONCE
+    refused(uploads, 429, "uploads are on their way", "hills.tif", None, b"a")
+
+
+def test_what_was_cut_off_by_a_kill_is_swept(tmp_path: Path) -> None:
+    left = tmp_path / ".uploads" / "0123.part"
+    left.mkdir(parents=True)
+    (left / "sent.tif").write_bytes(b"half")
+    Uploads(tmp_path).open()
+    assert not left.exists()
+
+
+def test_a_folder_of_uploads_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".uploads").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RefusalError, match="is a link"):
+        Uploads(tmp_path).open()

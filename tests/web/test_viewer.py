@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from homeward.errors import InvalidFileError
+from homeward.runs import Run
+from homeward.web.frames import unpack
+from homeward.web.refusals import RefusalError
+from homeward.web.viewer import Viewer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from homeward.explorer import Step
+
+
+def steps_of(runs: Path, name: str, tmp_path: Path) -> list[Step]:
+    """Take a run again and give its steps, with their plans."""
+    run = Run(runs / name)
+    return list(Run.create(tmp_path / "again", run.kind, run.config).steps())
+
+
+@pytest.mark.parametrize("name", ["grid-safe", "grid-unsafe", "rover"])
+def test_why_is_the_evidence_of_the_plan_that_was_made(
+    runs: Path, tmp_path: Path, name: str
+) -> None:
+    viewer = Viewer(runs / name)
+    for step in steps_of(runs, name, tmp_path)[::7]:
+        plan, why = step.plan, viewer.why(step.number - 1)
+        assert why["agrees"]
+        assert (why["state"], why["action"]) == (plan.state, plan.action)
+        assert why["recorded"] == {"action": plan.action, "bounds": list(plan.bounds)}
+        assert why["value"] == plan.exploration_value
+        assert [c["bound"] for c in why["criteria"]] == list(plan.bounds)
+        for told, evidence in zip(why["actions"], plan.evidence, strict=True):
+            assert told["action"] == evidence.action
+            assert told["verdict"] == str(evidence.verdict)
+            assert told["leaves"] == evidence.leaves
+            assert told["exploration"] == evidence.exploration
+            assert told["safety"] == list(evidence.safety)
+
+
+def planning(viewer: Viewer) -> list[int]:
+    """Give the steps after which plans are made, as they are made from now on."""
+    planned: list[int] = []
+    real = viewer._plan
+
+    def counting(moment: Any, seeds: Any) -> Any:
+        planned.append(moment.step)
+        return real(moment, seeds)
+
+    viewer._plan = counting  # type: ignore[method-assign]
+    return planned
+
+
+def test_a_plan_without_seeds_of_its_own_is_found_from_the_last_before(runs: Path) -> None:
+    viewer = Viewer(runs / "rover")
+    assert list(viewer.tail.seeded) == [50]
+    planned = planning(viewer)
+    viewer.plan(54)
+    assert planned == [50, 51, 52, 53, 54]
+    planned.clear()
+    viewer.plan(55)
+    assert planned == [55]
+    planned.clear()
+    viewer.plan(54)
+    assert planned == []
+
+
+def test_on_a_large_map_the_nearest_seeds_are_tried_first(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homeward.web.viewer.SMALL", 0)
+    viewer = Viewer(runs / "rover")
+    planned = planning(viewer)
+    _, agrees = viewer.plan(54)
+    assert agrees
+    assert planned == [54]
+
+
+def test_where_they_lead_to_another_plan_the_steps_between_are_planned_again(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homeward.web.viewer.SMALL", 0)
+    viewer = Viewer(runs / "rover")
+    planned = planning(viewer)
+    doubts = iter([False, True])
+    monkeypatch.setattr(viewer, "_agrees", lambda plan, step: next(doubts))
+    _, agrees = viewer.plan(54)
+    assert agrees
+    assert planned == [54, 50, 51, 52, 53, 54]
+
+
+def test_a_plan_that_is_not_the_recorded_one_is_told_so(own: Path) -> None:
+    viewer = Viewer(own / "grid-safe")
+    viewer.tail.actions[4] = (viewer.tail.actions[4] + 1) % 9
+    why = viewer.why(4)
+    assert not why["agrees"]
+    assert why["recorded"]["action"] != why["action"]
+
+
+def test_after_the_last_step_there_is_nothing_to_compare_with(runs: Path) -> None:
+    viewer = Viewer(runs / "grid-safe")
+    why = viewer.why(len(viewer.tail))
+    assert why["recorded"] is None
+    assert why["agrees"]
+
+
+def test_the_sentence_speaks_of_rows_and_columns(runs: Path) -> None:
+    viewer = Viewer(runs / "grid-safe")
+    why = viewer.why(3)
+    row, column = divmod(why["state"], 6)
+    assert why["sentence"].startswith(f"In row {row}, column {column}: take ")
+    assert "state" not in why["explanation"]
+    assert "  action" not in why["sentence"]
+    assert "  action" in why["explanation"]
+
+
+def test_why_is_plain_json(runs: Path) -> None:
+    json.dumps(Viewer(runs / "grid-safe").why(2), allow_nan=False)
+
+
+def test_fields_before_the_last_step_are_learned(runs: Path) -> None:
+    viewer = Viewer(runs / "rover")
+    about, arrays = unpack(viewer.fields(7, ["height", "v"]))
+    assert (about["step"], about["total"]) == (7, 60)
+    _, moment = viewer._moment(7)
+    np.testing.assert_array_equal(
+        arrays["height"].ravel(),
+        moment.belief.height.astype(np.float32),  # type: ignore[attr-defined]
+    )
+    assert list(arrays) == ["height", "v"]
+
+
+def test_the_last_fields_of_a_finished_run_need_no_setting_up(runs: Path) -> None:
+    viewer = Viewer(runs / "rover")
+    frame = viewer.fields(60, ["height", "uncertainty"])
+    assert viewer._scene is None
+    viewer.details()
+    assert viewer._scene is not None
+    assert viewer.fields(60, ["height", "uncertainty"]) == frame
+
+
+@pytest.mark.parametrize("step", [-1, 61])
+def test_a_step_that_was_not_taken_is_refused(runs: Path, step: int) -> None:
+    viewer = Viewer(runs / "rover")
+    for ask in (viewer.why, lambda k: viewer.way(k, 0), lambda k: viewer.fields(k, ["height"])):
+        with pytest.raises(RefusalError, match="the run has 60 steps") as refusal:
+            ask(step)
+        assert refusal.value.status == 404
+
+
+def test_a_layer_that_is_not_there_is_refused(runs: Path) -> None:
+    with pytest.raises(RefusalError, match="no layer 'magic'"):
+        Viewer(runs / "rover").fields(3, ["magic"])
+
+
+def test_a_cell_off_the_map_is_refused(runs: Path) -> None:
+    viewer = Viewer(runs / "grid-safe")
+    assert viewer.way(3, 35)["cell"] == 35
+    with pytest.raises(RefusalError, match="no cell 36"):
+        viewer.way(3, 36)
+
+
+def test_records_come_with_what_was_known(runs: Path) -> None:
+    viewer = Viewer(runs / "grid-safe")
+    about, arrays = unpack(viewer.records(2, 5))
+    assert (about["step"], about["total"]) == (5, len(viewer.tail))
+    assert arrays["known"].shape == (3,)
+    assert arrays["bound"].shape == (3, 1)
+    assert arrays["state"].tolist() == list(viewer.tail.states[2:5])
+    assert 0.0 < arrays["known"][0] <= arrays["known"][2] <= 1.0
+
+
+def test_records_beyond_the_last_are_none(runs: Path) -> None:
+    _, arrays = unpack(Viewer(runs / "grid-safe").records(900, 1000))
+    assert arrays["state"].shape == (0,)
+
+
+def test_a_run_of_a_kind_from_elsewhere_is_not_imported(runs: Path) -> None:
+    viewer = Viewer(runs / "meadow")
+    assert viewer.details()["shape"] is None
+    assert viewer.details()["layers"] == []
+    _, arrays = unpack(viewer.records(0, None))
+    assert arrays["state"].size == 12
+    with pytest.raises(RefusalError, match="no map"):
+        viewer.fields(3, ["height"])
+
+
+def test_a_growing_run_is_read_on(runs: Path, tmp_path: Path) -> None:
+    config = Run(runs / "grid-safe").config
+    run = Run.create(tmp_path / "run", "grid", config)
+    steps = run.steps()
+    next(steps)
+    viewer = Viewer(tmp_path / "run")
+    assert unpack(viewer.records(0, None))[0]["total"] == 1
+    next(steps)
+    next(steps)
+    assert viewer.refresh()
+    about, arrays = unpack(viewer.fields(3, ["seen"]))
+    assert about["total"] == 3
+    finished = Viewer(runs / "grid-safe")
+    np.testing.assert_array_equal(arrays["seen"], unpack(finished.fields(3, ["seen"]))[1]["seen"])
+    steps.close()
+
+
+def test_a_run_that_was_made_anew_is_noticed(own: Path) -> None:
+    viewer = Viewer(own / "grid-safe")
+    assert viewer.refresh()
+    shutil.rmtree(own / "grid-safe")
+    Run.create(own / "grid-safe", "grid", {"size": 4}).resume()
+    assert not viewer.refresh()
+
+
+def test_a_run_of_another_version_is_not_set_up(own: Path) -> None:
+    config = json.loads((own / "grid-safe" / "config.json").read_text())
+    config["version"] = 99
+    text = json.dumps(config)
+    (own / "grid-safe" / "config.json").write_text(text)
+    import hashlib
+
+    manifest = json.loads((own / "grid-safe" / "manifest.json").read_text())
+    manifest["config_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (own / "grid-safe" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidFileError, match="version 99"):
+        Viewer(own / "grid-safe").details()
