@@ -1,0 +1,31 @@
+// Bundles the page into a folder, ../static unless another is named: page.js, worker.js, page.css,
+// index.html and icon.svg. Nothing in them is inline and nothing points elsewhere.
+import { build } from "esbuild";
+import { copyFile, mkdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = process.argv[2] ?? join(here, "..", "static");
+
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+await build({
+  absWorkingDir: here,
+  entryPoints: {
+    page: "src/main.tsx",
+    worker: "src/map/worker.ts",
+  },
+  outdir: out,
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  legalComments: "none",
+  logLevel: "warning",
+});
+for (const file of ["index.html", "icon.svg"]) {
+  await copyFile(join(here, file), join(out, file));
+}

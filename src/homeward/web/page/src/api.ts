@@ -1,0 +1,262 @@
+// The server's interface, docs/api.md, as types and as calls.
+
+export type Status =
+  "running" | "queued" | "paused" | "cancelled" | "interrupted" | "failed" | "finished" | "damaged";
+
+export interface Summary {
+  id: string;
+  kind: string;
+  title: string | null;
+  explorer: string | null;
+  delta: number | null;
+  seed: number | null;
+  status: Status;
+  place: number | null;
+  steps: number;
+  limit: number | null;
+  end: string | null;
+  error: string | null;
+  created: string | null;
+  updated: string | null;
+  shape: [number, number] | null;
+  live: boolean;
+  pair?: string | null;
+}
+
+export interface Layer {
+  name: string;
+  title: string;
+  unit: string | null;
+  scale: "sequential" | "diverging" | "categorical" | "probability";
+  categories?: Category[] | null;
+  costs: "belief" | "plan";
+}
+
+export interface Category {
+  value: number;
+  title: string;
+}
+
+export interface Criterion {
+  name: string;
+  kind: "return" | "stay" | "earn";
+  level: number;
+}
+
+export interface Action {
+  name: string;
+  dr: number | null;
+  dc: number | null;
+}
+
+export interface Details extends Summary {
+  config: Record<string, unknown>;
+  home: number | number[] | string | null;
+  start: number | null;
+  cell: [number, number] | null;
+  layers: Layer[];
+  criteria: Criterion[];
+  actions: Action[];
+  plan_ms: number | null;
+}
+
+export interface WhyAction extends Action {
+  action: number;
+  leaves: number;
+  exploration: number | null;
+  safety: number[];
+  weight: number;
+  verdict: string;
+}
+
+export interface WhyCriterion extends Criterion {
+  bound: number;
+  kept_bound: number;
+  multiplier: number | null;
+}
+
+export interface Why {
+  step: number;
+  state: number;
+  action: number;
+  status: string;
+  sentence: string;
+  explanation: string;
+  criteria: WhyCriterion[];
+  actions: WhyAction[];
+  value: number | null;
+  upper: number | null;
+  gap: number | null;
+  recorded: { action: number; bounds: number[] } | null;
+  agrees: boolean;
+}
+
+export interface Edge {
+  from: number;
+  to: number;
+  action: number;
+  success: number;
+  risk: number;
+  left: number;
+}
+
+export interface Way {
+  cell: number;
+  bound: number;
+  home: number | number[] | null;
+  edges: Edge[];
+}
+
+export interface World {
+  name: string;
+  title: string;
+  story: string;
+  map: string;
+}
+
+export interface Counterexample {
+  name: string;
+  title: string;
+  story: string;
+  delta: number | null;
+  states: { name: string; x: number; y: number }[];
+  worlds: {
+    weight: number;
+    edges: { from: string | number; to: string | number; action: string; p: number }[];
+  }[];
+  rows: { label: string; naive: number | null; exact: number | null; bound: number | null }[];
+}
+
+export interface Examples {
+  worlds: World[];
+  counterexamples: Counterexample[];
+}
+
+export interface Upload {
+  upload: string;
+  name: string;
+  shape: [number, number];
+  size: [number, number]; // m
+  unit: string | null;
+  crs: string | null;
+}
+
+export interface About {
+  version: string;
+  runs: string;
+  limits: { uploads: number; runs: number; streams: number; cells: number };
+}
+
+/** What the server refused, in its own sentence. */
+export class Refusal extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+const CHANGES = { "X-Homeward": "1" };
+const [TRIES, AGAIN] = [4, 700]; // ms
+
+/** Give the address of a run's resource. */
+export function runUrl(id: string, rest = ""): string {
+  return `/api/runs/${encodeURIComponent(id)}${rest}`;
+}
+
+/** Ask for JSON; throw a `Refusal` with the server's sentence otherwise. */
+export async function getJson<T>(url: string, signal?: AbortSignal): Promise<T> {
+  const answer = await reach(url, signal ? { signal } : {});
+  return (await answer.json()) as T;
+}
+
+/** Ask for a frame's bytes. */
+export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await reach(url, signal ? { signal } : {})).arrayBuffer();
+}
+
+/** Change something; `body` goes as JSON. */
+export async function change<T>(
+  method: "POST" | "DELETE",
+  url: string,
+  body?: unknown,
+): Promise<T> {
+  const init: RequestInit = { method, headers: CHANGES };
+  if (body !== undefined) {
+    init.headers = { ...CHANGES, "Content-Type": "application/json" };
+    init.body = JSON.stringify(body);
+  }
+  const answer = await reach(url, init);
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+/** Ask; a viewer that is restarting is asked again, a few times. */
+async function reach(url: string, init: RequestInit): Promise<Response> {
+  let answer: Response;
+  try {
+    answer = await fetch(url, init);
+    for (let tries = 0; answer.status === 503 && !init.method && tries < TRIES; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+      answer = await fetch(url, init);
+    }
+  } catch (cause) {
+    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    throw new Refusal("The server does not answer. Is `homeward serve` still running?", 0);
+  }
+  if (!answer.ok) throw new Refusal(await sentence(answer), answer.status);
+  return answer;
+}
+
+async function sentence(answer: Response): Promise<string> {
+  try {
+    const said = ((await answer.json()) as { error?: unknown }).error;
+    if (typeof said === "string" && said) return said;
+  } catch {
+    // not JSON: the status is all there is to say
+  }
+  return `The server answered with status ${answer.status}.`;
+}
+
+/** Send a file, telling how much of it has gone (0 to 1); `pixel` is in m, for files without one. */
+export function upload(
+  file: File,
+  pixel: number | null,
+  progress: (part: number) => void,
+): { done: Promise<Upload>; stop: () => void } {
+  const request = new XMLHttpRequest();
+  const done = new Promise<Upload>((resolve, reject) => {
+    const size = pixel === null ? "" : `?pixel=${pixel}`;
+    request.open("PUT", `/api/uploads/${encodeURIComponent(file.name)}${size}`); // fetch tells no progress
+    request.setRequestHeader("X-Homeward", "1");
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.upload.onprogress = (event) => {
+      if (event.lengthComputable && event.total > 0) progress(event.loaded / event.total);
+    };
+    request.onload = () => {
+      const answer = parsed(request.responseText);
+      if (request.status === 201 && answer) resolve(answer as unknown as Upload);
+      else {
+        const said = answer?.["error"];
+        reject(
+          new Refusal(
+            typeof said === "string" ? said : `The upload was refused (${request.status}).`,
+            request.status,
+          ),
+        );
+      }
+    };
+    request.onerror = () => reject(new Refusal("The upload broke off; nothing was kept.", 0));
+    request.onabort = () => reject(new Refusal("The upload was stopped; nothing was kept.", 0));
+    request.send(file);
+  });
+  return { done, stop: () => request.abort() };
+}
+
+function parsed(text: string): Record<string, unknown> | null {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,66 @@
+// Frames: one binary answer with named arrays, see docs/api.md.
+
+export type Numbers = Float32Array | Int32Array | Uint8Array;
+
+export interface FrameArray {
+  data: Numbers;
+  shape: number[];
+  min: number | null;
+  max: number | null;
+}
+
+export interface Frame {
+  step: number | null;
+  total: number | null;
+  arrays: Map<string, FrameArray>;
+}
+
+interface Head {
+  arrays: {
+    name: string;
+    dtype: string;
+    shape: number[];
+    offset: number;
+    min: number | null;
+    max: number | null;
+  }[];
+  step?: number | null;
+  total?: number | null;
+}
+
+const MAGIC = 0x31465748; // "HWF1", little-endian
+
+/** Read a frame. Arrays are views of `buffer` where they are aligned, copies where they are not. */
+export function decode(buffer: ArrayBuffer): Frame {
+  const view = new DataView(buffer);
+  if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC) {
+    throw new Error("The server sent something that is no frame.");
+  }
+  const length = view.getUint32(4, true);
+  const body = Math.ceil((8 + length) / 8) * 8;
+  if (body > buffer.byteLength) throw new Error("The server's frame is cut short.");
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) as Head;
+  const arrays = new Map<string, FrameArray>();
+  for (const entry of head.arrays) {
+    const count = entry.shape.reduce((product, side) => product * side, 1);
+    const data = numbers(buffer, entry.dtype, body + entry.offset, count, entry.name);
+    arrays.set(entry.name, { data, shape: entry.shape, min: entry.min, max: entry.max });
+  }
+  return { step: head.step ?? null, total: head.total ?? null, arrays };
+}
+
+function numbers(
+  buffer: ArrayBuffer,
+  dtype: string,
+  at: number,
+  count: number,
+  name: string,
+): Numbers {
+  const make = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array }[dtype];
+  if (!make) throw new Error(`The array ${name} has the unknown type ${dtype}.`);
+  const bytes = count * make.BYTES_PER_ELEMENT;
+  if (at + bytes > buffer.byteLength) throw new Error(`The array ${name} is cut short.`);
+  return at % make.BYTES_PER_ELEMENT
+    ? new make(buffer.slice(at, at + bytes))
+    : new make(buffer, at, count);
+}

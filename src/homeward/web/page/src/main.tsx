@@ -1,0 +1,177 @@
+// The page: a header, the view that the link names, and one line for what there is to say.
+
+import "./page.css";
+import { signal } from "@preact/signals";
+import { Component, render } from "preact";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { parse, to } from "./link";
+import type { Page } from "./link";
+import { hush, message } from "./messages";
+import { DrawPage } from "./pages/draw";
+import { Help, helping } from "./pages/help";
+import { NewPage } from "./pages/new";
+import { RunsPage } from "./pages/runs";
+import { StoriesPage } from "./pages/stories";
+import { ComparePage, RunPage } from "./pages/watch";
+import { Icon } from "./parts/icons";
+import { dark, nextTheme } from "./parts/theme";
+
+const link = signal(parse(location.hash));
+window.addEventListener("hashchange", () => {
+  hush();
+  link.value = parse(location.hash);
+});
+
+const PAGES: [Page, string][] = [
+  ["runs", "Runs"],
+  ["new", "New run"],
+  ["draw", "Draw a world"],
+  ["stories", "Counter-examples"],
+];
+
+function Header() {
+  const page = link.value.page;
+  return (
+    <header class="top">
+      <a class="skip" href="#main" onClick={toMain}>
+        Skip to the view
+      </a>
+      <a class="brand" href={to("runs")}>
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <rect width="32" height="32" rx="7" />
+          <path d="M7 16.5 16 8l9 8.5M10 14.5V24h4.5v-5.5h3V24H22v-9.5" />
+        </svg>
+        Homeward
+      </a>
+      <nav aria-label="Pages">
+        {PAGES.map(([each, title]) => (
+          <a key={each} href={to(each)} aria-current={page === each ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      <span class="grow" />
+      <button
+        class="quiet"
+        aria-label={dark.value ? "Use light colours" : "Use dark colours"}
+        title="Light or dark"
+        onClick={nextTheme}
+      >
+        <Icon name={dark.value ? "sun" : "moon"} />
+      </button>
+      <button
+        class="quiet"
+        aria-label="Help: the keys"
+        title="Keys (?)"
+        onClick={() => (helping.value = true)}
+      >
+        ?
+      </button>
+    </header>
+  );
+}
+
+/** Focus the view without touching the link, which holds what is on view. */
+function toMain(event: Event): void {
+  event.preventDefault();
+  const main = document.getElementById("main");
+  main?.setAttribute("tabindex", "-1");
+  main?.focus();
+}
+
+function Messages() {
+  const said = message.value;
+  return (
+    <div class="messages">
+      <div role="status" aria-live="polite">
+        {said && !said.wrong && <p class="message">{said.text}</p>}
+      </div>
+      <div role="alert">
+        {said?.wrong && (
+          <p class="message wrong">
+            {said.text}
+            <button class="quiet" aria-label="Put this message away" onClick={hush}>
+              <Icon name="close" />
+            </button>
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function View() {
+  const here = link.value;
+  const key = `${here.page}/${here.runs.join("/")}`;
+  switch (here.page) {
+    case "run":
+      return <RunPage key={key} link={here} />;
+    case "compare":
+      return <ComparePage key={key} link={here} />;
+    case "new":
+      return <NewPage />;
+    case "draw":
+      return <DrawPage />;
+    case "stories":
+      return <StoriesPage />;
+    case "runs":
+      return <RunsPage />;
+  }
+}
+
+/** Keeps the header usable whatever happens in a view. */
+class Guard extends Component<{ children: ComponentChildren; place: string }, { error: string }> {
+  override state = { error: "" };
+
+  override componentDidCatch(cause: unknown): void {
+    this.setState({ error: cause instanceof Error ? cause.message : String(cause) });
+  }
+
+  override componentDidUpdate(before: { place: string }): void {
+    if (before.place !== this.props.place && this.state.error) this.setState({ error: "" });
+  }
+
+  render() {
+    if (!this.state.error) return this.props.children;
+    return (
+      <main class="missing" id="main">
+        <h1>This view broke</h1>
+        <p>{this.state.error}</p>
+        <a class="button" href={to("runs")}>
+          All runs
+        </a>
+      </main>
+    );
+  }
+}
+
+function App() {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const target = event.target as HTMLElement;
+      if (event.key === "?" && !target.matches("input:not([type=range]), textarea, select")) {
+        helping.value = !helping.value;
+        event.preventDefault();
+      }
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+  return (
+    <>
+      <Header />
+      <Messages />
+      <Guard place={link.value.page + link.value.runs.join("/")}>
+        <View />
+      </Guard>
+      <Help />
+    </>
+  );
+}
+
+const root = document.getElementById("page");
+if (root) {
+  root.textContent = "";
+  render(<App />, root);
+}

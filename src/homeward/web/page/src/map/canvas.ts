@@ -1,0 +1,542 @@
+// The map on a canvas: pictures from the worker, and over them the path, ways home and marks. Draws
+// once a frame at most, and only the part that is on view.
+
+import { effect } from "@preact/signals";
+import type { Way } from "../api";
+import type { Port } from "../link";
+import type { Scene } from "../run/scene";
+import { isGrid } from "../run/show";
+import { trailOf, upTo } from "./trail";
+import type { Trail } from "./trail";
+
+const INK = "#12283d";
+const LIGHT = "rgba(255,255,255,0.92)";
+const WAY = "#e8590c";
+const HERE = "#0f6cb4";
+const RECENT = 60; // steps of the path that stand out
+const CLOSE = 120; // pixels to a cell at most
+
+export class MapCanvas {
+  private readonly context: CanvasRenderingContext2D;
+  private readonly stops: (() => void)[] = [];
+  private readonly watch: ResizeObserver;
+  private frame = 0;
+  private wide = 0; // CSS pixels
+  private high = 0;
+  private readonly pointers = new Map<number, { x: number; y: number }>();
+  private moved = 0;
+  private traced: Int32Array | null = null; // the column that the trail was found in
+  private inked = { canvas: new OffscreenCanvas(1, 1), view: "", count: 0 }; // the trail as it is drawn
+  private trail: Trail = {
+    from: new Int32Array(),
+    to: new Int32Array(),
+    step: new Int32Array(),
+    count: 0,
+  };
+
+  constructor(
+    readonly canvas: HTMLCanvasElement,
+    readonly scene: Scene,
+  ) {
+    const context = canvas.getContext("2d");
+    if (!context) throw new Error("This browser can't draw on a canvas.");
+    this.context = context;
+    this.watch = new ResizeObserver(() => this.resize());
+    this.watch.observe(canvas);
+    this.stops.push(
+      effect(() => {
+        const { scene } = this;
+        void [
+          scene.pictures.value,
+          scene.here.value,
+          scene.step.value,
+          scene.back.value,
+          scene.way.value,
+        ];
+        void [
+          scene.selected.value,
+          scene.hover.value,
+          scene.run.details.value,
+          scene.run.count.value,
+        ];
+        void [scene.show.port.value, scene.show.mix.value];
+        this.plan();
+      }),
+    );
+    canvas.addEventListener("wheel", this.onWheel, { passive: false });
+    canvas.addEventListener("pointerdown", this.onDown);
+    canvas.addEventListener("pointermove", this.onMove);
+    canvas.addEventListener("pointerup", this.onUp);
+    canvas.addEventListener("pointercancel", this.onUp);
+    canvas.addEventListener("pointerleave", this.onLeave);
+  }
+
+  close(): void {
+    this.stops.forEach((stop) => stop());
+    this.watch.disconnect();
+    cancelAnimationFrame(this.frame);
+  }
+
+  /** Give the size of the map in cells, and how much taller than wide a cell is. */
+  private get ground(): { rows: number; columns: number; tall: number } {
+    const details = this.scene.run.details.peek();
+    const [rows, columns] = details?.shape ?? [1, 1];
+    const [dy, dx] = details?.cell ?? [1, 1];
+    return { rows, columns, tall: dx > 0 && dy > 0 ? dy / dx : 1 };
+  }
+
+  /** Give the part on view: what was chosen, or the whole map. */
+  get port(): Port {
+    const chosen = this.scene.show.port.peek();
+    if (chosen) return chosen;
+    const { rows, columns, tall } = this.ground;
+    const zoom = Math.min(this.wide / columns, this.high / (rows * tall)) * 0.94;
+    return { x: columns / 2, y: rows / 2, zoom: Math.max(zoom, 0.01) };
+  }
+
+  private toScreen(x: number, y: number): [number, number] {
+    const port = this.port;
+    return [
+      this.wide / 2 + (x - port.x) * port.zoom,
+      this.high / 2 + (y - port.y) * port.zoom * this.ground.tall,
+    ];
+  }
+
+  private toMap(x: number, y: number): [number, number] {
+    const port = this.port;
+    return [
+      port.x + (x - this.wide / 2) / port.zoom,
+      port.y + (y - this.high / 2) / (port.zoom * this.ground.tall),
+    ];
+  }
+
+  /** Give the cell at a place on the canvas. */
+  cellAt(x: number, y: number): number | null {
+    const { rows, columns } = this.ground;
+    const [c, r] = this.toMap(x, y).map(Math.floor) as [number, number];
+    return r >= 0 && c >= 0 && r < rows && c < columns ? r * columns + c : null;
+  }
+
+  /** Zoom by a factor, holding a place on the canvas still: the middle unless given. */
+  zoom(factor: number, x = this.wide / 2, y = this.high / 2): void {
+    const { rows, columns, tall } = this.ground;
+    const before = this.port;
+    const least = Math.min(this.wide / columns, this.high / (rows * tall)) * 0.5;
+    const zoom = Math.max(least, Math.min(CLOSE, before.zoom * factor));
+    const [mx, my] = this.toMap(x, y);
+    this.look({
+      x: mx - (x - this.wide / 2) / zoom,
+      y: my - (y - this.high / 2) / (zoom * tall),
+      zoom,
+    });
+  }
+
+  pan(dx: number, dy: number): void {
+    const port = this.port;
+    this.look({
+      x: port.x - dx / port.zoom,
+      y: port.y - dy / (port.zoom * this.ground.tall),
+      zoom: port.zoom,
+    });
+  }
+
+  fit(): void {
+    this.scene.show.port.value = null;
+  }
+
+  /** Bring a cell into view. */
+  reveal(cell: number): void {
+    const { columns } = this.ground;
+    const [x, y] = this.toScreen((cell % columns) + 0.5, Math.floor(cell / columns) + 0.5);
+    if (x < 0 || y < 0 || x > this.wide || y > this.high)
+      this.pan(this.wide / 2 - x, this.high / 2 - y);
+  }
+
+  private look(port: Port): void {
+    const { rows, columns } = this.ground;
+    const x = Math.max(0, Math.min(columns, port.x));
+    const y = Math.max(0, Math.min(rows, port.y));
+    this.scene.show.port.value = { x, y, zoom: port.zoom };
+  }
+
+  private plan(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  private resize(): void {
+    const ratio = window.devicePixelRatio || 1;
+    this.wide = this.canvas.clientWidth;
+    this.high = this.canvas.clientHeight;
+    const [width, height] = [Math.round(this.wide * ratio), Math.round(this.high * ratio)];
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+    }
+    this.draw();
+  }
+
+  private draw(): void {
+    const { context, scene } = this;
+    const ratio = this.canvas.width / Math.max(1, this.wide);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.wide, this.high);
+    const details = scene.run.details.peek();
+    if (!details?.shape || !this.wide) return;
+    this.drawPictures();
+    const zoom = this.port.zoom;
+    if (isGrid(details) && zoom >= 12) this.drawGrid();
+    this.drawPath(zoom);
+    const way = scene.way.peek();
+    const back = scene.back.peek();
+    if (way) this.drawWay(way, zoom, true);
+    else if (back) this.drawWay(back, zoom, false);
+    const step = scene.step.peek();
+    const start = scene.run.stateAt(0);
+    const here = scene.here.peek();
+    if (start !== null) this.drawStart(start, zoom);
+    for (const home of scene.run.homesAt(step)) if (home !== here) this.drawHome(home, zoom);
+    if (here !== null) this.drawHere(here, zoom);
+    const selected = scene.selected.peek();
+    const hover = scene.hover.peek();
+    if (hover !== null) this.drawFrame(hover, zoom, "rgba(255,255,255,0.95)", 2);
+    if (selected !== null) this.drawFrame(selected, zoom, WAY, 2.5);
+    if (way) this.drawRisks(way, zoom);
+  }
+
+  private drawPictures(): void {
+    const pictures = this.scene.pictures.peek();
+    if (!pictures) return;
+    const { context } = this;
+    const { rows, columns } = this.ground;
+    const [left, top] = this.toMap(0, 0);
+    const [right, bottom] = this.toMap(this.wide, this.high);
+    const c0 = Math.max(0, Math.floor(left));
+    const r0 = Math.max(0, Math.floor(top));
+    const c1 = Math.min(columns, Math.ceil(right));
+    const r1 = Math.min(rows, Math.ceil(bottom));
+    if (c1 <= c0 || r1 <= r0) return;
+    const [x0, y0] = this.toScreen(c0, r0);
+    const [x1, y1] = this.toScreen(c1, r1);
+    for (const picture of [pictures.base, pictures.over]) {
+      if (!picture) continue;
+      const { side, bitmap } = picture;
+      context.imageSmoothingEnabled =
+        side > 1 || this.port.zoom * (window.devicePixelRatio || 1) < 1;
+      context.globalAlpha = picture === pictures.over ? this.scene.show.mix.peek() : 1;
+      context.drawImage(
+        bitmap,
+        c0 * side,
+        r0 * side,
+        (c1 - c0) * side,
+        (r1 - r0) * side,
+        x0,
+        y0,
+        x1 - x0,
+        y1 - y0,
+      );
+    }
+    context.globalAlpha = 1;
+    // what is on view, for whoever looks from outside
+    this.canvas.dataset["step"] = String(pictures.step);
+    this.canvas.dataset["layer"] = pictures.base.layer;
+  }
+
+  private drawGrid(): void {
+    const { context } = this;
+    const { rows, columns } = this.ground;
+    const [left, top] = this.toScreen(0, 0);
+    const [right, bottom] = this.toScreen(columns, rows);
+    context.beginPath();
+    for (let c = 0; c <= columns; c++) {
+      const [x] = this.toScreen(c, 0);
+      if (x < -1 || x > this.wide + 1) continue;
+      context.moveTo(x, top);
+      context.lineTo(x, bottom);
+    }
+    for (let r = 0; r <= rows; r++) {
+      const [, y] = this.toScreen(0, r);
+      if (y < -1 || y > this.high + 1) continue;
+      context.moveTo(left, y);
+      context.lineTo(right, y);
+    }
+    context.strokeStyle = "rgba(255,255,255,0.8)";
+    context.lineWidth = 1;
+    context.stroke();
+  }
+
+  private centre(cell: number): [number, number] {
+    const { columns } = this.ground;
+    return this.toScreen((cell % columns) + 0.5, Math.floor(cell / columns) + 0.5);
+  }
+
+  private drawPath(zoom: number): void {
+    const { context, scene } = this;
+    const { next } = scene.run.columns.peek();
+    const step = scene.step.peek();
+    const start = scene.run.stateAt(0);
+    if (step < 1 || start === null) return;
+    const { columns, tall } = this.ground;
+    const port = this.port;
+    const [ox, oy] = [
+      this.wide / 2 - port.x * port.zoom,
+      this.high / 2 - port.y * port.zoom * tall,
+    ];
+    const x = (cell: number): number => ox + ((cell % columns) + 0.5) * zoom;
+    const y = (cell: number): number => oy + (Math.floor(cell / columns) + 0.5) * zoom * tall;
+    const width = Math.max(1.7, Math.min(4, zoom * 0.16));
+    const fresh = Math.max(0, step - RECENT);
+    context.lineJoin = context.lineCap = "round";
+    if (fresh > 0) {
+      if (this.traced !== next) {
+        this.traced = next;
+        this.trail = trailOf(start, next, next.length);
+      }
+      this.drawTrail(upTo(this.trail, fresh), width, x, y);
+    }
+    const recent = new Path2D();
+    let last = fresh === 0 ? start : (next[fresh - 1] as number);
+    recent.moveTo(x(last), y(last));
+    for (let i = fresh; i < step; i++) {
+      const cell = next[i] as number;
+      if (cell !== last) recent.lineTo(x(cell), y(cell));
+      last = cell;
+    }
+    context.strokeStyle = LIGHT;
+    context.lineWidth = width + 2.4;
+    context.stroke(recent);
+    context.strokeStyle = INK;
+    context.lineWidth = width;
+    context.stroke(recent);
+  }
+
+  /** Draw the first moves of the trail; what was drawn in the same view before is not drawn again. */
+  private drawTrail(
+    count: number,
+    width: number,
+    x: (cell: number) => number,
+    y: (cell: number) => number,
+  ): void {
+    const ratio = this.canvas.width / Math.max(1, this.wide);
+    const { x: px, y: py, zoom } = this.port;
+    const view = [
+      px,
+      py,
+      zoom,
+      this.canvas.width,
+      this.canvas.height,
+      this.trail.count && this.traced?.length,
+    ].join();
+    if (this.inked.view !== view || this.inked.count > count) {
+      this.inked.canvas.width = this.canvas.width;
+      this.inked.canvas.height = this.canvas.height;
+      this.inked = { ...this.inked, view, count: 0 };
+    }
+    const ink = this.inked.canvas.getContext("2d");
+    if (!ink) return;
+    if (count > this.inked.count) {
+      const { from, to } = this.trail;
+      const path = new Path2D();
+      let last = -1;
+      for (let i = this.inked.count; i < count; i++) {
+        const [a, b] = [from[i] as number, to[i] as number];
+        if (a !== last) path.moveTo(x(a), y(a));
+        path.lineTo(x(b), y(b));
+        last = b;
+      }
+      ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+      ink.strokeStyle = "#fff";
+      ink.lineWidth = width + 1;
+      ink.stroke(path);
+      ink.strokeStyle = INK;
+      ink.lineWidth = width * 0.8;
+      ink.stroke(path);
+      this.inked.count = count;
+    }
+    this.context.globalAlpha = 0.8;
+    this.context.drawImage(this.inked.canvas, 0, 0, this.wide, this.high);
+    this.context.globalAlpha = 1;
+  }
+
+  /** Draw a way home edge by edge: with arrows if it was asked for, else dashed. */
+  private drawWay(way: Way, zoom: number, asked: boolean): void {
+    const { context } = this;
+    const width = Math.max(1.6, Math.min(5, zoom * 0.14));
+    context.lineCap = "round";
+    for (const casing of [true, false]) {
+      context.beginPath();
+      for (const edge of way.edges) {
+        context.moveTo(...this.centre(edge.from));
+        context.lineTo(...this.centre(edge.to));
+      }
+      context.strokeStyle = casing ? LIGHT : WAY;
+      context.lineWidth = casing ? width + 2.6 : width;
+      context.setLineDash(asked || casing ? [] : [width * 1.4, width * 2.2]);
+      context.stroke();
+    }
+    context.setLineDash([]);
+    if (!asked) return;
+    for (const edge of way.edges) this.drawArrow(edge.from, edge.to, width);
+  }
+
+  /** Write beside each edge of a way home what it risks, where it risks anything. */
+  private drawRisks(way: Way, zoom: number): void {
+    if (zoom < 26) return;
+    const { context } = this;
+    context.font = `600 ${Math.min(13, Math.max(10, zoom * 0.26))}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (const edge of way.edges) {
+      if (edge.risk <= 0) continue;
+      const [ax, ay] = this.centre(edge.from);
+      const [bx, by] = this.centre(edge.to);
+      const text = risk(edge.risk);
+      const half = context.measureText(text).width / 2 + 6;
+      const [x, y] = [(ax + bx) / 2 + half + 6, (ay + by) / 2];
+      context.fillStyle = "#7a2e06";
+      context.beginPath();
+      context.roundRect(x - half, y - 10, 2 * half, 20, 10);
+      context.fill();
+      context.fillStyle = "#fff";
+      context.fillText(text, x, y + 0.5);
+    }
+  }
+
+  private drawArrow(from: number, to: number, width: number): void {
+    const { context } = this;
+    const [ax, ay] = this.centre(from);
+    const [bx, by] = this.centre(to);
+    const turn = Math.atan2(by - ay, bx - ax);
+    const size = width * 2.1;
+    context.save();
+    context.translate(ax + (bx - ax) * 0.82, ay + (by - ay) * 0.82);
+    context.rotate(turn);
+    context.fillStyle = WAY;
+    context.beginPath();
+    context.moveTo(size * 0.8, 0);
+    context.lineTo(-size * 0.6, size * 0.75);
+    context.lineTo(-size * 0.6, -size * 0.75);
+    context.closePath();
+    context.fill();
+    context.restore();
+  }
+
+  private drawStart(cell: number, zoom: number): void {
+    const { context } = this;
+    const [x, y] = this.centre(cell);
+    const size = Math.max(3.5, Math.min(9, zoom * 0.24));
+    context.beginPath();
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    context.fillStyle = "#fff";
+    context.fill();
+    context.strokeStyle = INK;
+    context.lineWidth = 2;
+    context.stroke();
+  }
+
+  private drawHome(cell: number, zoom: number): void {
+    const { context } = this;
+    const [x, y] = this.centre(cell);
+    const size = Math.max(8, Math.min(15, zoom * 0.42));
+    context.save();
+    context.translate(x, y);
+    context.beginPath();
+    context.arc(0, 0, size, 0, 2 * Math.PI);
+    context.fillStyle = "#fff";
+    context.fill();
+    context.strokeStyle = WAY;
+    context.lineWidth = 2;
+    context.stroke();
+    const unit = size / 10;
+    context.beginPath();
+    context.moveTo(-5.5 * unit, 0.4 * unit);
+    context.lineTo(0, -5 * unit);
+    context.lineTo(5.5 * unit, 0.4 * unit);
+    context.moveTo(-3.6 * unit, -0.6 * unit);
+    context.lineTo(-3.6 * unit, 5 * unit);
+    context.lineTo(3.6 * unit, 5 * unit);
+    context.lineTo(3.6 * unit, -0.6 * unit);
+    context.lineJoin = "round";
+    context.stroke();
+    context.restore();
+  }
+
+  private drawHere(cell: number, zoom: number): void {
+    const { context } = this;
+    const [x, y] = this.centre(cell);
+    const size = Math.max(5, Math.min(12, zoom * 0.3));
+    context.beginPath();
+    context.arc(x, y, size + 2.5, 0, 2 * Math.PI);
+    context.fillStyle = "#fff";
+    context.fill();
+    context.beginPath();
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    context.fillStyle = HERE;
+    context.fill();
+  }
+
+  private drawFrame(cell: number, zoom: number, colour: string, width: number): void {
+    const { columns, tall } = this.ground;
+    const [x, y] = this.toScreen(cell % columns, Math.floor(cell / columns));
+    const { context } = this;
+    const [w, h] = [Math.max(zoom, 4), Math.max(zoom * tall, 4)];
+    context.strokeStyle = "rgba(18,40,61,0.75)";
+    context.lineWidth = width + 2;
+    context.strokeRect(x, y, w, h);
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.strokeRect(x, y, w, h);
+  }
+
+  private place(event: MouseEvent): [number, number] {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  private readonly onWheel = (event: WheelEvent): void => {
+    event.preventDefault();
+    const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 24 : 1;
+    this.zoom(Math.exp(-event.deltaY * unit * 0.0016), ...this.place(event));
+  };
+
+  private readonly onDown = (event: PointerEvent): void => {
+    if (event.button !== 0) return;
+    const [x, y] = this.place(event);
+    this.canvas.setPointerCapture(event.pointerId);
+    if (!this.pointers.size) this.moved = 0;
+    this.pointers.set(event.pointerId, { x, y });
+  };
+
+  private readonly onMove = (event: PointerEvent): void => {
+    const [x, y] = this.place(event);
+    const before = this.pointers.get(event.pointerId);
+    if (!before) {
+      this.scene.hover.value = this.cellAt(x, y);
+      return;
+    }
+    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
+    this.pointers.set(event.pointerId, { x, y });
+    this.moved += Math.hypot(x - before.x, y - before.y);
+    if (other) {
+      const was = Math.hypot(before.x - other.x, before.y - other.y);
+      const now = Math.hypot(x - other.x, y - other.y);
+      if (was > 0) this.zoom(now / was, (x + other.x) / 2, (y + other.y) / 2);
+    } else if (this.moved > 4) this.pan(x - before.x, y - before.y);
+  };
+
+  private readonly onUp = (event: PointerEvent): void => {
+    if (!this.pointers.delete(event.pointerId) || this.moved > 4 || event.type !== "pointerup")
+      return;
+    const cell = this.cellAt(...this.place(event));
+    this.scene.hover.value = cell;
+    this.scene.selected.value = cell === this.scene.selected.value ? null : cell;
+  };
+
+  private readonly onLeave = (): void => {
+    if (!this.pointers.size) this.scene.hover.value = null;
+  };
+}
+
+function risk(value: number): string {
+  return value < 0.0005 ? "<.001" : `−${value.toFixed(value < 0.1 ? 3 : 2).replace(/^0/, "")}`;
+}

@@ -1,0 +1,225 @@
+// From numbers to pixels. Runs in the worker; knows nothing of runs, views or canvases.
+
+import type { Numbers } from "../frames";
+import { FLOOR, HEIGHTS, NO, UNSEEN, WALL, YES, table } from "./colours";
+import type { Palette, Rgb } from "./colours";
+
+export type How =
+  | { way: "relief"; palette: Palette }
+  | { way: "heights" }
+  | { way: "marks" }
+  | { way: "scale"; palette: Palette; log: boolean };
+
+export interface Ground {
+  rows: number;
+  columns: number;
+  cell: [number, number] | null; // m, for the slopes of a relief
+  marked: boolean; // unseen squares get a mark, as on grids
+}
+
+export interface Range {
+  low: number;
+  high: number;
+}
+
+export interface Picture {
+  pixels: Uint8ClampedArray<ArrayBuffer>; // [rows · side, columns · side, 4]
+  side: number; // pixels along a cell
+}
+
+const LARGEST = 1536; // pixels along a picture whose cells have an inside
+
+/** Give the pixels along a cell: many where squares have an inside to show. */
+export function sideOf(ground: Ground, how: How): number {
+  if (!ground.marked && how.way !== "heights") return 1;
+  const fits = Math.floor(LARGEST / Math.max(ground.rows, ground.columns));
+  return Math.max(1, Math.min(24, fits));
+}
+
+/** Colour a layer; `seen` [R, C] tells what is known, where that is asked about. */
+export function paint(
+  values: Numbers,
+  seen: Numbers | null,
+  ground: Ground,
+  how: How,
+  range: Range,
+): Picture {
+  const side = sideOf(ground, how);
+  const cells = new Uint8ClampedArray(ground.rows * ground.columns * 4);
+  if (how.way === "relief") relief(values, seen, ground, how.palette, range, cells);
+  else if (how.way === "heights") heights(values, cells);
+  else if (how.way === "marks") marks(values, cells);
+  else scale(values, how, range, cells);
+  if (side === 1) return { pixels: cells, side };
+  return { pixels: enlarge(cells, values, seen, ground, how, side), side };
+}
+
+function put(out: Uint8ClampedArray, at: number, [r, g, b]: Rgb, alpha = 255): void {
+  out[at] = r;
+  out[at + 1] = g;
+  out[at + 2] = b;
+  out[at + 3] = alpha;
+}
+
+function scale(
+  values: Numbers,
+  how: { palette: Palette; log: boolean },
+  range: Range,
+  out: Uint8ClampedArray,
+): void {
+  const colours = table(how.palette);
+  const place = placer(range, how.log);
+  for (let i = 0, at = 0; i < values.length; i++, at += 4) {
+    const value = values[i] as number;
+    if (value !== value) {
+      put(out, at, WALL); // no data: nobody can stand there
+      continue;
+    }
+    const c = place(value) * 3;
+    out[at] = colours[c] as number;
+    out[at + 1] = colours[c + 1] as number;
+    out[at + 2] = colours[c + 2] as number;
+    out[at + 3] = 255;
+  }
+}
+
+/** Give the function from a value to its place, 0 to 255, in a table of colours. */
+export function placer(range: Range, log: boolean): (value: number) => number {
+  const { low, high } = range;
+  if (log) {
+    const bottom = Math.log(Math.max(low, 1e-9));
+    const unit = 255 / Math.max(1e-9, Math.log(Math.max(high, 1e-9)) - bottom);
+    return (value) =>
+      Math.max(0, Math.min(255, Math.round((Math.log(Math.max(value, 1e-12)) - bottom) * unit)));
+  }
+  const unit = high > low ? 255 / (high - low) : 0;
+  return (value) => Math.max(0, Math.min(255, Math.round((value - low) * unit)));
+}
+
+/** Colour heights and shade their slopes, light from the north-west; what is unseen is grey. */
+function relief(
+  values: Numbers,
+  seen: Numbers | null,
+  ground: Ground,
+  palette: Palette,
+  range: Range,
+  out: Uint8ClampedArray,
+): void {
+  const { rows, columns } = ground;
+  const [dy, dx] = ground.cell ?? [1, 1];
+  const colours = table(palette);
+  const greys = table("greys");
+  const place = placer(range, false);
+  // Steepness is exaggerated where the ground is flat, so that any relief shows.
+  const lift = (0.12 * Math.max(rows * dy, columns * dx)) / Math.max(1e-6, range.high - range.low);
+  const strength = Math.min(3, Math.max(1, lift));
+  for (let r = 0; r < rows; r++) {
+    const above = r > 0 ? -columns : 0;
+    const below = r < rows - 1 ? columns : 0;
+    const tall = above && below ? 2 * dy : dy;
+    for (let c = 0; c < columns; c++) {
+      const i = r * columns + c;
+      const value = values[i] as number;
+      if (value !== value) {
+        put(out, i * 4, WALL);
+        continue;
+      }
+      const left = c > 0 ? -1 : 0;
+      const right = c < columns - 1 ? 1 : 0;
+      const wide = left && right ? 2 * dx : dx;
+      const east =
+        (((values[i + right] as number) - (values[i + left] as number)) / wide) * strength;
+      const south =
+        (((values[i + below] as number) - (values[i + above] as number)) / tall) * strength;
+      // normal (−east, −south, 1) against light (−1, −1, √2) / 2
+      let shade = (east + south + Math.SQRT2) / (2 * Math.sqrt(1 + east * east + south * south));
+      if (shade !== shade) shade = Math.SQRT1_2;
+      const light = 0.5 + 0.66 * Math.max(0, shade);
+      const known = seen === null || seen[i] !== 0;
+      const from = known ? colours : greys;
+      const at = place(value) * 3;
+      const to = i * 4;
+      out[to] = (from[at] as number) * light;
+      out[to + 1] = (from[at + 1] as number) * light;
+      out[to + 2] = (from[at + 2] as number) * light;
+      out[to + 3] = 255;
+    }
+  }
+}
+
+function isWall(value: number): boolean {
+  return value < 0;
+}
+
+function heights(values: Numbers, out: Uint8ClampedArray): void {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] as number;
+    if (isWall(value)) put(out, i * 4, WALL);
+    else if (value !== value || value < 0.5) put(out, i * 4, UNSEEN);
+    else put(out, i * 4, HEIGHTS[Math.min(5, Math.max(1, Math.round(value))) - 1] as Rgb);
+  }
+}
+
+function marks(values: Numbers, out: Uint8ClampedArray): void {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] as number;
+    put(out, i * 4, value ? YES : NO);
+  }
+}
+
+/** Give each cell an inside: the higher a square, the larger; unseen ones are dotted. */
+function enlarge(
+  cells: Uint8ClampedArray,
+  values: Numbers,
+  seen: Numbers | null,
+  ground: Ground,
+  how: How,
+  side: number,
+): Uint8ClampedArray<ArrayBuffer> {
+  const { rows, columns } = ground;
+  const width = columns * side;
+  const small = new Uint32Array(cells.buffer);
+  const out = new Uint8ClampedArray(rows * side * width * 4);
+  const large = new Uint32Array(out.buffer);
+  const floor = packed(FLOOR);
+  const dot = side >= 8 ? Math.max(1, Math.round(side / 12)) : 0;
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < columns; c++) {
+      const i = r * columns + c;
+      const colour = small[i] as number;
+      const value = values[i] as number;
+      const known = seen === null || seen[i] !== 0;
+      const squares = how.way === "heights" && value >= 0.5 && side >= 6;
+      const part = squares ? 0.4 + 0.1 * Math.min(5, Math.max(1, Math.round(value))) : 1;
+      const margin = Math.round((side * (1 - part)) / 2);
+      const start = r * side * width + c * side;
+      for (let y = 0; y < side; y++) {
+        const line = start + y * width;
+        if (y < margin || y >= side - margin) {
+          large.fill(floor, line, line + side);
+        } else {
+          if (margin) large.fill(floor, line, line + side);
+          large.fill(colour, line + margin, line + side - margin);
+        }
+      }
+      if (!known && dot && !isWall(value)) {
+        const middle = Math.floor((side - dot) / 2);
+        for (let y = middle; y < middle + dot; y++) {
+          const line = start + y * width + middle;
+          large.fill(darker(colour), line, line + dot);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+function packed([r, g, b]: Rgb): number {
+  return (255 << 24) | (b << 16) | (g << 8) | r;
+}
+
+/** Give a mark's colour on a colour: dark on light, light on dark. */
+function darker(colour: number): number {
+  const [r, g, b] = [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
+  return 0.3 * r + 0.6 * g + 0.1 * b > 110 ? packed([110, 116, 122]) : packed([225, 228, 231]);
+}

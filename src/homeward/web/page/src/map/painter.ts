@@ -1,0 +1,42 @@
+// The worker as the page sees it: each view asks, and hears its own answers.
+
+import { complain } from "../messages";
+import type { Answer, Ask } from "./worker";
+
+type Heard = (answer: Answer) => void;
+type WithoutTicket<T> = T extends { ticket: number } ? Omit<T, "ticket"> : T;
+
+class Painter {
+  private readonly worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  private readonly waiting = new Map<number, Heard>();
+  private tickets = 0;
+
+  constructor() {
+    this.worker.onmessage = (event: MessageEvent<Answer>) => {
+      const heard = this.waiting.get(event.data.ticket);
+      this.waiting.delete(event.data.ticket);
+      heard?.(event.data);
+    };
+    this.worker.onerror = () => complain("The map's worker broke down. Load the page again.");
+  }
+
+  ask(question: WithoutTicket<Exclude<Ask, { kind: "forget" }>>): Promise<Answer> {
+    const ticket = ++this.tickets;
+    return new Promise((resolve) => {
+      this.waiting.set(ticket, resolve);
+      this.worker.postMessage({ ...question, ticket });
+    });
+  }
+
+  forget(run: string): void {
+    this.worker.postMessage({ kind: "forget", run } satisfies Ask);
+  }
+}
+
+let only: Painter | null = null;
+
+/** Give the one worker, started when it is first needed. */
+export function painter(): Painter {
+  only ??= new Painter();
+  return only;
+}

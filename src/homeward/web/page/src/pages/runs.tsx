@@ -1,0 +1,173 @@
+// All runs: how they stand, and what can be done about them.
+
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { change, getJson, runUrl } from "../api";
+import type { Summary } from "../api";
+import { to } from "../link";
+import { painter } from "../map/painter";
+import { attempt, complain, tell } from "../messages";
+import { Commands, ExplorerTag, StatusTag } from "../parts/status";
+import type { Command } from "../parts/status";
+import { ago, titleOf, worldOf } from "../words";
+
+const runs = signal<Summary[] | null>(null);
+
+async function refresh(): Promise<void> {
+  try {
+    runs.value = (await getJson<{ runs: Summary[] }>("/api/runs")).runs;
+  } catch (cause) {
+    runs.value ??= [];
+    complain(cause);
+  }
+}
+
+function useRuns(): void {
+  useEffect(() => {
+    void refresh();
+    const source = new EventSource("/api/events");
+    let waiting = 0;
+    source.addEventListener("runs", () => {
+      window.clearTimeout(waiting);
+      waiting = window.setTimeout(() => void refresh(), 150);
+    });
+    return () => {
+      source.close();
+      window.clearTimeout(waiting);
+    };
+  }, []);
+}
+
+async function act(run: Summary, what: Command): Promise<void> {
+  if (what === "delete") {
+    if (!window.confirm(`Delete the run ${titleOf(run)} and its record? This can't be undone.`))
+      return;
+    await attempt(() => change("DELETE", runUrl(run.id)));
+    painter().forget(run.id);
+    tell(`${titleOf(run)} is deleted.`);
+  } else await attempt(() => change("POST", runUrl(run.id, `/${what}`)));
+  await refresh();
+}
+
+export function RunsPage() {
+  useRuns();
+  const chosen = useSignal<string[]>([]);
+  const list = runs.value;
+  const pick = (id: string, on: boolean): void => {
+    const others = chosen.value.filter((each) => each !== id);
+    chosen.value = on ? [...others.slice(-1), id] : others;
+  };
+  return (
+    <main class="list" id="main">
+      <div class="hero">
+        <h1>Watch an explorer decide, and see why.</h1>
+        <p>
+          A world is only partly known. The safe explorer goes where there is most to learn and
+          keeps a way home with a probability you set. The unsafe one does not, and may never come
+          back. Open a run to watch it step by step, or let both loose in a world of your own.
+        </p>
+        <p class="hero-actions">
+          <a class="button main" href={to("draw")}>
+            Draw a world
+          </a>
+          <a class="button" href={to("new")}>
+            New run
+          </a>
+          <a class="button" href={to("stories")}>
+            Three counter-examples
+          </a>
+        </p>
+      </div>
+      <section class="card" aria-label="Runs">
+        <header>
+          <h2>Runs</h2>
+          <span class="grow" />
+          {chosen.value.length === 2 ? (
+            <a class="button small main" href={to("compare", ...inOrder(chosen.value))}>
+              Compare the two
+            </a>
+          ) : (
+            list && list.length > 1 && <span class="unit">Choose two to compare them.</span>
+          )}
+        </header>
+        {list === null && <p class="soft">Looking for runs…</p>}
+        {list?.length === 0 && (
+          <p class="soft">There is no run yet. Draw a world, or start a new run.</p>
+        )}
+        {list !== null && list.length > 0 && (
+          <div class="scroll" tabIndex={0} role="region" aria-label="List of runs">
+            <table class="runs-table">
+              <thead>
+                <tr>
+                  <th scope="col">
+                    <span class="hidden">Compare</span>
+                  </th>
+                  <th scope="col">run</th>
+                  <th scope="col">explorer</th>
+                  <th scope="col">world</th>
+                  <th scope="col" class="right">
+                    steps
+                  </th>
+                  <th scope="col">status</th>
+                  <th scope="col">
+                    <span class="hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {list.map((run) => (
+                  <tr key={run.id} data-run={run.id}>
+                    <td>
+                      <input
+                        type="checkbox"
+                        disabled={run.status === "damaged"}
+                        checked={chosen.value.includes(run.id)}
+                        aria-label={`Compare ${titleOf(run)}`}
+                        onChange={(event) => pick(run.id, event.currentTarget.checked)}
+                      />
+                    </td>
+                    <th scope="row">
+                      {run.status === "damaged" ? (
+                        titleOf(run)
+                      ) : (
+                        <a href={to("run", run.id)}>{titleOf(run)}</a>
+                      )}
+                      <span class="unit block">
+                        {run.status === "damaged" ? run.error : ago(run.updated ?? run.created)}
+                        {run.pair && run.explorer === "safe" && (
+                          <>
+                            {", "}
+                            <a href={to("compare", run.id, run.pair)}>compare with {run.pair}</a>
+                          </>
+                        )}
+                      </span>
+                    </th>
+                    <td>
+                      <ExplorerTag run={run} />
+                    </td>
+                    <td>{run.status !== "damaged" && worldOf(run)}</td>
+                    <td class="right num">{run.status !== "damaged" && run.steps}</td>
+                    <td>
+                      <StatusTag run={run} />
+                      {run.end && <span class="unit block">{run.end}</span>}
+                    </td>
+                    <td class="right">
+                      <Commands run={run} act={(what) => void act(run, what)} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </section>
+    </main>
+  );
+}
+
+/** Put the safe one on the left. */
+function inOrder(ids: string[]): string[] {
+  const safe = (id: string): boolean =>
+    runs.value?.find((run) => run.id === id)?.explorer === "safe";
+  return [...ids].sort((a, b) => Number(safe(b)) - Number(safe(a)));
+}

@@ -1,0 +1,212 @@
+// The paper's three counter-examples: small graphs, and what each definition of safety says of them.
+
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { getJson } from "../api";
+import type { Counterexample, Examples } from "../api";
+import { complain } from "../messages";
+import { chance } from "../words";
+
+const found = signal<Counterexample[] | null>(null);
+
+export function StoriesPage() {
+  useEffect(() => {
+    if (!found.value) {
+      getJson<Examples>("/api/examples")
+        .then((examples) => (found.value = examples.counterexamples))
+        .catch(complain);
+    }
+  }, []);
+  return (
+    <main class="stories-page" id="main">
+      <h1>Three counter-examples</h1>
+      <p class="lead">
+        Each refutes a tempting definition of “safe”. Naive is what that definition says, exact the
+        chance to get home that is really there, bound what the planner proves: never more than the
+        exact one.
+      </p>
+      {found.value === null && <p class="soft">Loading…</p>}
+      {found.value?.map((story) => (
+        <Story key={story.name} story={story} />
+      ))}
+    </main>
+  );
+}
+
+function Story({ story }: { story: Counterexample }) {
+  return (
+    <section class="card story" aria-label={story.title}>
+      <h2>{story.title}</h2>
+      <p>{story.story}</p>
+      <div class="story-parts">
+        <div class="graphs">
+          {story.worlds.map((_, i) => (
+            <Graph key={i} story={story} world={i} />
+          ))}
+        </div>
+        <div class="scroll" tabIndex={0} role="region" aria-label={`Numbers of ${story.title}`}>
+          <table class="numbers-table">
+            <thead>
+              <tr>
+                <th scope="col">policy</th>
+                <th scope="col">naive</th>
+                <th scope="col">exact</th>
+                <th scope="col">bound</th>
+              </tr>
+            </thead>
+            <tbody>
+              {story.rows.map((row) => (
+                <tr key={row.label}>
+                  <th scope="row">{row.label}</th>
+                  <Number value={row.naive} delta={story.delta} />
+                  <Number value={row.exact} delta={story.delta} />
+                  <Number value={row.bound} delta={story.delta} />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {story.delta !== null && <p class="soft">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function Number({ value, delta }: { value: number | null; delta: number | null }) {
+  if (value === null) return <td>–</td>;
+  const safe = delta !== null && value >= delta - 1e-9;
+  return (
+    <td class={delta === null ? "" : safe ? "yes" : "no"}>
+      {chance(value, 3)} {delta === null ? "" : safe ? "✓" : "✕"}
+    </td>
+  );
+}
+
+const [UNIT, DISC] = [88, 15];
+
+interface Arrow {
+  from: number;
+  to: number;
+  label: string;
+}
+
+function Graph({ story, world }: { story: Counterexample; world: number }) {
+  const { states } = story;
+  const one = story.worlds[world];
+  if (!one) return null;
+  const place = (s: number): [number, number] => [
+    (states[s]?.x ?? 0) * UNIT,
+    -(states[s]?.y ?? 0) * UNIT,
+  ];
+  const number = (s: string | number): number =>
+    typeof s === "number" ? s : states.findIndex((state) => state.name === s);
+  const merged = new Map<string, Arrow>();
+  for (const edge of one.edges) {
+    const [from, target] = [number(edge.from), number(edge.to)];
+    const label = edge.p < 1 ? `${edge.action} ${chance(edge.p, 2)}` : edge.action;
+    const known = merged.get(`${from},${target}`);
+    if (known) known.label += `, ${label}`;
+    else merged.set(`${from},${target}`, { from, to: target, label });
+  }
+  const spots = states.map((_, s) => place(s));
+  const xs = spots.map(([x]) => x);
+  const ys = spots.map(([, y]) => y);
+  const [left, top] = [Math.min(...xs) - 52, Math.min(...ys) - 62];
+  const size = [Math.max(...xs) + 52 - left, Math.max(...ys) + 62 - top];
+  const said = [...merged.values()]
+    .map((a) => `${states[a.from]?.name} by ${a.label} to ${states[a.to]?.name}`)
+    .join("; ");
+  return (
+    <figure>
+      <svg
+        viewBox={`${left} ${top} ${size[0]} ${size[1]}`}
+        role="img"
+        aria-label={`World ${world + 1}: ${said}`}
+        style={{ maxWidth: `${(size[0] ?? 0) * 1.15}px` }}
+      >
+        <defs>
+          <marker
+            id={`tip-${story.name}-${world}`}
+            viewBox="0 0 8 8"
+            refX="7"
+            refY="4"
+            markerWidth="7"
+            markerHeight="7"
+            orient="auto-start-reverse"
+          >
+            <path d="M0 0 8 4 0 8z" class="tip" />
+          </marker>
+        </defs>
+        {[...merged.values()].map((arrow) => (
+          <Edge
+            key={`${arrow.from},${arrow.to}`}
+            arrow={arrow}
+            place={place}
+            tip={`url(#tip-${story.name}-${world})`}
+          />
+        ))}
+        {states.map((state, s) => {
+          const [x, y] = place(s);
+          return (
+            <g key={state.name} class={s === 0 ? "state home" : "state"}>
+              <circle cx={x} cy={y} r={DISC} />
+              <text x={x} y={y + 5}>
+                {state.name}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+      <figcaption class="unit">
+        {story.worlds.length > 1
+          ? `World ${world + 1}, probability ${chance(one.weight, 2)}`
+          : "The only world"}
+        ; home is {states[0]?.name}
+      </figcaption>
+    </figure>
+  );
+}
+
+function Edge({
+  arrow,
+  place,
+  tip,
+}: {
+  arrow: Arrow;
+  place: (s: number) => [number, number];
+  tip: string;
+}) {
+  const [ax, ay] = place(arrow.from);
+  const [bx, by] = place(arrow.to);
+  if (arrow.from === arrow.to) {
+    return (
+      <g class="edge">
+        <path
+          d={`M${ax - 8} ${ay - DISC + 1}C${ax - 26} ${ay - 48} ${ax + 26} ${ay - 48} ${ax + 8} ${ay - DISC + 1}`}
+          marker-end={tip}
+        />
+        <text x={ax} y={ay - 44}>
+          {arrow.label}
+        </text>
+      </g>
+    );
+  }
+  const length = Math.hypot(bx - ax, by - ay);
+  const [ux, uy] = [(bx - ax) / length, (by - ay) / length];
+  const bend = 16; // to its own right, so that there and back are two lines
+  const [mx, my] = [(ax + bx) / 2 - uy * bend, (ay + by) / 2 + ux * bend];
+  const cut = (x: number, y: number): [number, number] => {
+    const far = Math.hypot(mx - x, my - y);
+    return [x + ((mx - x) / far) * (DISC + 1), y + ((my - y) / far) * (DISC + 1)];
+  };
+  const [sx, sy] = cut(ax, ay);
+  const [ex, ey] = cut(bx, by);
+  return (
+    <g class="edge">
+      <path d={`M${sx} ${sy}Q${mx} ${my} ${ex} ${ey}`} marker-end={tip} />
+      <text x={mx - uy * 6} y={my + ux * 6 + 4}>
+        {arrow.label}
+      </text>
+    </g>
+  );
+}

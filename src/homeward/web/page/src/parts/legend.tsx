@@ -1,0 +1,148 @@
+// What the colours mean, with units.
+
+import type { Details, Layer } from "../api";
+import { HEIGHTS, NO, UNSEEN, WALL, YES, css, gradient } from "../map/colours";
+import type { Rgb } from "../map/colours";
+import type { Range } from "../map/paint";
+import type { Shown } from "../map/worker";
+import { howOf, layerOf } from "../run/show";
+import { figure } from "../words";
+
+export interface Key {
+  title: string;
+  unit: string;
+  bar: { colours: string; ticks: { at: number; text: string }[] } | null; // at: 0 to 1
+  swatches: { colour: string; text: string }[];
+}
+
+/** Say what a shown layer's colours mean. */
+export function keyOf(details: Details, shown: Shown): Key | null {
+  const layer = layerOf(details, shown.layer);
+  if (!layer) return null;
+  const how = howOf(layer);
+  const unit = layer.unit ?? "";
+  const seen = details.layers.some((each) => each.name === "seen");
+  if (how.way === "heights") {
+    const swatches = HEIGHTS.map((colour, i) => ({ colour: css(colour), text: String(i + 1) }));
+    swatches.push({ colour: css(WALL), text: "wall" });
+    if (layer.name === "height") swatches.push({ colour: css(UNSEEN), text: "not yet seen" });
+    return { title: layer.title, unit: "", bar: null, swatches };
+  }
+  if (how.way === "marks") {
+    const [no, yes] = wordsFor(layer);
+    return {
+      title: layer.title,
+      unit: "",
+      bar: null,
+      swatches: [swatch(YES, yes), swatch(NO, no)],
+    };
+  }
+  const log = how.way === "scale" && how.log;
+  const bar = { colours: gradient(how.palette), ticks: ticksOf(shown.range, log) };
+  const grey = how.way === "relief" && seen ? [swatch([150, 153, 157], "not yet seen")] : [];
+  return { title: layer.title, unit, bar, swatches: grey };
+}
+
+function wordsFor(layer: Layer): [string, string] {
+  if (layer.name === "seen") return ["not yet seen", "seen"];
+  if (layer.name === "visited") return ["not visited", "visited"];
+  if (layer.name === "kept") return ["outside the set", "inside the set"];
+  return ["no", "yes"];
+}
+
+function swatch(colour: Rgb, text: string): { colour: string; text: string } {
+  return { colour: css(colour), text };
+}
+
+/** Choose round numbers along a scale. */
+export function ticksOf({ low, high }: Range, log: boolean): { at: number; text: string }[] {
+  if (!(high > low)) return [{ at: 0.5, text: figure(low, 3) }];
+  if (log) {
+    const span = Math.log(high / low);
+    const found: number[] = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+      for (const digit of [1, 3]) found.push(digit * 10 ** power);
+    }
+    return found
+      .filter((v) => v >= low && v <= high)
+      .map((v) => ({ at: Math.log(v / low) / span, text: figure(v, 2) }));
+  }
+  const rough = (high - low) / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const unit = [1, 2, 5, 10].map((m) => m * power).find((m) => m >= rough) ?? rough;
+  const ticks: { at: number; text: string }[] = [];
+  for (let v = Math.ceil(low / unit - 1e-9) * unit; v <= high + unit * 1e-9; v += unit) {
+    ticks.push({
+      at: (v - low) / (high - low),
+      text: figure(Math.abs(v) < unit * 1e-9 ? 0 : v, 4),
+    });
+  }
+  return ticks;
+}
+
+export function Legend({
+  details,
+  shown,
+  marks,
+}: {
+  details: Details;
+  shown: (Shown | null)[];
+  marks: boolean;
+}) {
+  const keys = shown.flatMap((each) => (each ? (keyOf(details, each) ?? []) : []));
+  return (
+    <div class="legend" role="group" aria-label="Legend">
+      {keys.map((key) => (
+        <div class="key" key={key.title}>
+          <span class="key-title">
+            {key.title}
+            {key.unit && <span class="unit"> in {key.unit}</span>}
+          </span>
+          {key.bar && (
+            <span class="bar-box">
+              <span
+                class="bar"
+                style={{ background: `linear-gradient(to right, ${key.bar.colours})` }}
+              />
+              <span class="ticks">
+                {key.bar.ticks.map((tick) => (
+                  <span key={tick.text} style={{ left: `${100 * tick.at}%` }}>
+                    {tick.text}
+                  </span>
+                ))}
+              </span>
+            </span>
+          )}
+          <span class="swatches">
+            {key.swatches.map((each) => (
+              <span class="swatch" key={each.text}>
+                <i style={{ background: each.colour }} />
+                {each.text}
+              </span>
+            ))}
+          </span>
+        </div>
+      ))}
+      {marks && (
+        <div class="key marks">
+          <span class="swatch">
+            <i class="mark-here" />
+            explorer
+          </span>
+          <span class="swatch">
+            <i class="mark-path" />
+            its path
+          </span>
+          <span class="swatch">
+            <i class="mark-start" />
+            start
+          </span>
+          <span class="swatch">
+            <i class="mark-way" />
+            way home
+          </span>
+        </div>
+      )}
+    </div>
+  );
+}

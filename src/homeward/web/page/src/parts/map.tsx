@@ -1,0 +1,246 @@
+// A map with what belongs to it: layers, the values pointed at, zoom, legend.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Details } from "../api";
+import { MapCanvas } from "../map/canvas";
+import { attempt, tell } from "../messages";
+import type { Scene } from "../run/scene";
+import { layerOf } from "../run/show";
+import type { Show } from "../run/show";
+import { cellName, layerName, reading } from "../words";
+import { Icon } from "./icons";
+import { Legend } from "./legend";
+import { savePicture } from "./picture";
+
+export function LayerPicker({ details, show }: { details: Details; show: Show }) {
+  const base = layerOf(details, show.layer.value);
+  const others = details.layers.filter((layer) => layer.name !== base?.name);
+  return (
+    <div class="layers">
+      <div class="segments" role="radiogroup" aria-label="Layer of the map">
+        {details.layers.map((layer, i) => (
+          <button
+            key={layer.name}
+            role="radio"
+            aria-checked={layer.name === base?.name}
+            title={`${layer.title} (key ${i + 1})`}
+            onClick={() => {
+              show.layer.value = layer.name;
+              if (show.over.value === layer.name) show.over.value = null;
+            }}
+          >
+            {layerName(layer)}
+          </button>
+        ))}
+      </div>
+      <div class="blend">
+        <label>
+          <span>Over it</span>
+          <select
+            value={show.over.value ?? ""}
+            onChange={(event) => (show.over.value = event.currentTarget.value || null)}
+          >
+            <option value="">nothing</option>
+            {others.map((layer) => (
+              <option key={layer.name} value={layer.name}>
+                {layerName(layer)}
+              </option>
+            ))}
+          </select>
+        </label>
+        {show.over.value && (
+          <input
+            type="range"
+            min={0}
+            max={1}
+            step={0.05}
+            value={show.mix.value}
+            aria-label="How much of the second layer"
+            style={{ "--part": `${100 * show.mix.value}%` }}
+            onInput={(event) => (show.mix.value = Number(event.currentTarget.value))}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+export function MapPane({ scene, label }: { scene: Scene; label: string }) {
+  const details = scene.run.details.value;
+  if (!details) return <div class="map empty">{scene.run.missing.value || "Loading the run…"}</div>;
+  return <MapFigure scene={scene} details={details} label={label} />;
+}
+
+function MapFigure({ scene, details, label }: { scene: Scene; details: Details; label: string }) {
+  const element = useRef<HTMLCanvasElement>(null);
+  const map = useRef<MapCanvas | null>(null);
+  const spoken = useSignal("");
+  useEffect(() => {
+    if (!element.current) return undefined;
+    const made = new MapCanvas(element.current, scene);
+    map.current = made;
+    return () => made.close();
+  }, [scene]);
+
+  const pictures = scene.pictures.value;
+  const columns = details.shape?.[1] ?? 1;
+  const [dy, dx] = details.cell ?? [1, 1];
+  const aspect = details.shape ? (columns * dx) / (details.shape[0] * dy) : 2;
+
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrows: Record<string, [number, number]> = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+    };
+    const arrow = arrows[event.key];
+    if (arrow && event.shiftKey) map.current?.pan(-arrow[1] * 60, -arrow[0] * 60);
+    else if (arrow && details.shape) {
+      const from = scene.hover.value ?? scene.here.value ?? 0;
+      const row = Math.max(
+        0,
+        Math.min(details.shape[0] - 1, Math.floor(from / columns) + arrow[0]),
+      );
+      const column = Math.max(0, Math.min(columns - 1, (from % columns) + arrow[1]));
+      const cell = row * columns + column;
+      scene.hover.value = cell;
+      map.current?.reveal(cell);
+      spoken.value = cellName(cell, columns);
+    } else if (event.key === "Enter") scene.selected.value = scene.hover.value ?? scene.here.value;
+    else if (event.key === "Escape") scene.selected.value = scene.hover.value = null;
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  return (
+    <figure class="map">
+      <div class="map-box" style={{ "--aspect": String(aspect) }}>
+        <canvas
+          ref={element}
+          tabIndex={0}
+          role="application"
+          aria-label={`Map of ${label}. Arrow keys point at a cell, Enter draws its way home, plus and minus zoom.`}
+          onKeyDown={onKey}
+          onBlur={() => (scene.hover.value = null)}
+        />
+        {!details.shape && (
+          <p class="map-note">
+            {details.error ?? "This kind of run has no map; its plots are beside it."}
+          </p>
+        )}
+        {details.shape && !pictures && (
+          <p class="map-note">{scene.run.missing.value || "Drawing the map…"}</p>
+        )}
+        {pictures && <Working scene={scene} details={details} />}
+        <Readout scene={scene} details={details} columns={columns} />
+        <span class="hidden" aria-live="polite">
+          {spoken.value && `${spoken.value}: ${said(details, scene.values.value)}`}
+        </span>
+      </div>
+      <figcaption>
+        {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} marks />}
+        <div class="map-tools" role="group" aria-label="View">
+          <button
+            class="quiet"
+            aria-label="Zoom in"
+            title="Zoom in (+)"
+            data-zoom="in"
+            onClick={() => map.current?.zoom(1.5)}
+          >
+            <Icon name="plus" />
+          </button>
+          <button
+            class="quiet"
+            aria-label="Zoom out"
+            title="Zoom out (−)"
+            data-zoom="out"
+            onClick={() => map.current?.zoom(1 / 1.5)}
+          >
+            <Icon name="less" />
+          </button>
+          <button
+            class="quiet"
+            aria-label="Show the whole map"
+            title="The whole map (0)"
+            data-zoom="fit"
+            onClick={() => map.current?.fit()}
+          >
+            <Icon name="fit" />
+          </button>
+          <button
+            class="quiet"
+            aria-label="Save a picture of this view"
+            title="Save a picture"
+            onClick={() => {
+              const canvas = element.current;
+              if (canvas && pictures) {
+                void attempt(() =>
+                  savePicture(canvas, details, [pictures.base, pictures.over], scene.step.value),
+                ).then((name) => name && tell(`Saved ${name}.`));
+              }
+            }}
+          >
+            <Icon name="save" />
+          </button>
+          <button
+            class="quiet"
+            aria-label="Copy a link to this view"
+            title="Copy a link to this view"
+            onClick={() =>
+              void attempt(() => navigator.clipboard.writeText(location.href)).then(
+                (done) => done !== null && tell("The link is copied."),
+              )
+            }
+          >
+            <Icon name="link" />
+          </button>
+        </div>
+      </figcaption>
+    </figure>
+  );
+}
+
+function said(details: Details, values: Record<string, number>): string {
+  return Object.entries(values)
+    .map(
+      ([name, value]) =>
+        `${layerOf(details, name)?.title ?? name} ${reading(details, name, value)}`,
+    )
+    .join(", ");
+}
+
+/** Says that what is asked for is not on view yet; it shows only if that takes a while. */
+function Working({ scene, details }: { scene: Scene; details: Details }) {
+  const shown = scene.pictures.value;
+  const wanted = layerOf(details, scene.show.layer.value)?.name;
+  if (shown?.step === scene.step.value && shown.base.layer === wanted) return null;
+  return <p class="working">Working it out…</p>;
+}
+
+/** The raw values of the cell that is pointed at. */
+function Readout({ scene, details, columns }: { scene: Scene; details: Details; columns: number }) {
+  const cell = scene.hover.value;
+  if (cell === null) return null;
+  const values = scene.values.value;
+  return (
+    <div class={cell % columns < columns / 2 ? "readout right-hand" : "readout"} data-cell={cell}>
+      <b>{cellName(cell, columns)}</b>
+      <dl>
+        {details.layers
+          .filter((layer) => layer.name in values)
+          .map((layer) => (
+            <div key={layer.name}>
+              <dt>{layerName(layer)}</dt>
+              <dd data-layer={layer.name} data-value={String(values[layer.name])}>
+                {reading(details, layer.name, values[layer.name] as number)}
+              </dd>
+            </div>
+          ))}
+      </dl>
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+// The one time cursor: everything on the page shows the moment after `step` steps.
+
+import { computed, effect, signal } from "@preact/signals";
+import type { RunModel } from "./model";
+
+export const SPEEDS = [1, 2, 5, 10, 20, 50, 100, 200, 500] as const; // steps a second
+
+export class Cursor {
+  readonly step = signal(0);
+  readonly playing = signal(false);
+  readonly speed = signal<number>(5);
+  readonly follow = signal(false);
+  readonly last = computed(() => Math.max(0, ...this.runs.map((run) => run.count.value)));
+  readonly live = computed(() => this.runs.some((run) => run.going.value));
+
+  private placed: boolean;
+  private wanted: number | null;
+  private at = 0; // the cursor with its fraction of a step, while playing
+  private frame = 0;
+  private then = 0;
+  private readonly stops: (() => void)[];
+
+  /** Follow `runs`; start at `step`, or, if that is null, where the runs are. */
+  constructor(
+    readonly runs: readonly RunModel[],
+    step: number | null,
+  ) {
+    this.wanted = step;
+    this.placed = false;
+    this.stops = [
+      effect(() => {
+        const last = this.last.value;
+        const known = this.runs.every((run) => run.details.value !== null);
+        if (!this.placed && known) this.place(last);
+        if (this.follow.value && this.placed) this.step.value = last;
+      }),
+      effect(() => {
+        if (this.playing.value) {
+          this.at = this.step.peek();
+          this.then = performance.now();
+          this.frame = requestAnimationFrame(this.advance);
+        } else cancelAnimationFrame(this.frame);
+      }),
+    ];
+  }
+
+  close(): void {
+    this.stops.forEach((stop) => stop());
+    cancelAnimationFrame(this.frame);
+  }
+
+  /** Give what a link should say: null while it follows. */
+  get linked(): number | null {
+    if (!this.placed) return this.wanted;
+    return this.follow.value ? null : this.step.value;
+  }
+
+  jump(step: number): void {
+    this.follow.value = false;
+    this.set(step);
+  }
+
+  by(steps: number): void {
+    this.playing.value = false;
+    this.jump(this.step.value + steps);
+  }
+
+  toggle(): void {
+    if (!this.playing.value) {
+      this.follow.value = false;
+      if (this.step.value >= this.last.value) this.set(0);
+    }
+    this.playing.value = !this.playing.value;
+  }
+
+  faster(by: 1 | -1): void {
+    const here = SPEEDS.findIndex((speed) => speed >= this.speed.value);
+    this.speed.value = SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, here + by))] ?? 5;
+  }
+
+  setFollow(follow: boolean): void {
+    this.playing.value = false;
+    this.follow.value = follow;
+  }
+
+  private place(last: number): void {
+    const known = this.runs.every((run) => run.count.value >= (run.details.value?.steps ?? 0));
+    if (this.wanted !== null) {
+      this.step.value = Math.min(this.wanted, last);
+      this.placed = known || this.wanted <= last;
+    } else {
+      this.step.value = last;
+      if (this.live.value) this.follow.value = true;
+      this.placed = known || this.live.value;
+    }
+  }
+
+  private set(step: number): void {
+    this.placed = true;
+    this.step.value = Math.max(0, Math.min(this.last.value, Math.round(step)));
+    this.at = this.step.value;
+  }
+
+  private readonly advance = (now: number): void => {
+    const passed = Math.min(0.25, (now - this.then) / 1000);
+    this.then = now;
+    this.at = Math.min(this.last.value, this.at + passed * this.speed.value);
+    if (Math.floor(this.at) > this.step.value) this.step.value = Math.floor(this.at);
+    if (this.at >= this.last.value && !this.live.value) this.playing.value = false;
+    else this.frame = requestAnimationFrame(this.advance);
+  };
+}

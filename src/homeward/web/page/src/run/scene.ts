@@ -1,0 +1,208 @@
+// One run at the cursor's moment: its picture, the plan behind the next move, ways home, and what is
+// pointed at. Everything is asked for as the cursor moves, and only the newest question counts.
+
+import { computed, effect, signal } from "@preact/signals";
+import { getJson, runUrl } from "../api";
+import type { Way, Why } from "../api";
+import { painter } from "../map/painter";
+import type { Painted, Shown } from "../map/worker";
+import { complain } from "../messages";
+import type { Cursor } from "./cursor";
+import { Latest } from "./latest";
+import type { RunModel } from "./model";
+import { fixedOf, groundOf, howOf, layerOf } from "./show";
+import type { Show } from "./show";
+
+const SMALL = 60_000; // cells up to which all layers are loaded, for reading their values
+const HUGE = 200_000; // cells from which on a plan is made again only if it is asked for
+const SETTLED = 220; // ms without a move of the cursor
+
+interface Wanted {
+  step: number;
+  base: string;
+  over: string | null;
+}
+
+export interface Pictures {
+  step: number;
+  base: Shown;
+  over: Shown | null;
+}
+
+export class Scene {
+  readonly step = computed(() => Math.min(this.cursor.step.value, this.run.count.value));
+  readonly slow = computed(() => {
+    const shape = this.run.details.value?.shape;
+    return !!shape && shape[0] * shape[1] >= HUGE;
+  });
+  readonly planning = signal(false);
+  readonly here = computed(() => this.run.stateAt(this.step.value));
+  readonly pictures = signal<Pictures | null>(null);
+  readonly why = signal<Why | null>(null);
+  readonly noWhy = signal("");
+  readonly back = signal<Way | null>(null); // from here, or from where the move leads
+  readonly selected = signal<number | null>(null);
+  readonly way = signal<Way | null>(null); // from the selected cell
+  readonly hover = signal<number | null>(null);
+  readonly values = signal<Record<string, number>>({}); // of the cell that is pointed at
+
+  private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
+  private readonly reasons = new Latest<number>((step) => this.explain(step));
+  private readonly ways = new Latest<{ step: number; cell: number }>((wanted) =>
+    this.findWay(wanted),
+  );
+  private readonly whys = new Map<number, Why>();
+  private readonly stops: (() => void)[];
+  private settle = 0;
+
+  constructor(
+    readonly run: RunModel,
+    readonly cursor: Cursor,
+    readonly show: Show,
+  ) {
+    this.stops = [
+      effect(() => {
+        const details = run.details.value;
+        const step = this.step.value;
+        if (!details?.shape || !details.layers.length) return;
+        const base = layerOf(details, show.layer.value);
+        const over = details.layers.find((layer) => layer.name === show.over.value) ?? null;
+        if (base) this.paints.ask({ step, base: base.name, over: over?.name ?? null });
+      }),
+      effect(() => {
+        const details = run.details.value;
+        const step = this.step.value;
+        const cells = details?.shape ? details.shape[0] * details.shape[1] : 0;
+        const playing = cursor.playing.value || cursor.follow.value;
+        if (!details || run.missing.value) return;
+        window.clearTimeout(this.settle);
+        if (cells < HUGE) this.reasons.ask(step);
+        else {
+          this.why.value = this.whys.get(step) ?? null;
+          this.back.value = null;
+        }
+        this.settle = window.setTimeout(() => {
+          if (cells && cells <= SMALL && !playing) void this.loadRest(step);
+        }, SETTLED);
+      }),
+      effect(() => {
+        const cell = this.selected.value;
+        if (cell === null) this.way.value = null;
+        else this.ways.ask({ step: this.step.value, cell });
+      }),
+      effect(() => {
+        const cell = this.hover.value;
+        const step = this.pictures.value?.step; // what is on view, not what is asked for
+        if (cell === null || step === undefined) this.values.value = {};
+        else void this.probe(step, cell);
+      }),
+    ];
+  }
+
+  close(): void {
+    this.stops.forEach((stop) => stop());
+    window.clearTimeout(this.settle);
+    this.drop();
+  }
+
+  /** Make the plan of this moment again, where that takes long. */
+  ask(): void {
+    this.reasons.ask(this.step.peek());
+  }
+
+  private drop(): void {
+    this.pictures.peek()?.base.bitmap.close();
+    this.pictures.peek()?.over?.bitmap.close();
+  }
+
+  private async paint({ step, base, over }: Wanted): Promise<void> {
+    const details = this.run.details.peek();
+    if (!details) return;
+    const painted: Painted[] = [];
+    for (const name of over === null ? [base] : [base, over]) {
+      const layer = layerOf(details, name);
+      if (layer) painted.push({ layer: layer.name, how: howOf(layer), fixed: fixedOf(layer) });
+    }
+    const seen = details.layers.some((layer) => layer.name === "seen");
+    const ground = groundOf(details);
+    const answer = await painter().ask({
+      kind: "show",
+      run: this.run.id,
+      step,
+      ground,
+      paint: painted,
+      seen,
+    });
+    if (answer.kind === "refused" && !this.run.gone.peek()) complain(answer.error);
+    if (answer.kind !== "shown" || !answer.pictures[0]) return;
+    this.drop();
+    this.pictures.value = { step, base: answer.pictures[0], over: answer.pictures[1] ?? null };
+  }
+
+  private async loadRest(step: number): Promise<void> {
+    const layers = this.run.details.peek()?.layers.map((layer) => layer.name) ?? [];
+    const answer = await painter().ask({ kind: "load", run: this.run.id, step, layers });
+    const cell = this.hover.peek();
+    if (answer.kind === "loaded" && cell !== null) void this.probe(step, cell);
+  }
+
+  private async probe(step: number, cell: number): Promise<void> {
+    const answer = await painter().ask({ kind: "probe", run: this.run.id, step, cell });
+    if (
+      answer.kind === "probed" &&
+      this.hover.peek() === cell &&
+      this.pictures.peek()?.step === step
+    ) {
+      this.values.value = answer.values;
+    }
+  }
+
+  private async explain(step: number): Promise<void> {
+    this.planning.value = true;
+    try {
+      const why =
+        this.whys.get(step) ?? (await getJson<Why>(runUrl(this.run.id, `/steps/${step}/why`)));
+      this.whys.set(step, why);
+      if (this.whys.size > 300) this.whys.delete(this.whys.keys().next().value as number);
+      this.why.value = why;
+      this.noWhy.value = "";
+      await this.findBack(step, why);
+    } catch (cause) {
+      this.why.value = null;
+      this.back.value = null;
+      this.noWhy.value = cause instanceof Error ? cause.message : String(cause);
+    } finally {
+      this.planning.value = false;
+    }
+  }
+
+  /** Find the way home from here; where here is home, from where the chosen move leads. */
+  private async findBack(step: number, why: Why): Promise<void> {
+    const details = this.run.details.peek();
+    if (!details?.shape || !why.criteria.some((criterion) => criterion.kind === "return")) {
+      this.back.value = null;
+      return;
+    }
+    let cell = why.state;
+    if (this.run.homesAt(step).includes(cell)) {
+      const action = details.actions[why.action];
+      if (action?.dr == null || action.dc == null) return;
+      cell += action.dr * details.shape[1] + action.dc;
+    }
+    try {
+      this.back.value = await getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}`));
+    } catch {
+      this.back.value = null; // the map does without; the reasons are there all the same
+    }
+  }
+
+  private async findWay({ step, cell }: { step: number; cell: number }): Promise<void> {
+    try {
+      const way = await getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}`));
+      if (this.selected.peek() === cell) this.way.value = way;
+    } catch (cause) {
+      this.way.value = null;
+      if (this.selected.peek() === cell && !this.run.gone.peek()) complain(cause);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+"""What the tests of the page share: a real browser, and a real server for each module.
+
+A module says in `RUNS` which runs there are before the server starts: name, kind, configuration.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import sync_playwright
+from tests.web.page.looking import STATIC, Looking, Site
+
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SERVE = "from homeward.cli import main; main()"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Give a Chromium that is on the machine; without one, skip loudly."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        said = f"THE PAGE IS NOT TESTED: none of {', '.join(BROWSERS)} is on this machine"
+        sys.stderr.write(f"\n{said}\n")
+        pytest.skip(said)
+    with warnings.catch_warnings(), sync_playwright() as playwright:
+        warnings.simplefilter("ignore", ResourceWarning)
+        started = playwright.chromium.launch(executable_path=found)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """Serve the module's runs by ``homeward serve`` itself."""
+    if not (STATIC / "page.js").is_file():
+        pytest.fail("the page is not built here: pip install -e . builds it")
+    root = tmp_path_factory.mktemp("page") / "runs"
+    root.mkdir()
+    for name, kind, config in request.module.RUNS:
+        Run.create(root / name, kind, config).resume()
+    command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = None
+        for line in server.stdout:
+            if address := re.search(r"http://[^\s]+", line):
+                break
+        try:
+            assert address is not None, "the server said no address"
+            yield Site(root, address[0].rstrip("/"))
+        finally:
+            server.terminate()
+            server.stdout.read()
+
+
+@pytest.fixture
+def look(browser: Browser, site: Site) -> Iterator[Looking]:
+    """Open a window on the page; it must end without an error and without a foreign request."""
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900}, permissions=["clipboard-write", "clipboard-read"]
+    )
+    looking = Looking(context.new_page(), site)
+    yield looking
+    context.close()
+    assert looking.errors == []
+    assert looking.foreign == []

@@ -1,0 +1,129 @@
+"""Looking at the page as somebody would who sits before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import expect
+
+import homeward
+
+if TYPE_CHECKING:
+    from playwright.sync_api import ConsoleMessage, Locator, Page, Request
+
+PACKAGE = Path(str(homeward.__file__)).parent
+STATIC = PACKAGE / "web" / "static"
+PATIENCE = 30_000.0
+"""Milliseconds that something may take on a busy machine."""
+
+MARGIN = 0.94
+"""How much of the room a map takes when all of it is on view."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A server of a folder of runs."""
+
+    root: Path
+    address: str
+
+
+class Looking:
+    """One window on the page."""
+
+    def __init__(self, page: Page, site: Site) -> None:
+        self.page, self.site = page, site
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.allowed: tuple[str, ...] = ()  # refusals that a test provokes, by a part of their text
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._said)
+        page.on("request", self._asked)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        known = any(part in message.text for part in self.allowed)
+        if message.type in ("error", "warning") and not known:
+            self.errors.append(message.text)
+
+    def _asked(self, request: Request) -> None:
+        there = urlsplit(request.url)
+        own = f"{there.scheme}://{there.netloc}" == self.site.address
+        if not own and there.scheme not in ("blob", "data"):
+            self.foreign.append(request.url)
+
+    def open(self, link: str = "") -> None:
+        """Go to a view by its link, as one that was sent."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.site.address}/{link}")
+
+    def find(self, selector: str) -> Locator:
+        return self.page.locator(selector)
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def sees(self, selector: str, text: str | None = None) -> None:
+        """Wait for something to be on view, with a text if one is given."""
+        found = self.find(selector).first
+        if text is None:
+            expect(found).to_be_visible(timeout=PATIENCE)
+        else:
+            expect(found).to_contain_text(text, timeout=PATIENCE)
+
+    def painted(self, step: int, layer: str = "height", map_: int = 0) -> Locator:
+        """Wait until a map shows a layer after so many steps."""
+        canvas = self.find(".map canvas").nth(map_)
+        expect(canvas).to_have_attribute("data-step", str(step), timeout=PATIENCE)
+        expect(canvas).to_have_attribute("data-layer", layer, timeout=PATIENCE)
+        return canvas
+
+    def point(self, cell: int, shape: tuple[int, int], map_: int = 0) -> tuple[float, float]:
+        """Move the pointer over a cell, with the whole map on view; give the place."""
+        box = self.find(".map canvas").nth(map_).bounding_box()
+        assert box is not None
+        rows, columns = shape
+        zoom = min(box["width"] / columns, box["height"] / rows) * MARGIN
+        row, column = divmod(cell, columns)
+        x = box["x"] + box["width"] / 2 + (column + 0.5 - columns / 2) * zoom
+        y = box["y"] + box["height"] / 2 + (row + 0.5 - rows / 2) * zoom
+        self.page.mouse.move(x, y)
+        expect(self.find(f'.readout[data-cell="{cell}"]')).to_be_visible()
+        return x, y
+
+    def reading(self, layer: str) -> float:
+        """Give the raw value of a layer at the cell that is pointed at."""
+        shown = self.find(f'.readout dd[data-layer="{layer}"]').first
+        return float(shown.get_attribute("data-value", timeout=PATIENCE) or "nan")
+
+    def explained(self, step: int, panel: int = 0) -> Locator:
+        """Wait for the reasons of a moment."""
+        why = self.find(".why").nth(panel)
+        expect(why).to_have_attribute("data-step", str(step), timeout=PATIENCE)
+        return why
+
+    def scrub(self, step: int) -> None:
+        """Move the time cursor as a hand would."""
+        self.find(".scrub").evaluate(
+            "(slider, step) => { slider.value = String(step);"
+            " slider.dispatchEvent(new Event('input', { bubbles: true })); }",
+            step,
+        )
+
+    def numbers(self, panel: int = 0) -> dict[int, list[float]]:
+        """Give the raw numbers of the table behind the rose, by action."""
+        rows = self.find(".why").nth(panel).locator("tbody tr")
+        found: dict[int, list[float]] = {}
+        for row in rows.all():
+            cells = row.locator("td[data-value]").evaluate_all(
+                "cells => cells.map((cell) => cell.dataset.value)"
+            )
+            found[int(row.get_attribute("data-action") or "-1")] = [_number(v) for v in cells]
+        return found
+
+
+def _number(text: Any) -> float:
+    return float("nan") if text in ("null", "undefined") else float(text)

@@ -1,0 +1,213 @@
+"""Runs that are started from the page, and what can go wrong with them."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from tests.web.page.looking import PATIENCE
+
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.web.page.looking import Looking, Site
+
+RUNS = [("first", "grid", {"size": 4, "seed": 1})]
+
+
+def terrain_file(path: Path) -> Path:
+    """Write a GeoTIFF of rolling ground, 30 x 40 pixels of 10 m."""
+    rasterio = pytest.importorskip("rasterio")
+    rows, columns = np.mgrid[0:30, 0:40]
+    heights = (2.0 * np.sin(rows / 5.0) + 2.0 * np.cos(columns / 6.0)).astype(np.float32)
+    with rasterio.open(
+        path,
+        "w",
+        driver="GTiff",
+        height=30,
+        width=40,
+        count=1,
+        dtype="float32",
+        crs="EPSG:32633",
+        transform=rasterio.Affine(10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0),
+    ) as file:
+        file.write(heights, 1)
+    return path
+
+
+def fill(look: Looking, label: str, value: str) -> None:
+    look.page.get_by_label(label).first.fill(value)
+
+
+def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: Site) -> None:
+    look.open("#/new")
+    fill(look, "Squares along a side", "6")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.find(
+        "summary",
+    ).filter(has_text="More settings").click()
+    fill(look, "Name", "a new one")
+    look.button("Start and watch").click()
+    look.page.wait_for_url("**/#/run/a-new-one*")
+    look.sees(".run-head", "finished")
+    last = len(list((site.root / "a-new-one" / "steps.jsonl").read_text().splitlines()))
+    assert last > 0
+    look.painted(last)
+    look.sees(".count", f"after {last} of {last}")
+    assert Run.open(site.root / "a-new-one").config["delta"] == 0.95
+
+
+def test_the_level_is_said_in_words(look: Looking) -> None:
+    look.open("#/new")
+    slider = look.page.get_by_label("Safety level")
+    expect(look.find("#level-meaning")).to_contain_text("In 1 of 20 worlds like this")
+    slider.focus()
+    for _ in range(3):
+        look.page.keyboard.press("ArrowRight")
+    expect(look.find(".level b")).to_have_text("0.99")
+    expect(look.find("#level-meaning")).to_contain_text("In 1 of 100 worlds")
+    look.page.keyboard.press("End")
+    expect(look.find("#level-meaning")).to_contain_text("in every world that is possible")
+
+
+def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_path: Path) -> None:
+    path = terrain_file(tmp_path / "hills.tif")
+    look.open("#/new")
+    look.page.get_by_text("Terrain", exact=True).first.click()
+    look.page.get_by_text("Your file").click()
+    look.find("input[type=file]").set_input_files(path)
+    look.sees("[data-upload]", "30 × 40 pixels of 10 × 10 m")
+    look.sees(".preview-box canvas")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "hills")
+    fill(look, "Steps at most", "8")
+    look.button("Start and watch").click()
+    look.page.wait_for_url("**/#/run/hills*")
+    look.sees(".run-head", "finished")
+    look.painted(8)
+    assert len((site.root / "hills" / "steps.jsonl").read_text().splitlines()) == 8
+
+
+def test_what_is_no_terrain_is_refused_in_one_sentence(look: Looking, tmp_path: Path) -> None:
+    look.allowed = ("422", "415", "400")
+    path = tmp_path / "song.tif"
+    path.write_bytes(b"this is no raster" * 100)
+    look.open("#/new")
+    look.page.get_by_text("Terrain", exact=True).first.click()
+    look.page.get_by_text("Your file").click()
+    look.find("input[type=file]").set_input_files(path)
+    look.sees('[role="alert"] .message')
+    expect(look.find("[data-upload]")).to_have_count(0)
+    look.button("Put this message away").click()
+    expect(look.find('[role="alert"] .message')).to_have_count(0)
+
+
+def test_a_drawn_world_is_run_by_both_explorers(look: Looking, site: Site) -> None:
+    look.open("#/draw")
+    look.page.get_by_role("radio", name="Wall").click()
+    look.find('[data-square="0,7"]').click()
+    look.find('[data-square="5,0"]').focus()
+    look.page.keyboard.press("4")
+    look.page.keyboard.press("ArrowRight")
+    look.page.keyboard.press("s")
+    expect(look.find('[data-square="5,1"]')).to_have_accessible_name(
+        "row 5, column 1: height 3, start"
+    )
+    look.button("Run both and compare").click()
+    look.page.wait_for_url("**/#/compare/*/*")
+    look.sees(".run-head >> nth=0", "finished")
+    look.sees(".run-head >> nth=1", "finished")
+    name = look.page.url.split("/compare/")[1].split("/")[0]
+    drawn = Run.open(site.root / name).config["map"]
+    assert drawn == "3333333#\n33333333\n33311133\n33311133\n33311133\n4c333333"
+    look.sees(".map canvas[data-step] >> nth=1")
+
+
+def test_the_papers_worlds_can_be_loaded(look: Looking) -> None:
+    look.open("#/draw")
+    for title in ("The pit", "The detour", "The gamble"):
+        look.button(title).click()
+        expect(look.find("textarea")).to_have_count(1)
+    expect(look.find("[data-square]")).to_have_count(40)
+    assert look.find("textarea").input_value().splitlines()[1] == "3e324312"
+
+
+def test_a_run_is_paused_resumed_and_cancelled(look: Looking, site: Site) -> None:
+    look.open("#/new")
+    fill(look, "Squares along a side", "60")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "long")
+    look.button("Start and watch").click()
+    look.page.wait_for_url("**/#/run/long*")
+    look.sees('.status:text-is("running")')
+    look.sees(".live.on")
+    look.button("pause long").click()
+    look.sees('.status:text-is("paused")')
+    look.button("resume long").click()
+    look.sees('.status:text-is("running")')
+    look.button("cancel long").click()
+    look.sees('.status:text-is("cancelled")')
+
+
+def test_a_run_that_is_deleted_while_it_is_watched_leaves_the_page_usable(
+    look: Looking, site: Site
+) -> None:
+    look.allowed = ("404", "409")
+    look.open("#/new")
+    fill(look, "Squares along a side", "60")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "doomed")
+    look.button("Start and watch").click()
+    look.sees(".run-head", "running")
+    shutil.rmtree(site.root / "doomed", ignore_errors=True)
+    look.sees('[role="alert"] .message', "deleted")
+    look.page.get_by_role("link", name="Runs", exact=True).click()
+    look.sees('tr[data-run="first"]')
+
+
+def test_a_run_is_deleted_after_asking(look: Looking, site: Site) -> None:
+    Run.create(site.root / "spare", "grid", {"size": 3, "seed": 2}).resume()
+    look.open()
+    look.sees('tr[data-run="spare"]')
+    look.page.once("dialog", lambda dialog: dialog.dismiss())
+    look.button("delete spare").click()
+    assert (site.root / "spare").exists()
+    look.page.once("dialog", lambda dialog: dialog.accept())
+    look.button("delete spare").click()
+    expect(look.find('tr[data-run="spare"]')).to_have_count(0, timeout=PATIENCE)
+    assert not (site.root / "spare").exists()
+
+
+def test_a_damaged_run_is_listed_with_what_is_wrong(look: Looking, site: Site) -> None:
+    shutil.copytree(site.root / "first", site.root / "broken")
+    (site.root / "broken" / "manifest.json").write_text("{")
+    look.allowed = ("409", "404")
+    look.open()
+    look.sees('tr[data-run="broken"]', "damaged")
+    look.open("#/run/broken")
+    look.sees("h1", "can't be shown")
+
+
+def test_wrong_settings_are_refused_in_one_sentence(look: Looking) -> None:
+    look.allowed = ("400",)
+    look.open("#/draw")
+    look.find("summary").click()
+    look.find("textarea").fill("12\n3")
+    look.find("textarea").blur()
+    look.sees('[role="alert"] .message', "That is no map")
+    look.open("#/new")
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "first")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.allowed = ("409", "400")
+    look.button("Start and watch").click()
+    look.sees('[role="alert"] .message', "first")
+    look.sees("h1", "New run")

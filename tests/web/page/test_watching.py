@@ -1,0 +1,358 @@
+"""Runs that have ended, watched: what is on view is what the run's record and its plans say."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from tests.web.page.looking import PACKAGE, PATIENCE
+
+from homeward.explorer import Explorer
+from homeward.plan import Verdict
+from homeward.runs import Run, find_kind
+from homeward.runs.config import checked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.web.page.looking import Looking, Site
+
+    from homeward.plan import Plan
+
+WORLD = {"size": 8, "seed": 5, "walls": 0.15}
+RUNS = [
+    ("meadow-safe", "grid", {**WORLD, "delta": 0.8}),
+    ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover"}),
+    ("based", "grid", {**WORLD, "delta": 0.7, "home": "start", "limit": 20}),
+    ("ground", "rover", {"rows": 200, "columns": 300, "sensor_range": 60.0, "limit": 25}),
+]
+AXE = PACKAGE / "web" / "page" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def steps_of(site: Site, name: str) -> list[dict[str, Any]]:
+    lines = (site.root / name / "steps.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def path_of(site: Site, name: str) -> list[int]:
+    found: list[int] = [step["next_state"] for step in steps_of(site, name)]
+    return found
+
+
+def plan_of(root: Path, name: str, steps: int) -> Plan:
+    """Plan what was planned after so many steps, without the record: by exploring again."""
+    run = Run.open(root / name)
+    kind = find_kind(run.kind)
+    setup = kind.make(checked(kind.config, run.config, name))
+    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    for _ in range(steps + 1):
+        explorer.step()
+    assert explorer.plan is not None
+    return explorer.plan
+
+
+def test_the_list_shows_every_run_and_opens_one(look: Looking) -> None:
+    look.open()
+    for name, _, _ in RUNS:
+        look.sees(f'tr[data-run="{name}"]', "finished")
+    look.page.get_by_role("link", name="meadow-safe", exact=True).click()
+    look.sees("h1", "meadow-safe")
+    look.sees(".map canvas[data-step]")
+
+
+def test_scrubbing_moves_the_map_the_count_and_the_reasons(look: Looking, site: Site) -> None:
+    last = len(path_of(site, "meadow-safe"))
+    look.open("#/run/meadow-safe")
+    look.painted(last)
+    for step in (0, last // 2):
+        look.scrub(step)
+        look.painted(step)
+        look.sees(".count", f"after {step} of {last}")
+        look.explained(step)
+
+
+def test_playing_goes_from_the_start_to_the_end(look: Looking, site: Site) -> None:
+    last = len(path_of(site, "meadow-safe"))
+    look.open("#/run/meadow-safe?step=0")
+    look.painted(0)
+    look.find(".speed select").select_option("500")
+    look.button("Play").click()
+    look.painted(last)
+    expect(look.button("Play")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["meadow-safe", "ground"])
+def test_what_is_read_at_the_pointer_is_what_the_run_left(
+    look: Looking, site: Site, name: str
+) -> None:
+    run = Run.open(site.root / name)
+    fields = run.fields()
+    last = len(path_of(site, name))
+    look.open(f"#/run/{name}")
+    look.painted(last)
+    grid = name != "ground"
+    heights = np.asarray(fields["heights" if grid else "height"], float)
+    rows, columns = heights.shape
+    cells = np.random.default_rng(1).choice(rows * columns, 6, replace=False)
+    for cell in cells.tolist():
+        look.point(cell, (rows, columns))
+        look.sees('.readout dd[data-layer="visited"]')
+        expected = float(heights.ravel()[cell])
+        if grid:
+            seen = bool(np.asarray(fields["seen"]).ravel()[cell]) or expected < 0
+            assert look.reading("seen") == seen
+            assert look.reading("visited") == np.asarray(fields["visited"]).ravel()[cell]
+            assert look.reading("truth") == expected
+            expected = expected if seen else np.nan
+        else:
+            deviation = float(np.asarray(fields["deviation"]).ravel()[cell])
+            assert look.reading("uncertainty") == pytest.approx(deviation, rel=1e-5)
+        assert look.reading("height") == pytest.approx(expected, rel=1e-5, nan_ok=True)
+
+
+def test_every_layer_can_be_shown_by_a_click_and_by_a_key(look: Looking, site: Site) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3)
+    layers = ["height", "uncertainty", "seen", "v", "bonus", "success", "visited", "truth"]
+    buttons = look.find(".segments button")
+    expect(buttons).to_have_count(len(layers))
+    for number, layer in enumerate(layers, start=1):
+        buttons.nth(number - 1).click()
+        look.painted(3, layer)
+    for number, layer in enumerate(layers, start=1):
+        look.page.keyboard.press(str(number))
+        look.painted(3, layer)
+    look.find(".blend select").select_option("v")
+    look.sees(".legend", "Proven chance of a way home")
+    look.find(".blend input").fill("0.25")
+    expect(look.page).to_have_url(
+        f"{site.address}/#/run/meadow-safe?step=3&layer=truth&over=v&mix=0.25"
+    )
+
+
+@pytest.mark.parametrize(("name", "step"), [("meadow-safe", 0), ("meadow-safe", 7), ("based", 4)])
+def test_the_reasons_are_the_plans_own(look: Looking, site: Site, name: str, step: int) -> None:
+    plan = plan_of(site.root, name, step)
+    look.open(f"#/run/{name}?step={step}")
+    why = look.explained(step)
+    assert why.locator("pre").text_content() is not None
+    chosen = why.locator(".petal.chosen")
+    expect(chosen).to_have_attribute("data-action", str(plan.action))
+    assert plan.action == steps_of(site, name)[step]["action"]
+    found = look.numbers()
+    assert set(found) == {e.action for e in plan.evidence}
+    for evidence in plan.evidence:
+        if evidence.verdict is Verdict.UNAVAILABLE:
+            continue
+        expected = [evidence.leaves, evidence.exploration, *evidence.safety]
+        assert found[evidence.action] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        row = why.locator(f'tbody tr[data-action="{evidence.action}"]')
+        assert str(evidence.verdict) in (row.text_content() or "")
+    proven = why.locator(".criteria b").get_attribute("data-value")
+    assert float(proven or "nan") == pytest.approx(plan.criteria[0].bound, abs=1e-9)
+
+
+def test_a_cells_way_home_is_drawn_with_risks_that_add_up(look: Looking, site: Site) -> None:
+    plan = plan_of(site.root, "based", 4)
+    way = plan.criteria[0].way_home
+    doubtful = np.flatnonzero((way > 0.0) & (way < 1.0))
+    cell = int(doubtful[0])
+    look.open("#/run/based?step=4")
+    look.painted(4)
+    look.explained(4)
+    look.page.mouse.click(*look.point(cell, (8, 8)))
+    look.sees(".way .num")
+    risks = look.find(".way td[data-value]").evaluate_all("c => c.map((e) => +e.dataset.value)")
+    assert 1.0 - sum(risks) == pytest.approx(way[cell], abs=1e-9)
+    look.button("Put the way home away").click()
+    expect(look.find(".way")).to_have_count(0)
+
+
+def test_two_runs_are_compared_on_one_cursor(look: Looking, site: Site) -> None:
+    safe, unsafe = (len(path_of(site, f"meadow-{which}")) for which in ("safe", "unsafe"))
+    look.open("#/run/meadow-safe?step=2")
+    look.page.get_by_role("link", name="Compare with its pair").click()
+    look.painted(safe, map_=0)
+    look.painted(unsafe, map_=1)
+    step = min(safe, unsafe) // 2
+    look.scrub(step)
+    look.painted(step, map_=0)
+    look.painted(step, map_=1)
+    look.explained(step, 0)
+    look.explained(step, 1)
+    look.page.keyboard.press("4")
+    look.painted(step, "v", 0)
+    look.painted(step, "v", 1)
+
+
+def test_two_runs_are_chosen_from_the_list(look: Looking) -> None:
+    look.open()
+    look.page.get_by_label("Compare meadow-unsafe").check()
+    look.page.get_by_label("Compare meadow-safe").check()
+    look.page.get_by_role("link", name="Compare the two").click()
+    look.sees('[data-run="meadow-safe"] .map canvas[data-step]')
+    assert look.page.url.endswith("#/compare/meadow-safe/meadow-unsafe") or "?" in look.page.url
+
+
+def test_a_link_brings_back_run_step_layer_and_view(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=6&layer=v")
+    look.painted(6, "v")
+    look.button("Zoom in").click()
+    look.page.keyboard.press("ArrowRight")
+    look.painted(7, "v")
+    look.page.wait_for_url("**step=7&layer=v&view=**")
+    link = look.page.url.partition("/#")[2]
+    look.open(f"#{link}")
+    look.painted(7, "v")
+    look.page.wait_for_timeout(400)
+    assert look.page.url.partition("/#")[2] == link
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["#/run/none", "#/run/../../etc", "#/run", "#/compare/x", "#nonsense?step=-1&view=0,0,0"],
+)
+def test_a_wrong_link_says_so_or_shows_the_list(look: Looking, link: str) -> None:
+    look.allowed = ("404",)
+    look.open(link)
+    look.sees("h1")
+    look.page.get_by_role("link", name="Runs", exact=True).click()
+    look.sees('tr[data-run="meadow-safe"]')
+
+
+def test_a_step_beyond_the_end_shows_the_end(look: Looking, site: Site) -> None:
+    last = len(path_of(site, "meadow-safe"))
+    look.open("#/run/meadow-safe?step=999999")
+    look.painted(last)
+
+
+def test_all_can_be_done_by_keyboard(look: Looking, site: Site) -> None:
+    press = look.page.keyboard.press
+    path = path_of(site, "meadow-safe")
+    last = len(path)
+    look.open()
+    look.sees('tr[data-run="meadow-safe"]')
+    look.page.get_by_role("link", name="meadow-safe", exact=True).focus()
+    press("Enter")
+    look.painted(last)
+    press("Home")
+    look.painted(0)
+    press("ArrowRight")
+    press("Shift+ArrowRight")
+    look.painted(11)
+    press("End")
+    look.painted(last)
+    press("ArrowLeft")
+    look.painted(last - 1)
+    press("?")
+    look.sees("dialog[open]")
+    press("Escape")
+    expect(look.find("dialog[open]")).to_have_count(0)
+    look.find(".map canvas").focus()
+    here = path[last - 2]
+    key, there = ("ArrowUp", here - 8) if here >= 8 else ("ArrowDown", here + 8)
+    press(key)
+    look.sees(f'.readout[data-cell="{there}"]')
+    press("Enter")
+    look.sees(".way h2", "Way home from row")
+    press("Escape")
+    expect(look.find(".way")).to_have_count(0)
+    press("Space")
+    press("+")
+    look.page.wait_for_url("**view=**")
+
+
+def test_the_map_zooms_at_the_pointer_and_is_moved_by_dragging(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=0")
+    look.painted(0)
+    x, y = look.point(9, (8, 8))
+    look.page.mouse.wheel(0, -400)
+    look.page.wait_for_url("**view=**")
+    look.page.mouse.move(x + 1, y)
+    look.sees('.readout[data-cell="9"]')
+    zoomed = look.page.url
+    look.page.mouse.down()
+    look.page.mouse.move(x + 90, y + 40, steps=4)
+    look.page.mouse.up()
+    expect(look.page).not_to_have_url(zoomed)
+    expect(look.find(".way")).to_have_count(0)
+    look.button("Show the whole map").click()
+    expect(look.page).to_have_url(f"{look.site.address}/#/run/meadow-safe?step=0")
+
+
+def test_a_click_on_a_plot_moves_the_cursor(look: Looking, site: Site) -> None:
+    last = len(path_of(site, "meadow-safe"))
+    look.open("#/run/meadow-safe?step=0")
+    look.painted(0)
+    over = look.find(".plot .u-over").first
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    assert box is not None
+    look.page.mouse.click(box["x"] + box["width"] - 1, box["y"] + 20)
+    look.painted(last)
+
+
+def test_a_picture_of_the_view_is_saved(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=5")
+    look.painted(5)
+    with look.page.expect_download() as download:
+        look.button("Save a picture of this view").click()
+    assert download.value.suggested_filename == "meadow-safe-5.png"
+    content = download.value.path().read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    wide, high = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    box = look.find(".map canvas").bounding_box()
+    assert box is not None
+    assert wide == round(box["width"])
+    assert high > box["height"] + 60  # title and legend
+
+
+def test_the_switch_turns_light_to_dark_and_is_remembered(look: Looking) -> None:
+    look.open()
+    expect(look.find("html")).to_have_attribute("data-theme", "light")
+    look.button("Use dark colours").click()
+    expect(look.find("html")).to_have_attribute("data-theme", "dark")
+    look.page.reload()
+    expect(look.find("html")).to_have_attribute("data-theme", "dark")
+
+
+VIEWS = {
+    "#/runs": "tr[data-run]",
+    "#/new": ".level",
+    "#/draw": ".examples button:nth-child(3)",
+    "#/stories": ".story",
+    "#/compare/meadow-safe/meadow-unsafe?step=4": '.why[data-step="4"] .rose',
+    "#/run/meadow-safe?step=4": '.why[data-step="4"] .rose',
+}
+
+
+@pytest.mark.parametrize(("theme", "views"), [("light", [*VIEWS]), ("dark", [*VIEWS][-1:])])
+def test_axe_finds_nothing_serious(look: Looking, theme: Any, views: list[str]) -> None:
+    look.page.emulate_media(color_scheme=theme)
+    look.open()
+    look.page.evaluate(AXE.read_text())
+    for link in views:
+        look.page.evaluate("(link) => { location.hash = link; }", link)
+        look.sees(VIEWS[link])
+        found = look.page.evaluate("() => axe.run({ resultTypes: ['violations'] })")
+        serious = {
+            (violation["id"], node["html"])
+            for violation in found["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        }
+        assert serious == set(), link
+
+
+def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking) -> None:
+    look.open("#/stories")
+    stories = look.find(".story")
+    expect(stories).to_have_count(3, timeout=PATIENCE)
+    loop = stories.nth(2)
+    expect(loop).to_contain_text("The average loop")
+    expect(loop.locator("tbody td").nth(0)).to_have_text("1 ✓")
+    expect(loop.locator("tbody td").nth(1)).to_have_text("0.010 ✕")
+    expect(loop.locator("svg")).to_have_count(2)
