@@ -3,25 +3,39 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test format clean
+PAGE := $(shell find src/homeward/web/page -name node_modules -prune -o -type f -print)
+
+.PHONY: demo serve test browser format clean
 
 demo: $(READY)  ## safe and unsafe explorers side by side, and the picture
 	$(BIN)/homeward demo --out demo.png
 
-test: $(READY)  ## style, types and every test
+serve: $(READY)  ## the page, with a finished pair of runs to look at
+	$(BIN)/homeward serve runs
+
+test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
 
+browser:  ## a Chromium to test the page in, from the system's packages where there is none
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	    command -v $$name >/dev/null && exit 0; \
+	done; \
+	as=; [ "$$(id -u)" = 0 ] || as="sudo -n"; \
+	{ $$as apt-get update -qq && $$as apt-get install -qq -y --no-install-recommends chromium; } \
+	    >/dev/null 2>&1 || echo "NO CHROMIUM CAN BE INSTALLED HERE: the page will not be tested"
+
 format: $(READY)  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py $(PAGE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo.png
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo.png \
+	    src/homeward/web/static src/homeward/web/page/node_modules

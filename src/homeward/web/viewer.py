@@ -12,10 +12,12 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.budget import Holding, Treasurer
 from homeward.errors import InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus, Seeds, find_kind
@@ -198,6 +200,8 @@ class Viewer:
         if step in self._plans:
             self._plans.move_to_end(step)
             return self._plans[step]
+        if step < len(self.tail) and self.tail.homing[step]:
+            raise RefusalError(404, "from here on the run only follows the way home that it holds")
         _, moment = self._moment(step)
         first, seeds = self._nearest(step)
         exact, states = first == step, moment.model.states
@@ -220,7 +224,13 @@ class Viewer:
 
     def _plan(self, moment: Moment, seeds: Seeds | None) -> Plan:
         previous: Any = seeds
-        return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
+        setup, planner = self._set_up()[0], moment.planner
+        if setup.budget is not None:
+            treasurer = Treasurer(setup.budget, planner, moment.start)
+            kept = self.tail.shares[moment.step - 1] if moment.step else 1.0
+            treasurer.divide(replace(Holding.at_home(moment.model.states), kept=kept))
+            planner = treasurer.planner
+        return planner.plan(moment.belief, moment.state, moment.start, previous)
 
     def _nearest(self, step: int) -> tuple[int, Seeds | None]:
         """Give the last step, up to this one, whose seeds are known, and those; 0 has none."""
