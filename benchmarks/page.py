@@ -1,84 +1,247 @@
-"""Time a jump of the page's cursor: python benchmarks/page.py [RUN]
+"""Time the page: python benchmarks/page.py [jumps] [live] [first]
 
-The fields of random steps of a run, asked of a real server over loopback, after it has learned the
-whole of it. RUN is the folder of a rover's or a grid's run; without one a rover walks at random for
-15,000 steps over a terrain of 50 × 100 cells, which is recorded as a run would be.
+jumps   A rover's run of 15,000 steps on 50 × 100 cells: the fields of random steps asked over
+        loopback, and then, in a browser, from the input of the time slider to the painted frame;
+        each step once for the first time and once more.
+live    A rover on 1000 × 2000 cells, started from the page and watched for a while: the tasks of
+        the page's thread that took longer than 50 ms.
+first   The page as `homeward serve` opens it in an empty folder: its first paint, when the list
+        and when the map can be seen, and the requests that went elsewhere.
+
+Without a word all three are measured. It needs a Chromium on the machine.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tests.web.site import serving
+from playwright.sync_api import sync_playwright
 
 from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
-from homeward.runs.rover import RoverConfig, make
+from homeward.runs.rover import SPACING, RoverConfig, make
+from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
-    import httpx
+    from collections.abc import Iterator
 
-STEPS, JUMPS = 15_000, 300
+    from playwright.sync_api import Browser, Page
+
+STEPS, JUMPS, WARM = 15_000, 200, 20
+WATCHED = 60.0
+"""Seconds for which a live run is watched."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SERVE = "from homeward.cli import main; main()"
 QUERIES = {
     "height": "fields?layers=height",
-    "height, uncertainty, seen, visited": "fields?layers=height,uncertainty,seen,visited",
+    "height, seen": "fields?layers=height,seen",
     "all layers": "fields?layers=height,uncertainty,seen,visited,v,bonus,success,truth",
     "why": "why",
 }
+TASKS = """
+window.tasks = [];
+new PerformanceObserver((list) => {
+  for (const task of list.getEntries()) window.tasks.push([task.startTime, task.duration]);
+}).observe({ type: "longtask", buffered: true });
+"""
+JUMP = """
+(step) => new Promise((resolve) => {
+  const slider = document.querySelector(".scrub");
+  const canvas = document.querySelector(".map canvas");
+  const began = performance.now();
+  const channel = new MessageChannel(); // heard once the frame has been painted
+  channel.port1.onmessage = () => resolve(performance.now() - began);
+  const watch = new MutationObserver(() => {
+    if (canvas.dataset.step !== String(step)) return;
+    watch.disconnect();
+    channel.port2.postMessage(null);
+  });
+  watch.observe(canvas, { attributes: true, attributeFilter: ["data-step"] });
+  slider.value = String(step);
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+})
+"""
+
+
+@contextmanager
+def served(root: Path) -> Iterator[str]:
+    """Serve a folder as the command does; give the address."""
+    command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        found = next(a for line in server.stdout if (a := re.search(r"http://[^\s]+", line)))
+        try:
+            yield found[0].rstrip("/")
+        finally:
+            server.terminate()
+            server.stdout.read()
 
 
 def walk(folder: Path) -> None:
-    """Record a random walk as a rover's run."""
+    """Record a random walk as a rover's run, with seeds as often as a run has some."""
     run = Run.create(folder, "rover", {"limit": STEPS})
-    world = make(checked(RoverConfig, run.config, "c")).world
+    setup = make(checked(RoverConfig, run.config, "c"))
+    world, start = setup.world, setup.world.state
+    belief = setup.belief.update(world.look())
     rng = np.random.default_rng(0)
     with open(folder / "steps.jsonl", "wb") as log:
         for step in range(1, STEPS + 1):
             here, action = world.state, int(rng.integers(1, 9))
-            world.act(action)
+            seeds = None
+            if step % SPACING == 0:
+                seeds = Seeds.of(setup.planner.plan(belief, here, start)).encode()
+            belief = belief.update(world.act(action))
+            bound = (1.0,)
             told = Record(
-                step, here, action, world.state, None, "optimal", 1.0, 1.0, (1.0,), (1.0,)
+                *(step, here, action, world.state, None, "optimal", 1.0, 1.0, bound, bound, seeds)
             )
             log.write(to_line(told))
 
 
-def main(given: Path | None) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place) / "runs"
-        root.mkdir()
-        if given is None:
-            walk(root / "run")
-        else:
-            shutil.copytree(given, root / "run")
-        with serving(root) as site:
-            began = time.perf_counter()
-            details = site.get("/api/runs/run").json()
-            print(f"set up: {time.perf_counter() - began:.2f} s, {details['shape']} cells")
-            began = time.perf_counter()
-            total = details["steps"]
-            site.get(f"/api/runs/run/steps/{total - 1}/fields?layers=height").raise_for_status()
-            print(f"learned {total:,} steps: {time.perf_counter() - began:.2f} s")
-            measure(site.client, total)
+def spread(times: list[float]) -> str:
+    middle, high = np.percentile(times, [50, 95])
+    return f"median {middle:.1f} ms, 95 % below {high:.1f}, most {max(times):.1f}"
 
 
-def measure(client: httpx.Client, total: int) -> None:
-    rng = np.random.default_rng(1)
-    for name, query in QUERIES.items():
-        times = []
-        for step in rng.integers(0, total, JUMPS if query != "why" else JUMPS // 10).tolist():
-            began = time.perf_counter()
-            client.get(f"/api/runs/run/steps/{step}/{query}").raise_for_status()
-            times.append(1e3 * (time.perf_counter() - began))
-        middle, high = np.percentile(times[1:], [50, 95])
-        print(f"{name}: {middle:.1f} ms (95 %: {high:.1f}, most {max(times[1:]):.1f})")
+def ask(address: str, path: str) -> bytes:
+    with urllib.request.urlopen(f"{address}{path}") as answer:
+        content: bytes = answer.read()
+    return content
+
+
+def jumps(browser: Browser, place: Path) -> None:
+    """Time jumps of the cursor, by the server alone and in the browser."""
+    root = place / "long"
+    root.mkdir()
+    walk(root / "run")
+    with served(root) as address:
+        began = time.perf_counter()
+        details = json.loads(ask(address, "/api/runs/run"))
+        ask(address, f"/api/runs/run/steps/{STEPS - 1}/fields?layers=height")
+        took = time.perf_counter() - began
+        print(f"{details['shape']} cells, {STEPS:,} steps learned in {took:.1f} s")
+        rng = np.random.default_rng(1)
+        for name, query in QUERIES.items():
+            times = []
+            for step in rng.integers(0, STEPS, JUMPS if query != "why" else JUMPS // 10).tolist():
+                began = time.perf_counter()
+                ask(address, f"/api/runs/run/steps/{step}/{query}")
+                times.append(1e3 * (time.perf_counter() - began))
+            print(f"server, {name}: {spread(times[1:])}")
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.add_init_script(TASKS)
+        page.goto(f"{address}/#/run/run?step=7")
+        page.wait_for_selector('.map canvas[data-step="7"]', timeout=60_000)
+        page.wait_for_timeout(2_000)
+        steps = rng.permutation(STEPS)[: WARM + JUMPS].tolist()
+        for pause, how in ((0, "one after another"), (400, "after a rest each")):
+            some = steps[: len(steps) if not pause else WARM + JUMPS // 4]
+            first = [_jump(page, step + (pause > 0), pause) for step in some][WARM:]
+            again = [_jump(page, step + (pause > 0), 0) for step in some[WARM:]]
+            print(f"page, {how}, first time: {spread(first)}")
+            print(f"page, {how}, once more: {spread(again)}")
+        print(f"page: {_long(page)}")
+        page.close()
+
+
+def _jump(page: Page, step: int, pause: int) -> float:
+    if pause:
+        page.wait_for_timeout(pause)
+    took: float = page.evaluate(JUMP, step)
+    return took
+
+
+def _long(page: Page) -> str:
+    tasks: list[list[float]] = page.evaluate("window.tasks")
+    told = ", ".join(f"{length:.0f} ms at {1e-3 * start:.1f} s" for start, length in tasks)
+    return f"{len(tasks)} tasks above 50 ms" + (f": {told}" if told else "")
+
+
+def live(browser: Browser, place: Path) -> None:
+    """Watch a large run go."""
+    root = place / "large"
+    root.mkdir()
+    Run.create(root / "small", "grid", {"size": 4}).resume()
+    with served(root) as address:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.add_init_script(TASKS)
+        page.goto(f"{address}/#/new")
+        body = {"kind": "rover", "name": "large", "config": {"cell": 1.0, "sensor_range": 100.0}}
+        page.evaluate(
+            "(body) => fetch('/api/runs', { method: 'POST', body: JSON.stringify(body),"
+            " headers: { 'X-Homeward': '1', 'Content-Type': 'application/json' } })",
+            body,
+        )
+        began = time.perf_counter()
+        page.goto("about:blank")
+        page.goto(f"{address}/#/run/large")
+        page.wait_for_selector(".map canvas[data-step]", timeout=300_000)
+        print(f"{page.locator('.run-head').inner_text().split(chr(10))}")
+        print(f"map on view after {time.perf_counter() - began:.1f} s")
+        until = time.perf_counter() + WATCHED
+        while time.perf_counter() < until:
+            page.wait_for_timeout(1_000)
+            page.mouse.move(500, 450 + 40 * (time.perf_counter() % 2))
+            page.mouse.wheel(0, -60)
+        print(f"after {WATCHED:.0f} s: {page.locator('.count').inner_text()}, {_long(page)}")
+        page.close()
+
+
+def first(browser: Browser, place: Path) -> None:
+    """Time the first sight of the page in an empty folder."""
+    with served(place / "empty") as address:
+        foreign: list[str] = []
+        for link, sight in (("", "tr[data-run]"), ("#/run/demo-safe", ".map canvas[data-step]")):
+            for visit in ("first", "second"):
+                context = browser.new_context(viewport={"width": 1440, "height": 900})
+                page = context.new_page()
+                page.on(
+                    "request",
+                    lambda request: (
+                        foreign.append(request.url)
+                        if not request.url.startswith((address, "blob:", "data:"))
+                        else None
+                    ),
+                )
+                page.goto(f"{address}/{link}")
+                page.wait_for_function(
+                    "(sight) => document.querySelector(sight) && performance.now()", arg=sight
+                )
+                seen: float = page.evaluate("performance.now()")
+                paints: Any = page.evaluate(
+                    "performance.getEntriesByType('paint').map((p) => [p.name, p.startTime])"
+                )
+                told = ", ".join(f"{name} {start:.0f} ms" for name, start in paints)
+                print(f"/{link}, {visit} visit: {sight} by {seen:.0f} ms, {told}")
+                context.close()
+        print(f"requests to other hosts: {len(foreign)}")
+
+
+def main(wanted: list[str]) -> None:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise SystemExit("there is no Chromium on this machine")
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found)
+        for measure in (jumps, live, first):
+            if not wanted or measure.__name__ in wanted:
+                print(f"== {measure.__name__}", flush=True)
+                measure(browser, Path(place))
+        browser.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main(sys.argv[1:])

@@ -275,6 +275,10 @@ def test_an_uploaded_raster_is_explored(busy: Site) -> None:
     found = busy.get("/api/runs/hills").json()
     assert found["config"]["terrain"] == upload
     assert str(busy.root) not in json.dumps(found)
+    kept = busy.root / ".uploads" / upload.removeprefix("upload:")
+    assert kept.exists()
+    assert busy.delete("/api/runs/hills").status_code == 204
+    assert not kept.exists()
 
 
 def test_a_damaged_run_is_told_of_and_the_rest_goes_on(site: Site, runs: Path) -> None:

@@ -160,7 +160,9 @@ def test_details_name_a_terrain_by_its_file_alone(own: Path) -> None:
 
 def test_the_other_of_a_pair_is_found(runs: Path) -> None:
     catalogue = Catalogue(runs)
-    assert catalogue.details("grid-safe")["pair"] == "grid-unsafe"
+    assert catalogue.summary("grid-safe")["pair"] == "grid-unsafe"
+    assert catalogue.summary("grid-unsafe")["pair"] == "grid-safe"
+    assert catalogue.summary("rover")["pair"] is None
     assert catalogue.details("grid-unsafe")["pair"] == "grid-safe"
     assert catalogue.details("rover")["pair"] is None
 

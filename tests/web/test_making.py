@@ -66,6 +66,58 @@ def test_what_the_page_may_not_set_is_refused(
         settled(kind, config, tmp_path)
 
 
+SQUARE = [[[[0.0, -100.0], [90.0, -100.0], [90.0, 0.0], [0.0, 0.0], [0.0, -100.0]]]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("grid", {"back_within": 9, "back_within_delta": 0.7, "recall": 12}),
+        ("grid", {"keep_in": ((0, 4), (1, 5)), "keep_in_delta": 0.8}),
+        ("grid", {"bases": ((0, 0), (3, 3)), "each_base": True}),
+        ("rover", {"home": "start", "budget": 0.9}),
+        ("rover", {"keep_in": SQUARE, "keep_in_delta": 0.9}),
+    ],
+)
+def test_what_must_stay_true_can_be_set(kind: str, asked: dict[str, Any], tmp_path: Path) -> None:
+    found = settled(kind, asked, tmp_path)
+    assert json.loads(json.dumps(asked)).items() <= found.model_dump(mode="json").items()
+
+
+@pytest.mark.parametrize(
+    "area",
+    [
+        "/etc/passwd",
+        "area.geojson",
+        ["/etc/passwd"],
+        [["/etc/passwd"]],
+        [[["ab"]]],
+        [[[["1", "2"]]]],
+        [[[[True, False]]]],
+        [[[[0, 0, 0]]]],
+        {"type": "Polygon"},
+        7,
+    ],
+)
+def test_an_area_is_given_by_numbers_and_never_by_a_file(area: Any, tmp_path: Path) -> None:
+    with pytest.raises(RefusalError, match="keep_in is a list of polygons"):
+        settled("rover", {"keep_in": area}, tmp_path)
+
+
+def test_an_area_has_so_many_corners_at_most(tmp_path: Path) -> None:
+    ring = [[float(n), 0.0] for n in range(1001)]
+    with pytest.raises(RefusalError, match="1001 corners"):
+        settled("rover", {"keep_in": [[ring]]}, tmp_path)
+
+
+def test_the_unsafe_explorer_of_a_pair_promises_nothing(tmp_path: Path) -> None:
+    asked = {"size": 6, "home": "start", "budget": 0.9, "keep_in": ((0, 5), (0, 5)), "recall": 9}
+    pair = pair_of("grid", asked)
+    assert pair["safe"] == {**asked, "explorer": "safe"}
+    assert pair["unsafe"] == {"size": 6, "home": "start", "recall": 9, "explorer": "uncover"}
+    settled("grid", pair["unsafe"], tmp_path)
+
+
 def test_an_upload_that_is_a_link_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / ".uploads" / "0123456789abcdef"
     folder.mkdir(parents=True)

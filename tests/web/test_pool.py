@@ -43,6 +43,47 @@ def test_a_process_answers_again_and_again(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
+def planner(connection: Any, root: Path) -> None:
+    """Plan until one is told to stop."""
+    while True:
+        name, _ = connection.recv()
+        if name == "why":
+            stopped = connection.poll(20.0)
+            connection.send(("refused", (503, "ask again")) if stopped else ("done", "planned"))
+        elif name != "stop":
+            connection.send(("done", name))
+
+
+def test_what_is_quickly_told_does_not_wait_for_a_plan(tmp_path: Path) -> None:
+    async def scene() -> None:
+        one = Worker(tmp_path, planner)
+        assert await one.ask("hello", (), 20.0) == "hello"
+        plan = asyncio.create_task(one.ask("why", (), 30.0))
+        await asyncio.sleep(0.2)
+        began = time.monotonic()
+        assert await one.ask("fields", (), 20.0) == "fields"
+        assert await one.ask("fields", (), 20.0) == "fields"
+        assert time.monotonic() - began < 5.0
+        with pytest.raises(RefusalError, match="ask again"):
+            await plan
+        one.close()
+
+    asyncio.run(scene())
+
+
+def test_the_processes_can_be_started_before_somebody_asks(tmp_path: Path) -> None:
+    async def scene() -> None:
+        pool = Pool(tmp_path, 1, 60.0)
+        pool.workers = [worker(tmp_path)]
+        await pool.warm()
+        (one,) = pool.workers
+        assert one.process is not None
+        assert one.process.is_alive()
+        pool.close()
+
+    asyncio.run(scene())
+
+
 def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     async def scene() -> None:
         one = worker(tmp_path)

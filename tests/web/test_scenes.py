@@ -14,7 +14,7 @@ from homeward.models import Moves
 from homeward.planner import Planner
 from homeward.runs import Run
 from homeward.safety import StayInside
-from homeward.web.scenes import actions_of, kept_maps, scene_of
+from homeward.web.scenes import TerrainScene, actions_of, kept_maps, scene_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +65,10 @@ def test_the_maps_of_terrain_are_the_beliefs_arrays(runs: Path) -> None:
     np.testing.assert_array_equal(maps["visited"], visited.reshape(shape))
     plan = moment.planner.plan(belief, moment.state, moment.start)
     np.testing.assert_array_equal(maps["v"], plan.way_home.reshape(shape))
+    bonus = np.asarray(moment.planner.bonus(belief)).max(axis=1).reshape(shape)
+    np.testing.assert_array_equal(maps["bonus"], 0.5 * bonus)
+    units = {entry["name"]: entry["unit"] for entry in TerrainScene(setup).layers}
+    assert units["bonus"] == "nats"
 
 
 def test_nothing_is_said_of_blocked_cells(runs: Path) -> None:

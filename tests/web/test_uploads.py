@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,47 @@ def test_an_upload_becomes_a_terrain(tmp_path: Path) -> None:
     folder = Path(path).parent
     assert sorted(os.listdir(folder)) == ["about.json", "terrain.tif"]
     assert os.listdir(uploads.folder) == [folder.name]
+
+
+def kept(root: Path, number: str, age: float) -> Path:
+    """Lay down an upload of an age in seconds."""
+    folder = root / ".uploads" / number
+    folder.mkdir(parents=True)
+    (folder / "terrain.tif").touch()
+    then = time.time() - age
+    os.utime(folder, (then, then))
+    return folder
+
+
+def refer(root: Path, run: str, upload: Path, end: str = "}") -> None:
+    (root / run).mkdir()
+    (root / run / "config.json").write_text(f'{{"terrain": "{upload}/terrain.tif"{end}')
+
+
+def test_what_no_run_refers_to_is_removed_after_a_day(tmp_path: Path) -> None:
+    day = 86_400.0
+    young = kept(tmp_path, "0" * 16, day - 60.0)
+    old = kept(tmp_path, "1" * 16, day + 60.0)
+    used = kept(tmp_path, "2" * 16, day + 60.0)
+    doubtful = kept(tmp_path, "3" * 16, day + 60.0)
+    refer(tmp_path, "run", used)
+    refer(tmp_path, "damaged", doubtful, end="")
+    Uploads(tmp_path).open()
+    assert [p.exists() for p in (young, old, used, doubtful)] == [True, False, True, True]
+
+
+def test_what_is_named_is_removed_at_once_unless_a_run_refers_to_it(tmp_path: Path) -> None:
+    one, other = kept(tmp_path, "0" * 16, 0.0), kept(tmp_path, "1" * 16, 0.0)
+    refer(tmp_path, "run", other)
+    Uploads(tmp_path).sweep({one.name, other.name})
+    assert [one.exists(), other.exists()] == [False, True]
+
+
+def test_where_a_configuration_can_not_be_read_all_is_kept(tmp_path: Path) -> None:
+    old = kept(tmp_path, "0" * 16, 90_000.0)
+    (tmp_path / "run" / "config.json").mkdir(parents=True)
+    Uploads(tmp_path).open()
+    assert old.exists()
 
 
 def test_a_name_says_what_kind_of_file_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from homeward.errors import InvalidFileError
 from homeward.runs import Run
+from homeward.runs.log import from_line, to_line
 from homeward.web.frames import unpack
 from homeward.web.refusals import RefusalError
 from homeward.web.viewer import Viewer
@@ -43,6 +45,48 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
             assert told["leaves"] == evidence.leaves
             assert told["exploration"] == evidence.exploration
             assert told["safety"] == list(evidence.safety)
+
+
+BUDGET = {"rows": 160, "columns": 200, "sensor_range": 60.0, "home": "start", "delta": 0.5}
+
+
+def test_why_agrees_with_the_record_of_a_run_with_a_budget(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "rover", {**BUDGET, "budget": 0.9, "limit": 40, "seed": 1})
+    steps = list(run.steps())
+    viewer = Viewer(tmp_path / "run")
+    assert viewer.tail.shares[-1] < 0.999  # the last plans had less to spend than the first
+    for step in steps[::3] + steps[-1:]:
+        why = viewer.why(step.number - 1)
+        assert why["agrees"]
+        assert why["action"] == step.plan.action
+        assert [c["level"] for c in why["criteria"]] == [c.level for c in step.plan.criteria]
+
+
+def test_a_step_that_only_walks_home_says_so(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "rover", {**BUDGET, "budget": 0.9, "limit": 6, "seed": 1})
+    run.resume()
+    *records, last = run.records()
+    lines = (tmp_path / "run" / "steps.jsonl").read_bytes().splitlines(keepends=True)
+    homing = replace(from_line(lines[-1]), holding={**last.holding, "homing": True})
+    (tmp_path / "run" / "steps.jsonl").write_bytes(b"".join([*lines[:-1], to_line(homing)]))
+    viewer = Viewer(tmp_path / "run")
+    with pytest.raises(RefusalError, match="only follows the way home that it holds") as refusal:
+        viewer.why(len(records))
+    assert refusal.value.status == 404
+    assert viewer.why(len(records) - 1)["agrees"]
+
+
+def test_a_long_way_to_a_plan_is_broken_off_and_gone_on_with(runs: Path) -> None:
+    viewer = Viewer(runs / "rover")
+    planned = planning(viewer)
+    asked = iter([False, True])
+    viewer.others = lambda: next(asked, False)
+    with pytest.raises(RefusalError, match="ask again") as refusal:
+        viewer.plan(54)
+    assert refusal.value.status == 202
+    assert planned == [50, 51]
+    assert viewer.plan(54)[1]
+    assert planned == [50, 51, 52, 53, 54]
 
 
 def planning(viewer: Viewer) -> list[int]:

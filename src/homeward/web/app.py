@@ -27,6 +27,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from homeward import __version__
+from homeward.runs.run import CONFIG
 from homeward.web import uploads as sending
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
 from homeward.web.desk import refusal_of
@@ -82,6 +83,7 @@ class Limits:
     longest: float = sending.LONGEST  # seconds of an upload
     answer: float = LIMIT  # seconds of a viewer's answer
     viewers: int = PROCESSES
+    warm: bool = False  # whether the viewers are started before somebody asks
 
 
 def make_app(
@@ -192,9 +194,12 @@ class Server:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         self.uploads.open()
         self.jobs.open()
+        warming = asyncio.create_task(self.pool.warm()) if self.limits.warm else None
         try:
             yield
         finally:
+            if warming is not None:
+                warming.cancel()
             self.streams.closing = True
             await self.jobs.close()
             await run_in_threadpool(self.pool.close)
@@ -372,16 +377,22 @@ class Server:
         """Remove a run that is not going."""
         name = self._run(request)
         self.jobs.forget(name)
-        await run_in_threadpool(self._remove, name)
+        used = await run_in_threadpool(self._remove, name)
+        if not self.making:  # a run that is being made may be about to refer to one
+            await run_in_threadpool(self.uploads.sweep, used)
         await self.pool.ask(name, "forget", name)
         return Response(status_code=204)
 
-    def _remove(self, name: str) -> None:
-        """Take a run out of sight at once, and then away."""
+    def _remove(self, name: str) -> set[str]:
+        """Take a run out of sight at once, and then away; give the uploads that it refers to."""
+        used: set[str] = set()
         folder = self.catalogue.find(name)
+        with suppress(OSError):
+            used = sending.used_by(folder / CONFIG)
         gone = folder.with_name(f".{name}.{secrets.token_hex(4)}.part")
         os.rename(folder, gone)
         shutil.rmtree(gone, ignore_errors=True)
+        return used
 
     async def kinds(self, request: Request) -> Response:
         """Give the schema of what can be configured."""

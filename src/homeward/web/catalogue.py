@@ -212,6 +212,7 @@ class Catalogue:
             "updated": manifest.updated,
             "shape": shape_of(folder, kind, config),
             "live": found in ("running", "queued"),
+            "pair": self.pair(name),
         }
 
     def details(self, name: str) -> dict[str, Any]:
@@ -221,7 +222,6 @@ class Catalogue:
         return {
             "config": name_of(run.config, self.root),
             "plan_ms": timed[-1] if timed else None,
-            "pair": self.pair(name),
         }
 
     def pair(self, name: str) -> str | None:
@@ -231,7 +231,7 @@ class Catalogue:
             return None
         other = f"{stem}-{SUFFIXES[1 - SUFFIXES.index(suffix)]}"
         try:
-            self.find(other)
+            self._folder(other)
         except RefusalError:
             return None
         return other
@@ -287,6 +287,7 @@ def _damaged(name: str, error: str) -> dict[str, Any]:
             "created",
             "updated",
             "shape",
+            "pair",
         )
     )
     return {

@@ -34,8 +34,8 @@ logger = logging.getLogger("homeward")
 class Desk:
     """Answers requests, each a name and its arguments."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, others: Callable[[], bool] = lambda: False) -> None:
+        self.root, self.others = root, others  # whether somebody else asks
         self.viewers: OrderedDict[str, Viewer] = OrderedDict()
         self.asked = 0.0
 
@@ -70,6 +70,14 @@ class Desk:
             self.viewers.popitem(last=False)
         return known
 
+    def do_ready(self) -> None:
+        """Import what is needed for the first answer."""
+        import homeward.web.viewer  # noqa: F401
+        from homeward.runs import find_kind
+
+        for kind in ("grid", "rover"):
+            find_kind(kind)
+
     def do_details(self, run: str) -> dict[str, Any]:
         """Give what is to be known of a run beyond its summary."""
         return self.viewer(run).details()
@@ -84,7 +92,9 @@ class Desk:
 
     def do_why(self, run: str, step: int) -> dict[str, Any]:
         """Give a plan."""
-        return self.viewer(run).why(step)
+        viewer = self.viewer(run)
+        viewer.others = self.others
+        return viewer.why(step)
 
     def do_way(self, run: str, step: int, cell: int) -> dict[str, Any]:
         """Give a way home."""
@@ -133,7 +143,7 @@ def serve(connection: Connection, root: Path) -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
-    desk = Desk(root)
+    desk = Desk(root, connection.poll)
     while True:
         try:
             while not connection.poll(0.0 if desk.work() else None):
@@ -141,6 +151,8 @@ def serve(connection: Connection, root: Path) -> None:
             name, arguments = connection.recv()
         except (EOFError, OSError):
             return
+        if name == "stop":  # what was to be stopped has ended
+            continue
         try:
             answer: tuple[str, Any] = "done", desk.answer(name, arguments)
         except Exception as error:

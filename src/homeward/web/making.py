@@ -8,6 +8,7 @@ import numpy as np
 
 from homeward.errors import InvalidInputError
 from homeward.runs.config import checked
+from homeward.runs.criteria import ASKED
 from homeward.runs.kinds import find_kind
 from homeward.web.frames import pack
 from homeward.web.refusals import RefusalError
@@ -31,14 +32,20 @@ GROUND = (
 KEYS = {
     "grid": (
         *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
-        *("stay", "discount", "limit"),
+        *("stay", "discount", "limit", *ASKED),
     ),
     "rover": (
         *("seed", *GROUND, "climb", "descend", "sensor_range", "sensor_noise", "sensor_offset"),
-        *("start", "home", "explorer", "delta", "correction", "discount", "truth", "limit"),
+        *("start", "home", "explorer", "delta", "correction", "discount", "truth", "limit", *ASKED),
     ),
 }
 """What the page may set, by kind: nothing that could name a file or a module."""
+
+CORNERS = 1000
+"""Corners of the polygons to keep in, all together."""
+
+PROMISES = tuple(name for name in ASKED if name != "recall")
+"""Keys that are for an explorer that keeps something safe."""
 
 UNSAFE = {"grid": "uncover", "rover": "unsafe"}
 """The explorer of each kind that keeps nothing safe."""
@@ -52,10 +59,14 @@ def check_kind(kind: Any) -> str:
 
 
 def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the configurations of a safe and an unsafe explorer in the same world."""
+    """Give the configurations of a safe and an unsafe explorer in the same world.
+
+    The unsafe one promises nothing, and is called off when the safe one is.
+    """
+    free = {name: value for name, value in config.items() if name not in PROMISES}
     return {
         "safe": {**config, "explorer": "safe"},
-        "unsafe": {**config, "explorer": UNSAFE[kind]},
+        "unsafe": {**free, "explorer": UNSAFE[kind]},
     }
 
 
@@ -69,6 +80,7 @@ def settled(kind: str, config: Any, root: Path) -> Config:
             raise RefusalError(400, f"{str(name)[:40]!r} can't be set for a {kind} run")
     values = dict(config)
     if kind == "rover":
+        _check_area(values.get("keep_in"))
         values["terrain"] = path_of(values.get("terrain", "mars"), root)
         if str(config.get("terrain", "")).startswith(PREFIX):
             values.pop("pixel", None)  # the upload has its own by now
@@ -76,6 +88,25 @@ def settled(kind: str, config: Any, root: Path) -> Config:
     if kind == "rover":
         _check_size(found.model_dump(mode="json"))
     return found
+
+
+def _check_area(area: Any) -> None:
+    """Refuse an area that is not given by its corners: the name of a file is not looked at."""
+    if area is None:
+        return
+    try:
+        corners = [corner for rings in area for ring in rings for corner in ring]
+        numbers = all(
+            len(corner) == 2 and all(type(x) in (int, float) for x in corner) for corner in corners
+        )
+    except TypeError:
+        numbers = False
+    if isinstance(area, str) or not numbers:
+        raise RefusalError(
+            400, "keep_in is a list of polygons, each a list of rings of corners [x, y] in m"
+        )
+    if len(corners) > CORNERS:
+        raise RefusalError(400, f"keep_in has {len(corners)} corners, at most {CORNERS} are taken")
 
 
 def _check_size(config: dict[str, Any]) -> None:
@@ -113,5 +144,8 @@ def schemas() -> dict[str, Any]:
         schema["properties"] = {
             name: about for name, about in schema["properties"].items() if name in keys
         }
+        if kind == "rover":  # the schema of the configuration would also take a path
+            area = schema["properties"]["keep_in"]
+            area["anyOf"] = [one for one in area["anyOf"] if one.get("type") != "string"]
         found[kind] = schema
     return found

@@ -1,7 +1,9 @@
 """Processes that compute for the server, so that its event loop never waits.
 
 A run is always answered for by the same process, which then has it at hand. A process that dies, or
-takes longer than it may, is replaced; whoever waited for it is told to ask again.
+takes longer than it may, is replaced; whoever waited for it is told to ask again. So is whoever
+waits for a plan, if something else is asked for that is quickly told: what was planned so far is
+kept there.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ PROCESSES = 2
 LIMIT = 120.0
 """Seconds that an answer may take: a first plan compiles the solvers, which takes half of it."""
 
+LONG = "why"
+"""The question that others do not wait for."""
+
+STOP = ("stop", ())
+"""What is sent to whom is at it; there is no answer."""
+
 
 class Worker:
     """One process; started when it is first asked."""
@@ -35,6 +43,7 @@ class Worker:
         self.process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
+        self._doing = ""  # what it was asked for
         self._thread = ThreadPoolExecutor(1, "viewer")
 
     async def ask(
@@ -45,10 +54,15 @@ class Worker:
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
         """Give the answer; nobody is served who has `gone` when their turn comes."""
+        if self._doing == LONG != name:
+            self._doing = ""
+            with suppress(OSError, AttributeError):
+                self._connection.send(STOP)  # type: ignore[union-attr]
         async with self._turn:
             if gone is not None and await gone():
                 raise RefusalError(400, "nobody waits for the answer")
             loop = asyncio.get_running_loop()
+            self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
 
     def _ask(self, name: str, arguments: tuple[Any, ...], limit: float) -> Any:
@@ -116,6 +130,12 @@ class Pool:
     ) -> Any:
         """Ask the process of a run."""
         return await self.worker_of(run).ask(name, arguments, self.limit, gone)
+
+    async def warm(self) -> None:
+        """Have the processes start and import what they need, before somebody asks."""
+        for worker in self.workers:
+            with suppress(RefusalError):
+                await worker.ask("ready", (), self.limit)
 
     def close(self) -> None:
         """End all processes."""

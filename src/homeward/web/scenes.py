@@ -197,7 +197,7 @@ class TerrainScene:
                 "categorical",
                 categories=either("not known", "known"),
             ),
-            *shared_layers(setup, "2 nats"),
+            *shared_layers(setup, "nats"),
             layer("truth", "True height", "m", "sequential"),
         ]
 
@@ -217,6 +217,8 @@ class TerrainScene:
         """Give layers [R, C] by name."""
         belief: Any = moment.belief
         found = _shared(names, moment, self.setup, self.blocked)
+        if "bonus" in found:  # Var/v is, to first order, twice the entropy taken off in nats
+            found["bonus"] = 0.5 * found["bonus"]
         for name in names:
             if name == "height":
                 found[name] = np.where(self.blocked, np.nan, belief.height)

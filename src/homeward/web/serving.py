@@ -115,7 +115,7 @@ def serve(
     from homeward.web.app import Limits, make_app
 
     port = listener.getsockname()[1]
-    app = make_app(root, host=host, port=port, token=token, limits=Limits(jobs=jobs))
+    app = make_app(root, host=host, port=port, token=token, limits=Limits(jobs=jobs, warm=True))
     config = uvicorn.Config(
         app,
         log_level="error",

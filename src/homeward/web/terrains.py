@@ -44,6 +44,8 @@ def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
         path = Path(terrain)
         ours = path.name == TERRAIN and path.parent.parent == root / FOLDER
         shown["terrain"] = f"{PREFIX}{path.parent.name}" if ours else path.name
+    if isinstance(shown.get("keep_in"), str):
+        shown["keep_in"] = Path(shown["keep_in"]).name
     return shown
 
 

@@ -2,7 +2,7 @@
 
 The body is streamed to a file under a number of the server's own choosing; the client's name for it
 only says what kind of file it is. `reading` makes a raster of our own of it, and what was sent is
-removed, whatever came of it.
+removed, whatever came of it. What no run refers to is kept for a day.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -18,11 +19,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from homeward.files import PART, replace_json
+from homeward.runs.run import CONFIG
 from homeward.web.refusals import RefusalError
-from homeward.web.terrains import ABOUT, FOLDER, PREFIX, TERRAIN
+from homeward.web.terrains import ABOUT, FOLDER, NUMBER, PREFIX, TERRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Collection
     from pathlib import Path
 
 LARGEST = 512 << 20
@@ -37,9 +39,19 @@ LONGEST = 900.0
 READING = 90.0
 """Seconds that the raster may take to be read."""
 
+KEPT = 86_400.0
+"""Seconds for which an upload is kept that no run refers to."""
+
 AT_ONCE = 2
 KINDS = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
 """How the names of files end that are looked at."""
+
+USED = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
+
+
+def used_by(config: Path) -> set[str]:
+    """Give the numbers of the uploads that a configuration names, be it damaged or not."""
+    return {number.decode() for number in USED.findall(config.read_bytes())}
 
 
 class Uploads:
@@ -58,6 +70,24 @@ class Uploads:
             raise RefusalError(403, f"{FOLDER} is a link, so nothing is kept there")
         for left in self.folder.glob(f"*{PART}"):
             shutil.rmtree(left, ignore_errors=True)
+        self.sweep()
+
+    def sweep(self, now: Collection[str] = ()) -> None:
+        """Remove what no run refers to: after a day, or of these numbers now.
+
+        Where a run's configuration can't be read, nobody knows, and all is kept.
+        """
+        old = time.time() - KEPT
+        try:
+            here = [path for path in self.folder.iterdir() if NUMBER.fullmatch(path.name)]
+            idle = [p for p in here if p.name in now or p.lstat().st_mtime < old]
+            configs = self.folder.parent.glob(f"*/{CONFIG}") if idle else ()
+            used: set[str] = set().union(*map(used_by, configs))
+        except OSError:
+            return
+        for path in idle:
+            if path.name not in used:
+                shutil.rmtree(path, ignore_errors=True)
 
     async def take(
         self, name: str, length: int | None, body: AsyncIterator[bytes], pixel: float | None
@@ -70,6 +100,7 @@ class Uploads:
             raise self._too_large()
         if self._going >= AT_ONCE:
             raise RefusalError(429, f"{AT_ONCE} uploads are on their way; wait for one to end")
+        self.sweep()
         number = secrets.token_hex(8)
         part = self.folder / f"{number}{PART}"
         self._going += 1

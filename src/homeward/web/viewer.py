@@ -32,7 +32,7 @@ from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from homeward.plan import Plan
@@ -60,6 +60,7 @@ class Viewer:
         self.room = room
         self.tail = LogTail(directory / STEPS)
         self.tail.read_on()
+        self.others: Callable[[], bool] = lambda: False  # whether somebody else asks
         self.made = self.run.manifest.config_sha256, self.run.manifest.created
         self._scene: tuple[Setup, Scene | None, History | None] | None = None
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
@@ -210,6 +211,8 @@ class Viewer:
             plan = self._plan(moment, seeds)
         if not exact and (plan is None or (states <= LARGE and not self._agrees(plan, step))):
             for number in range(first, step):
+                if number > first and self.others():
+                    raise RefusalError(202, "something else was asked for first; ask again")
                 seeds = Seeds.of(self._plan(self._moment(number)[1], seeds))
                 self._note(number + 1, seeds)
             plan, exact = self._plan(moment, seeds), True

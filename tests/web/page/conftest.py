@@ -27,9 +27,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SERVE = "from homeward.cli import main; main()"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give a Chromium that is on the machine; without one, skip loudly."""
+    """Give a Chromium that is on the machine; without one, skip loudly.
+
+    Its driver holds an event loop, so it goes before other modules run loops of their own.
+    """
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         said = f"THE PAGE IS NOT TESTED: none of {', '.join(BROWSERS)} is on this machine"

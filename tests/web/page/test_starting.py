@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -73,6 +73,61 @@ def test_the_level_is_said_in_words(look: Looking) -> None:
     expect(look.find("#level-meaning")).to_contain_text("In 1 of 100 worlds")
     look.page.keyboard.press("End")
     expect(look.find("#level-meaning")).to_contain_text("in every world that is possible")
+
+
+def test_what_must_stay_true_is_asked_for_and_refused_in_the_servers_sentence(
+    look: Looking, site: Site
+) -> None:
+    look.allowed = ("400",)
+    look.open("#/new")
+    fill(look, "Squares along a side", "5")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.page.get_by_text("Bases", exact=True).click()
+    look.button("Start and watch").click()
+    look.sees('[role="alert"] .message', "Say where the bases are")
+    fill(look, "Where they are", "9,9")
+    look.button("Start and watch").click()
+    look.sees('[role="alert"] .message', "a base, row 9 and column 9, is off the map")
+    look.page.get_by_text("The start", exact=True).click()
+    fill(look, "Budget of the whole run", "0.9")
+    look.find("summary").filter(has_text="More that must stay true").click()
+    fill(look, "Home within", "40")
+    fill(look, "with the chance", "0.6")
+    fill(look, "Called off after", "30")
+    fill(look, "Stay inside rows", "0:7")
+    look.button("Start and watch").click()
+    look.sees('[role="alert"] .message', "is off the map of 5 rows and 5 columns")
+    fill(look, "Stay inside rows", "0:4")
+    fill(look, "Stay inside with the chance", "0.7")
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "promised")
+    look.button("Start and watch").click()
+    look.page.wait_for_url("**/#/run/promised*")
+    look.sees(".run-head", "finished")
+    config = Run.open(site.root / "promised").config
+    assert (config["home"], config["budget"], config["recall"]) == ("start", 0.9, 30)
+    assert (config["back_within"], config["back_within_delta"]) == (40, 0.6)
+    assert (config["keep_in"], config["keep_in_delta"]) == ([[0, 4], [0, 4]], 0.7)
+
+
+def test_an_area_of_a_terrain_is_sent_as_numbers(look: Looking) -> None:
+    look.allowed = ("400",)
+    look.open("#/new")
+    look.page.get_by_text("Terrain", exact=True).first.click()
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.find("summary").filter(has_text="More that must stay true").click()
+    area = look.page.get_by_label("Stay inside polygons")
+    area.fill("area.geojson")
+    look.button("Start and watch").click()
+    look.sees('[role="alert"] .message', "keep_in is a list of polygons")
+    area.fill("0,0 9,0 9,9\n0,0 0,5 5,5 0,0")
+    with look.page.expect_request("**/api/runs") as request:
+        look.button("Start and watch").click()
+    first = [[0, 0], [9, 0], [9, 9], [0, 0]]
+    second = [[0, 0], [0, 5], [5, 5], [0, 0]]
+    sent: Any = request.value.post_data_json
+    assert sent["config"]["keep_in"] == [[first], [second]]
+    look.sees('[role="alert"] .message')
 
 
 def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_path: Path) -> None:

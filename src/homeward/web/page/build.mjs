@@ -1,5 +1,5 @@
 // Bundles the page into a folder, ../static unless another is named: page.js, worker.js, page.css,
-// index.html and icon.svg. Nothing in them is inline and nothing points elsewhere.
+// index.html and icon.svg, and apart what only some views need. Nothing in them is inline and nothing points elsewhere.
 import { build } from "esbuild";
 import { copyFile, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -10,12 +10,8 @@ const out = process.argv[2] ?? join(here, "..", "static");
 
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
-await build({
+const shared = {
   absWorkingDir: here,
-  entryPoints: {
-    page: "src/main.tsx",
-    worker: "src/map/worker.ts",
-  },
   outdir: out,
   bundle: true,
   minify: true,
@@ -25,7 +21,9 @@ await build({
   jsxImportSource: "preact",
   legalComments: "none",
   logLevel: "warning",
-});
+};
+await build({ ...shared, entryPoints: { page: "src/main.tsx" }, splitting: true });
+await build({ ...shared, entryPoints: { worker: "src/map/worker.ts" } });
 for (const file of ["index.html", "icon.svg"]) {
   await copyFile(join(here, file), join(out, file));
 }

@@ -158,7 +158,7 @@ export class Refusal extends Error {
 }
 
 const CHANGES = { "X-Homeward": "1" };
-const [TRIES, AGAIN] = [4, 700]; // ms
+const [TRIES, AGAIN] = [40, 300]; // ms
 
 /** Give the address of a run's resource. */
 export function runUrl(id: string, rest = ""): string {
@@ -191,12 +191,17 @@ export async function change<T>(
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
 
-/** Ask; a viewer that is restarting is asked again, a few times. */
+/** Tell whether the answer is to ask again: the viewer is restarting, or had another question. */
+function later(answer: Response): boolean {
+  return answer.status === 503 || answer.status === 202;
+}
+
+/** Ask; a viewer that has no answer yet is asked again, a few times. */
 async function reach(url: string, init: RequestInit): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(url, init);
-    for (let tries = 0; answer.status === 503 && !init.method && tries < TRIES; tries++) {
+    for (let tries = 0; later(answer) && !init.method && tries < TRIES; tries++) {
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
       answer = await fetch(url, init);
     }
@@ -204,7 +209,7 @@ async function reach(url: string, init: RequestInit): Promise<Response> {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw new Refusal("The server does not answer. Is `homeward serve` still running?", 0);
   }
-  if (!answer.ok) throw new Refusal(await sentence(answer), answer.status);
+  if (!answer.ok || later(answer)) throw new Refusal(await sentence(answer), answer.status);
   return answer;
 }
 

@@ -172,6 +172,9 @@ function App() {
 
 const root = document.getElementById("page");
 if (root) {
-  root.textContent = "";
-  render(<App />, root);
+  // A task of its own: reading the script was one already.
+  window.setTimeout(() => {
+    root.textContent = "";
+    render(<App />, root);
+  });
 }

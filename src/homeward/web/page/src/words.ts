@@ -16,8 +16,19 @@ export function figure(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4))
-    return minus(value.toExponential(2));
+    return minus(readable(value.toExponential(2)));
   return minus(String(Number(value.toPrecision(digits))));
+}
+
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** Write the powers of ten in a text as such: 1.05838e+09 is 1.058 × 10⁹. */
+export function readable(text: string): string {
+  return text.replace(/(\d+(?:\.\d+)?)e([+-])(\d+)/g, (_, digits: string, sign: string, power) => {
+    const raised = [...String(Number(power))].map((digit) => RAISED[Number(digit)]).join("");
+    const number = String(Number(Number(digits).toPrecision(4)));
+    return `${number}\u00a0×\u00a010${sign === "-" ? "⁻" : ""}${raised}`;
+  });
 }
 
 export function minus(text: string): string {
@@ -108,7 +119,6 @@ export function reading(details: Details, name: string, value: number): string {
   }
   if (layer?.scale === "probability") return chance(value);
   const unit = layer?.unit ?? "";
-  if (/^\d/.test(unit)) return `${figure(value)} × ${unit}`;
   return unit ? `${figure(value)} ${unit}` : figure(value);
 }
 

@@ -20,7 +20,17 @@ const name = signal("");
 const level = signal(0.95);
 const explorer = signal("safe");
 const beside = signal(true);
-const home = signal<"current" | "start">("current");
+const home = signal<"current" | "start" | "bases">("current");
+const bases = signal("");
+const each = signal(false);
+const within = signal("");
+const withinLevel = signal("");
+const insideRows = signal("");
+const insideColumns = signal("");
+const inside = signal("");
+const insideLevel = signal("");
+const recall = signal("");
+const budget = signal("");
 const seed = signal("0");
 const limit = signal("");
 
@@ -67,12 +77,63 @@ function land(): Record<string, unknown> {
   });
 }
 
+/** Read pairs of numbers, parted by `between`; what is none goes to the server, which says why not. */
+function pairs(text: string, between: RegExp): number[][] | string | null {
+  if (!text.trim()) return null;
+  const found = text
+    .split(between)
+    .filter((each) => each.trim())
+    .map((each) => each.split(/[,:–]/).map((part) => (part.trim() ? Number(part) : NaN)));
+  return found.every((pair) => pair.length === 2 && pair.every(Number.isFinite)) ? found : text;
+}
+
+/** Give the squares to stay inside: the first and the last row, and so for columns. */
+function windowGiven(): unknown {
+  if (!insideRows.value.trim() && !insideColumns.value.trim()) return null;
+  const last = Number(size.value) - 1;
+  return [insideRows, insideColumns].map((side) => {
+    const found = pairs(side.value, /;/);
+    return found === null ? [0, last] : typeof found === "string" ? found : found[0];
+  });
+}
+
+/** Give the polygons to stay inside: one a line, its ring closed. */
+function polygonsGiven(): unknown {
+  const lines = inside.value.split("\n").filter((line) => line.trim());
+  if (!lines.length) return null;
+  const rings = lines.map((line) => pairs(line.trim(), /[\s;]+/));
+  if (rings.some((ring) => typeof ring === "string" || ring === null)) return inside.value;
+  return (rings as number[][][]).map((ring) => {
+    const [first, last] = [ring[0], ring[ring.length - 1]];
+    return [String(first) === String(last) ? ring : [...ring, first]];
+  });
+}
+
+/** Give what must stay true, as a configuration's keys. */
+function promises(): Record<string, unknown> {
+  const shared = { recall: number(recall.value) };
+  if (!keepsLevel.value) return { ...shared, home: home.value === "start" ? "start" : "current" };
+  const named = home.value === "bases";
+  const area = kind.value === "grid" ? windowGiven() : polygonsGiven();
+  return {
+    ...shared,
+    delta: level.value,
+    home: named ? null : home.value,
+    bases: named ? pairs(bases.value, /[;\s]+/) : null,
+    each_base: named && each.value ? true : null,
+    back_within: number(within.value),
+    back_within_delta: within.value.trim() ? number(withinLevel.value) : null,
+    keep_in: area,
+    keep_in_delta: area === null ? null : number(insideLevel.value),
+    budget: home.value === "start" ? number(budget.value) : null,
+  };
+}
+
 function config(): Record<string, unknown> {
   const shared = {
     seed: number(seed.value),
     explorer: explorer.value,
-    delta: keepsLevel.value ? level.value : null,
-    home: home.value,
+    ...promises(),
     limit: number(limit.value),
   };
   if (kind.value === "grid")
@@ -91,6 +152,10 @@ function config(): Record<string, unknown> {
 async function begin(): Promise<void> {
   if (kind.value === "rover" && source.value === "upload" && !file.value) {
     complain("Choose a terrain file first.");
+    return;
+  }
+  if (keepsLevel.value && home.value === "bases" && !bases.value.trim()) {
+    complain("Say where the bases are, as row,column.");
     return;
   }
   const slug = name.value
@@ -158,17 +223,6 @@ export function NewPage() {
                   ]
             }
           />
-          {keepsLevel.value && <LevelSlider level={level} />}
-          {keepsLevel.value && (
-            <Choice
-              label="What must stay true: a way home. Home is"
-              value={home}
-              options={[
-                ["current", "Where it stands", "Set anew at each step, as in the paper."],
-                ["start", "The start", "One base for the whole run."],
-              ]}
-            />
-          )}
           {explorer.value === "safe" && (
             <label class="check">
               <input
@@ -180,6 +234,7 @@ export function NewPage() {
             </label>
           )}
         </fieldset>
+        {keepsLevel.value && <Promises />}
         <details class="card">
           <summary>More settings</summary>
           <div class="fields">
@@ -234,6 +289,128 @@ export function NewPage() {
         </p>
       </form>
     </main>
+  );
+}
+
+/** What must stay true: a way home, and what else is asked for. */
+function Promises() {
+  return (
+    <fieldset class="card">
+      <legend>What must stay true</legend>
+      <LevelSlider level={level} />
+      <Choice
+        label="There is a way home. Home is"
+        value={home}
+        options={[
+          ["current", "Where it stands", "Set anew at each step, as in the paper."],
+          ["start", "The start", "One base for the whole run."],
+          ["bases", "Bases", "Any of the cells that you give, or each of them."],
+        ]}
+      />
+      {home.value === "bases" && (
+        <>
+          <div class="fields">
+            <Field
+              label="Where they are"
+              value={bases}
+              type="text"
+              hint="row,column of each, counted from 0; as 3,4 7,0"
+            />
+          </div>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={each.value}
+              onChange={(event) => (each.value = event.currentTarget.checked)}
+            />
+            There must be a way to each of them, not only to one
+          </label>
+        </>
+      )}
+      {home.value === "start" && (
+        <div class="fields">
+          <Field
+            label="Budget of the whole run"
+            value={budget}
+            min={0}
+            max={1}
+            step="any"
+            hint="whenever it is called off, it comes home with this chance over the whole run; none if empty"
+          />
+        </div>
+      )}
+      <details class="more">
+        <summary>More that must stay true</summary>
+        <div class="fields">
+          <Field
+            label="Home within"
+            unit="steps"
+            value={within}
+            min={1}
+            step={1}
+            hint="of the call; any number if empty"
+          />
+          {within.value.trim() !== "" && (
+            <Field
+              label="with the chance"
+              value={withinLevel}
+              min={0}
+              max={1}
+              step="any"
+              hint="δ if empty"
+            />
+          )}
+          <Field
+            label="Called off after"
+            unit="steps"
+            value={recall}
+            min={1}
+            step={1}
+            hint="of each plan; at any step if empty"
+          />
+        </div>
+        {kind.value === "grid" ? (
+          <div class="fields">
+            <Field
+              label="Stay inside rows"
+              value={insideRows}
+              type="text"
+              hint="first:last, counted from 0; all if empty"
+            />
+            <Field
+              label="and columns"
+              value={insideColumns}
+              type="text"
+              hint="first:last, counted from 0; all if empty"
+            />
+          </div>
+        ) : (
+          <label class="field">
+            <span>Stay inside polygons</span>
+            <textarea
+              rows={3}
+              value={inside.value}
+              onInput={(event) => (inside.value = event.currentTarget.value)}
+            />
+            <span class="soft">
+              corners x,y in m, in the map’s coordinates; one polygon a line, as 0,0 400,0 400,300
+            </span>
+          </label>
+        )}
+        {(inside.value + insideRows.value + insideColumns.value).trim() !== "" && (
+          <div class="fields">
+            <Field
+              label="Stay inside with the chance"
+              value={insideLevel}
+              min={0}
+              max={1}
+              step="any"
+              hint="δ if empty"
+            />
+          </div>
+        )}
+      </details>
+    </fieldset>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { effect, untracked } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Cursor } from "../run/cursor";
 import type { RunModel } from "../run/model";
@@ -24,6 +24,14 @@ interface Kind {
   low?: number;
   high?: number;
   lines: (runs: readonly RunModel[]) => Line[];
+}
+
+let fetched: Promise<typeof uPlot> | null = null;
+
+/** Fetch what draws plots, when the first is to be drawn. */
+function library(): Promise<typeof uPlot> {
+  fetched ??= import("uplot").then((module) => module.default);
+  return fetched;
 }
 
 const STROKES = ["accent", "second"];
@@ -155,32 +163,47 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
       const x = plot.valToPos(cursor.step.peek(), "x");
       marker.style.transform = `translateX(${Math.round(x)}px)`;
     };
-    const stops = [
-      effect(() => {
+    const stops: (() => void)[] = [];
+    // Each plot is made in a task of its own, so that none keeps the page from answering.
+    let begin = 0;
+    let closed = false;
+    const start = (Plot: typeof uPlot): void => {
+      const make = effect(() => {
         void dark.value;
         plot?.destroy();
         const known = untracked(present);
-        plot = new uPlot(
+        plot = new Plot(
           optionsOf(kind, known, box.clientWidth, place),
-          untracked(() => dataOf(known)),
+          untracked(() => dataOf(known, Plot)),
           box,
         );
         plot.over.append(marker);
         scrub(plot.over, plot, cursor);
         place();
-      }),
-      effect(() => plot?.setData(dataOf(present()))),
-      effect(() => {
+      });
+      let drawn = true;
+      const fill = effect(() => {
+        const data = dataOf(present(), Plot);
+        if (!drawn) plot?.setData(data);
+        drawn = false;
+      });
+      const follow = effect(() => {
         void cursor.step.value;
         place();
-      }),
-    ];
+      });
+      stops.push(make, fill, follow);
+    };
+    void library().then((Plot) => {
+      if (!closed) begin = window.setTimeout(() => start(Plot));
+    });
     const watch = new ResizeObserver(() => {
       if (plot && box.clientWidth) plot.setSize({ width: box.clientWidth, height: 118 });
       place();
     });
     watch.observe(box);
     return () => {
+      closed = true;
+      window.clearTimeout(begin);
       stops.forEach((stop) => stop());
       watch.disconnect();
       plot?.destroy();
@@ -236,14 +259,14 @@ function valueAt(line: Line, cursor: Cursor): string {
   return figure(found.y[i] ?? null, 4);
 }
 
-function dataOf(lines: Line[]): uPlot.AlignedData {
+function dataOf(lines: Line[], Plot: typeof uPlot): uPlot.AlignedData {
   const found = lines.map((line) => line.at(line.run) ?? { x: [], y: [] });
   const [only] = found;
   const tables = found.map(
     ({ x, y }) => [Array.from(x), Array.from(y)] as unknown as uPlot.AlignedData,
   );
   if (!only) return [[]];
-  return tables.length === 1 ? (tables[0] as uPlot.AlignedData) : uPlot.join(tables);
+  return tables.length === 1 ? (tables[0] as uPlot.AlignedData) : Plot.join(tables);
 }
 
 function optionsOf(kind: Kind, lines: Line[], width: number, redrawn: () => void): uPlot.Options {

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
-import { cellName, chance, compass, figure } from "../words";
+import { cellName, chance, compass, figure, readable } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "plan" | "closed";
 
@@ -32,7 +32,7 @@ export function WhyPanel({ scene, title }: { scene: Scene; title?: string }) {
   const stale = why !== null && why.step !== scene.step.value;
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
-  const [first, rest] = parted(why?.sentence ?? "");
+  const [first, rest] = parted(readable(why?.sentence ?? ""));
   return (
     <section
       class={`why card${stale ? " stale" : ""}`}

@@ -15,7 +15,7 @@ import type { Show } from "./show";
 
 const SMALL = 60_000; // cells up to which all layers are loaded, for reading their values
 const HUGE = 200_000; // cells from which on a plan is made again only if it is asked for
-const SETTLED = 220; // ms without a move of the cursor
+const RESTED = 120; // ms without a move of the cursor, from which on reasons are asked for
 
 interface Wanted {
   step: number;
@@ -46,6 +46,7 @@ export class Scene {
   readonly hover = signal<number | null>(null);
   readonly values = signal<Record<string, number>>({}); // of the cell that is pointed at
 
+  private readonly drawn = signal<number | null>(null); // the last step whose picture has come, or not
   private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
   private readonly reasons = new Latest<number>((step) => this.explain(step));
   private readonly ways = new Latest<{ step: number; cell: number }>((wanted) =>
@@ -54,6 +55,7 @@ export class Scene {
   private readonly whys = new Map<number, Why>();
   private readonly stops: (() => void)[];
   private settle = 0;
+  private asking: AbortController | null = null;
 
   constructor(
     readonly run: RunModel,
@@ -73,17 +75,22 @@ export class Scene {
         const details = run.details.value;
         const step = this.step.value;
         const cells = details?.shape ? details.shape[0] * details.shape[1] : 0;
-        const playing = cursor.playing.value || cursor.follow.value;
-        if (!details || run.missing.value) return;
+        const moving = cursor.playing.value || cursor.follow.value;
+        // The picture goes first: the same process makes plans, and a plan takes longer.
+        const drawn = !details?.layers.length || this.drawn.value === step;
         window.clearTimeout(this.settle);
-        if (cells < HUGE) this.reasons.ask(step);
-        else {
+        if (!moving) this.asking?.abort(); // of another moment: nobody waits for it any more
+        if (!details || run.missing.value) return;
+        if (cells >= HUGE) {
           this.why.value = this.whys.get(step) ?? null;
           this.back.value = null;
+        } else if (drawn && moving) this.reasons.ask(step);
+        else if (drawn) {
+          this.settle = window.setTimeout(() => {
+            this.reasons.ask(step);
+            if (cells && cells <= SMALL) void this.loadRest(step);
+          }, RESTED);
         }
-        this.settle = window.setTimeout(() => {
-          if (cells && cells <= SMALL && !playing) void this.loadRest(step);
-        }, SETTLED);
       }),
       effect(() => {
         const cell = this.selected.value;
@@ -102,6 +109,7 @@ export class Scene {
   close(): void {
     this.stops.forEach((stop) => stop());
     window.clearTimeout(this.settle);
+    this.asking?.abort();
     this.drop();
   }
 
@@ -133,6 +141,7 @@ export class Scene {
       paint: painted,
       seen,
     });
+    this.drawn.value = step;
     if (answer.kind === "refused" && !this.run.gone.peek()) complain(answer.error);
     if (answer.kind !== "shown" || !answer.pictures[0]) return;
     this.drop();
@@ -159,15 +168,19 @@ export class Scene {
 
   private async explain(step: number): Promise<void> {
     this.planning.value = true;
+    this.asking = new AbortController();
+    const { signal } = this.asking;
     try {
       const why =
-        this.whys.get(step) ?? (await getJson<Why>(runUrl(this.run.id, `/steps/${step}/why`)));
+        this.whys.get(step) ??
+        (await getJson<Why>(runUrl(this.run.id, `/steps/${step}/why`), signal));
       this.whys.set(step, why);
       if (this.whys.size > 300) this.whys.delete(this.whys.keys().next().value as number);
       this.why.value = why;
       this.noWhy.value = "";
       await this.findBack(step, why);
     } catch (cause) {
+      if (signal.aborted) return;
       this.why.value = null;
       this.back.value = null;
       this.noWhy.value = cause instanceof Error ? cause.message : String(cause);
