@@ -163,8 +163,6 @@ def test_the_other_of_a_pair_is_found(runs: Path) -> None:
     assert catalogue.summary("grid-safe")["pair"] == "grid-unsafe"
     assert catalogue.summary("grid-unsafe")["pair"] == "grid-safe"
     assert catalogue.summary("rover")["pair"] is None
-    assert catalogue.details("grid-unsafe")["pair"] == "grid-safe"
-    assert catalogue.details("rover")["pair"] is None
 
 
 @pytest.mark.parametrize(

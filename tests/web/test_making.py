@@ -87,6 +87,7 @@ def test_what_must_stay_true_can_be_set(kind: str, asked: dict[str, Any], tmp_pa
 @pytest.mark.parametrize(
     "area",
     [
+        "",
         "/etc/passwd",
         "area.geojson",
         ["/etc/passwd"],

@@ -100,6 +100,13 @@ export class RunModel {
     if (before) this.details.value = { ...before, ...summary };
   }
 
+  /** Take note that the run's folder is gone. */
+  private lose(): void {
+    this.gone.value = true;
+    this.merge({ status: "cancelled", live: false });
+    complain("This run was deleted while you watched it; what was loaded stays on view.");
+  }
+
   private async load(): Promise<void> {
     try {
       const details = await getJson<Details>(runUrl(this.id));
@@ -111,6 +118,10 @@ export class RunModel {
       }
       this.fetching.ask(true);
     } catch (cause) {
+      if (cause instanceof Refusal && cause.status === 404 && this.details.peek()) {
+        this.lose(); // before it could be heard of
+        return;
+      }
       this.missing.value = cause instanceof Error ? cause.message : String(cause);
       complain(cause);
     }
@@ -162,9 +173,7 @@ export class RunModel {
     });
     source.addEventListener("gone", () => {
       source.close();
-      this.gone.value = true;
-      this.merge({ status: "cancelled", live: false });
-      complain("This run was deleted while you watched it; what was loaded stays on view.");
+      this.lose();
     });
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED || this.closed) return;
