@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from homeward.budget import Holding
 from homeward.errors import InvalidFileError
 from homeward.runs.log import Record
 from homeward.runs.seeds import Seeds
@@ -70,6 +69,8 @@ def replay(
     Seeds are read from step `seeded`, the last that has some (0: none has). Unless later steps are
     planned again, the next plan starts from those seeds.
     """
+    from homeward.budget import Holding
+
     for record in records:
         if record.step <= seeded or not plan_again:
             _agree(record, "state", explorer.world.state, directory)
