@@ -475,7 +475,7 @@ def conservative(
     if plot is not None:
         from homeward.plots.conservative import draw_conservative
 
-        save(draw_conservative(samples, found), plot)
+        save(draw_conservative(samples, found, {s.name: worlds for s in SETTINGS[1:]}), plot)
     show(
         {
             "rows": rows,

@@ -21,9 +21,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 BackWithin = Annotated[int | None, typer.Option(
     metavar="STEPS", help="Be home within so many steps of the call, too.")]
 BackWithinDelta = Annotated[float | None, typer.Option(
-    help="How surely.", show_default="as --delta")]
+    help="How surely.", show_default="as --delta, or --budget")]
 KeepInDelta = Annotated[float | None, typer.Option(
-    help="How surely to keep in it.", show_default="as --delta")]
+    help="How surely to keep in it.", show_default="as --delta, or --budget")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
 RunBudget = Annotated[float | None, typer.Option("--budget",
