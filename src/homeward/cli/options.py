@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -36,3 +38,10 @@ Recall = Annotated[int | None, typer.Option(
 
 STOPPED = 130
 """The exit code of what was stopped by Ctrl-C."""
+
+
+def find_modules_here() -> None:
+    """Let module:name also mean a file in the current folder, as with ``python -m``."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)

@@ -1,7 +1,8 @@
 """From a step to its record, and from records back to the explorer that made them.
 
 The recorded actions are taken in the world without planning; what it answers must be what was
-recorded, and the belief learns from it. What a run with a budget holds is taken up from the record.
+recorded, and the belief learns from it. What a run with a budget holds is taken up from the record,
+on trust; to check it, have every step planned again, with no seeds (`seeded` = 0).
 The last recorded seeds are what the next plan starts from. Steps after them were recorded without,
 since theirs were too large or their kind spares them: those are planned again, and must come out as
 recorded.
