@@ -520,6 +520,58 @@ def test_on_a_general_model_the_way_home_is_free_and_the_rest_is_charged() -> No
     assert scout.end is End.BUDGET
 
 
+HOME, PIER, SHIP, ISLE = range(4)
+SAIL, SWIM, WAIT = range(3)
+
+
+def ferries(swim: float = 0.9) -> FiniteBelief:
+    """In one world of a hundred the ship only goes back to the pier; swimming may end on an isle.
+
+    There `swim` is the chance that it does not.
+    """
+    worlds = np.zeros((2, 4, 3, 4))
+    worlds[:, HOME, :, HOME] = worlds[:, ISLE, :, ISLE] = 1.0
+    worlds[:, PIER, WAIT, PIER] = worlds[:, SHIP, WAIT, SHIP] = worlds[:, SHIP, SWIM, SHIP] = 1.0
+    worlds[:, PIER, SAIL, SHIP] = worlds[0, SHIP, SAIL, HOME] = worlds[1, SHIP, SAIL, PIER] = 1.0
+    worlds[:, PIER, SWIM, HOME] = [0.9, swim]
+    worlds[:, PIER, SWIM, ISLE] = [0.1, 1.0 - swim]
+    return FiniteBelief([SparseMDP.from_dense(w) for w in worlds], np.array([0.99, 0.01]))
+
+
+def on_the_pier(belief: FiniteBelief) -> Explorer:
+    """Give one who holds the way by ship and is to go home."""
+    planner = Planner(lambda _: np.zeros((4, 3)), [ReturnHome(0.5, "start")], 0.9)
+    scout = Explorer(planner, belief, Told(HOME), budget=Budget(0.97))
+    scout.world.state = PIER  # type: ignore[misc]
+    scout.holding = Holding(np.array([GIVE_UP, SAIL, SAIL, GIVE_UP], np.int32), 0.975, homing=True)
+    return scout
+
+
+def test_a_held_way_that_turns_out_to_go_in_circles_is_left_for_another() -> None:
+    scout = on_the_pier(ferries())
+    assert walk(scout, [SHIP, PIER, HOME]) == pytest.approx([0.975] * 3)
+    assert scout.plan is not None
+    assert scout.plan.action == SWIM
+    assert scout.step() is None
+    assert scout.end is End.BUDGET
+
+
+def test_it_ends_where_all_that_is_left_goes_in_circles() -> None:
+    scout = on_the_pier(ferries(swim=0.0))
+    walk(scout, [SHIP, PIER])
+    assert scout.step() is None
+    assert scout.end is End.STRANDED
+
+
+def test_on_a_general_model_too_nothing_costs_anything_where_no_way_home_is_left() -> None:
+    lost, held, best = (np.full(4, action, np.int32) for action in (WAIT, SAIL, GIVE_UP))
+    ground = General(ferries(), best, np.zeros(4), HOME)
+    free = ground.charge(lost, PIER, SWIM)
+    assert free.factor == 1.0
+    assert free.policy is best
+    assert ground.charge(held, PIER, WAIT).factor == 0.0
+
+
 def grids(count: int, **options: Any) -> Iterator[Explorer]:
     for seed in range(count):
         grid = HeightMap.random((6, 6), seed, walls=0.1)

@@ -15,7 +15,8 @@ bounds each edge's chance to be. Going on by a step is charged with the edges th
 have and the held one has not, weighed against what is held; or, if that is cheaper, with the
 ratio of a lower bound on the new ways to an upper bound on the held one. Following ρ itself is
 free, and so is walking about where every move back is known. On a general model following ρ is
-free, and anything else is charged with its corrected one-step value.
+free, and anything else is charged with its corrected one-step value; where ρ can't lead home any
+more, Y = 0, and nothing costs anything.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from numba import njit
 
 from homeward.arrays import FloatArray, IntArray, frozen, number
 from homeward.errors import InvalidFileError, InvalidProblemError
-from homeward.models import Moves
+from homeward.models import Moves, SparseMDP
 from homeward.plan import Evidence, Verdict
 from homeward.planner import Planner
 from homeward.safety import Correction, ReturnHome
@@ -166,7 +167,7 @@ class Treasurer:
         ground = self._ground(belief, plan, 0)
         policy = ground.improved(holding.policy, state)
         action = int(policy[state])
-        if state == self.home or action == GIVE_UP or not ground.hopeful(state, action):
+        if state == self.home or action == GIVE_UP or not ground.hopeful(policy, state):
             return None
         held = Holding(policy, holding.kept, homing=True)
         return _on_the_way_home(plan, policy, ground.least(policy, state)), held
@@ -219,9 +220,9 @@ class Paths:
         """Bound from below the probability that a way home works."""
         return self._follow(held, state)[0]
 
-    def hopeful(self, state: int, action: int) -> bool:
-        """Tell whether a move may work."""
-        return bool(self.model.success[state, action] > 0.0)
+    def hopeful(self, held: IntArray, state: int) -> bool:
+        """Tell whether the next move of a way home may work."""
+        return bool(self.model.success[state, held[state]] > 0.0)
 
     def charge(self, held: IntArray, state: int, action: int) -> Charge:
         """Find the cheapest way to take an action and hold a way home after it."""
@@ -278,21 +279,33 @@ class General:
     home: int
 
     def improved(self, held: IntArray, state: int) -> IntArray:
-        """Give the best way home where it is certain, else the held one."""
-        return self.best if self.value[state] >= 1.0 and state != self.home else held
+        """Give the best way home where it is certain or the held one is lost, else the held one."""
+        if state == self.home:
+            return held
+        return self.best if self.value[state] >= 1.0 or not self.hopeful(held, state) else held
 
     def least(self, held: IntArray, state: int) -> float:
         """Bound from below the probability that a way home works."""
         return float(self.value[state]) if (held == self.best).all() else 0.0
 
-    def hopeful(self, state: int, action: int) -> bool:
-        """Tell whether an action may lead anywhere else."""
-        return bool(self.belief.mean().leaving(state)[action] > 0.0)
+    def hopeful(self, held: IntArray, state: int) -> bool:
+        """Tell whether a policy may lead home: whether home can be reached on the mean model.
+
+        What some world may do, the mean may do. So where home can't be reached Y = 0.
+        """
+        model = self.belief.mean()
+        assert isinstance(model, SparseMDP)
+        rows = model.transitions
+        return bool(
+            leads_home(rows.indptr, rows.indices, rows.data, model.actions, held, state, self.home)
+        )
 
     def charge(self, held: IntArray, state: int, action: int) -> Charge:
         """Charge an action that is not the held way's own with E[W] ≥ σ + Σ p v after it."""
         if state != self.home and action == held[state]:
             return Charge(1.0, held)
+        if not self.hopeful(held, state):
+            return Charge(1.0, self.best)
         row = self.belief.mean().row(state, action)
         after = float(row @ self.value) + float(self.belief.correction()[state, action])
         allowed = (len(row) + 8) * UNIT
@@ -338,6 +351,35 @@ def _on_the_way_home(plan: Plan, policy: IntArray, least: float) -> Plan:
         evidence=Evidence(tell),
         waits=False,
     )
+
+
+@njit(cache=True)
+def leads_home(
+    indptr: IntArray,
+    indices: IntArray,
+    data: FloatArray,
+    actions: int,
+    policy: IntArray,
+    state: int,
+    home: int,
+) -> bool:
+    """Tell whether a policy may lead home, over rows [S·A] of transitions."""
+    seen, ahead = np.zeros(len(policy), np.bool_), np.empty(len(policy), np.int64)
+    seen[state], ahead[0], count = True, state, 1
+    while count > 0:
+        count -= 1
+        here = ahead[count]
+        if here == home:
+            return True
+        if policy[here] < 0:
+            continue
+        row = here * actions + policy[here]
+        for k in range(indptr[row], indptr[row + 1]):
+            there = indices[k]
+            if data[k] > 0.0 and not seen[there]:
+                seen[there], ahead[count] = True, there
+                count += 1
+    return False
 
 
 @njit(cache=True)

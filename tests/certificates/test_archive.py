@@ -23,7 +23,7 @@ from tests.certificates.cases import (
 )
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import load_plan, save_plan, save_stored
+from homeward.certificates import archive, load_plan, save_plan, save_stored
 from homeward.certificates.archive import HEADER, pack, read_plan, unpack
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planner import Planner
@@ -37,15 +37,15 @@ GOOD = pack(ridge_plan())
 
 def rewritten(change: Any, data: bytes = GOOD) -> bytes:
     """Give an archive whose header was changed."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        members = {name: packed.read(name) for name in packed.namelist()}
     header = json.loads(members[HEADER])
     change(header, members)
     members[HEADER] = json.dumps(header).encode()
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in members.items():
-            archive.writestr(name, content)
+            packed.writestr(name, content)
     return file.getvalue()
 
 
@@ -152,6 +152,14 @@ def _member(name: str, content: bytes | None) -> Any:
     return change
 
 
+def _array(name: str, array: Any) -> Any:
+    def change(header: Any, members: Any) -> None:
+        members[f"{name}.npy"] = npy(array)
+        header["arrays"][name] = [array.dtype.str, list(array.shape)]
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -174,9 +182,36 @@ def _member(name: str, content: bytes | None) -> Any:
         (_member("weights.npy", b"\x93NUMPY"), "damaged, or no plan"),
         (_member("weights.npy", npy(np.array([0.7, 0.7]))), "no probabilities that sum to 1"),
         (_member("outbound.npy", npy(np.full((2, 2), 5, np.int32))), "(j=0, s=0) is 5"),
-        (_member("outbound.npy", npy(np.zeros((2, 3), np.int32))), "expected whole numbers of"),
+        (_array("outbound", np.zeros((2, 3), np.int32)), "expected whole numbers of"),
+        (_array("outbound", np.zeros((2, 2))), "outbound is float64 of shape"),
+        (_member("outbound.npy", npy(np.zeros((2, 3), np.int32))), "is listed as <i4 of shape"),
+        (_set("arrays", "bonus", to=["|O", [2, 2]]), "is listed as |O"),
+        (_set("plan", "action", to=1), "the plan's action is 1, but kept_outbound (j=0) starts"),
+        (_set("plan", "gap", to=0.1), "the plan's gap is 0.1, but 0.4 less 0.4 is "),
+        (_set("plan", "gap", to="nan"), "the plan's gap is nan"),
+        (_set("plan", "gap", to=-0.0001), "the plan's gap is -0.0001"),
+        (_set("plan", "upper_bound", to="nan"), "at most nan"),
+        (_set("plan", "kept_value", to="inf"), "its part inf"),
+        (_set("plan", "status", to="infeasible"), "the plan is infeasible, but could be worth 0.4"),
+        (_set("plan", "conflict", to=[0]), "criteria [0] are in conflict, but the plan is optimal"),
+        (_set("plan", "conflict", to=[3]), "a criterion in conflict is 3, outside 0..0"),
+        (_set("plan", "conflict", to=["all"]), "a criterion in conflict is 'all'"),
+        (_set("plan", "rounds", to="many"), "the number of the plan's rounds is 'many'"),
+        (_set("plan", "method", to="magic"), "the plan's method is 'magic'"),
+        (_set("plan", "waits", to="no"), "the plan's waits is 'no'"),
+        (_set("plan", "state_names", to=["a", "b"]), "state names are not those of its belief"),
+        (_set("plan", "state_names", to=[1, 2]), "the state names are not a sequence of names"),
+        (_set("plan", "action_names", to=["a"]), "1 action names for 2 actions"),
+        (_set("criteria", 0, "unit", to=1e12), "is a probability and has a unit of 1e+12"),
+        (_set("criteria", 0, "level", to=1.5), "asks for a probability of 1.5"),
+        (_set("criteria", 0, "multiplier", to=-1.0), "has a multiplier of -1, expected 0 <= λ"),
+        (_set("criteria", 0, "multiplier", to="inf"), "has a multiplier of inf, expected 0 <= λ"),
+        (_set("criteria", 0, "multiplier", to="nan"), "has a multiplier of nan, expected 0 <= λ"),
+        (_set("criteria", 0, "name", to="return to Earth"), "but it is 'return to state 0'"),
+        (_set("criteria", 0, "name", to=7), "criterion 0 is called 7"),
+        (_set("criteria", 0, "limits", to=[0, 1]), "of the kind return, and counts rewards"),
         (_member("bonus.npy", npy(np.full((2, 2), np.nan))), "the bonus is nan at (0, 0)"),
-        (_member("0.home.npy", npy(np.array([9]))), "the home of criterion 0 (s=0) is 9"),
+        (_array("0.home", np.array([9], np.int32)), "the home of criterion 0 (s=0) is 9"),
         (
             _member("belief.weights.npy", npy(np.array(["a", {}], object), allow_pickle=True)),
             "Object arrays cannot be loaded",
@@ -188,6 +223,45 @@ def test_what_does_not_say_what_it_should_is_refused(
     tmp_path: Path, change: Any, message: str
 ) -> None:
     assert message in refused(tmp_path, rewritten(change))
+
+
+def test_what_an_array_unpacks_to_is_known_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte of zeros packs into a kilobyte; it must not be unpacked to be refused."""
+    zeros = npy(np.zeros(2**17))
+    read: list[str] = []
+
+    def reading(self: Any, name: Any, pwd: Any = None) -> bytes:
+        read.append(name.filename)
+        return plain(self, name, pwd)
+
+    plain = zipfile.ZipFile.read
+    unlisted, larger = rewritten(_member("more.npy", zeros)), rewritten(_member("bonus.npy", zeros))
+    monkeypatch.setattr(zipfile.ZipFile, "read", reading)
+    assert "holds other arrays than it lists: more.npy" in refused(tmp_path, unlisted)
+    assert read == [HEADER]
+    assert "its array bonus unpacks to 1048704 bytes, and is listed as <f8 of shape (2, 2)" in (
+        refused(tmp_path, larger)
+    )
+    assert "bonus.npy" not in read
+
+
+def test_a_header_without_end_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "LONGEST", 100)
+    assert "has a header of" in refused(tmp_path, GOOD)
+
+
+def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    file = io.BytesIO(GOOD)
+    with (
+        pytest.warns(UserWarning, match="Duplicate name"),
+        zipfile.ZipFile(file, "a") as more,
+    ):
+        more.writestr("bonus.npy", b"")
+    assert "holds other arrays than it lists: bonus.npy" in refused(tmp_path, file.getvalue())
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"\x00" * 500, b"not a plan at all"])

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import gammainc
 from tests.certificates.cases import every_belief, ridge
 from tests.conftest import DISCOUNTS, move_beliefs
 
@@ -15,6 +17,7 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, Terrai
 from homeward.certificates import believed
 from homeward.certificates.believed import believe
 from homeward.errors import InvalidInputError
+from homeward.safety.corrections import beta_shortfall
 from homeward.studies.soundness import random_belief
 
 if TYPE_CHECKING:
@@ -121,3 +124,27 @@ def test_another_kind_of_belief_is_refused_by_name() -> None:
 
     with pytest.raises(InvalidInputError, match="a Hunch can't be checked"):
         believe(Hunch())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.5, 1.0, 2.0, 40.0, 1e5])
+@pytest.mark.parametrize("b", [1.1e12, 1e13, 1e16])
+def test_what_a_beta_that_is_all_but_known_lacks_is_what_quadrature_says(
+    a: float, b: float
+) -> None:
+    """X is as good as G/(a + b) with G ~ Gamma(a), and E[max(0, a − G)] = ∫₀^a Pr(G ≤ x) dx."""
+    lacks, _ = quad(lambda x: gammainc(a, x), max(0.0, a - 40.0 * a**0.5), a, epsrel=1e-11)
+    for one, other in ((a, b), (b, a)):
+        assert believed._shortfall(one, other) == pytest.approx(-lacks / (a + b), rel=1e-6, abs=0)
+
+
+def test_a_single_count_against_many_lacks_an_eth_of_its_mean() -> None:
+    """Beta(1, b): ∫₀^μ 1 − (1 − x)ᵇ dx = μ − (1 − (1 − μ)ᵇ⁺¹)/(b + 1), with μ(b + 1) = 1."""
+    b = 1e13
+    assert believed._shortfall(1.0, b) * (b + 1.0) == pytest.approx(-np.exp(-1.0), rel=1e-9)
+
+
+@given(st.floats(-3.0, 16.0), st.floats(-3.0, 16.0))
+def test_what_a_beta_lacks_is_what_the_belief_says(a: float, b: float) -> None:
+    one, other = 10.0**a, 10.0**b
+    lacks = float(beta_shortfall(np.array(one), np.array(other)))
+    assert believed._shortfall(one, other) == pytest.approx(lacks, rel=1e-5, abs=1e-15)

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from tests.certificates.cases import RIDGE, every_belief, every_plan, far, made, ridge, ridge_plan
+from tests.certificates.cases import (
+    RIDGE,
+    every_belief,
+    every_plan,
+    far,
+    made,
+    on_the_ridge,
+    ridge,
+    ridge_plan,
+)
 
-from homeward.certificates import certify
+from homeward.certificates import RunVerdict, certify
+from homeward.certificates.arithmetic import recompute
+from homeward.certificates.sampling import sample
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import Correction, EarnAtLeast, ReturnHome
+from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from homeward.certificates import StoredPlan
 
 
@@ -36,7 +48,8 @@ def test_a_sound_plan_is_not_refuted(name: str, recall: int | None) -> None:
     assert len(found.verdicts) == len(stored.parts) * 4
     assert all(v.recomputed is not None and v.sampled is not None for v in found.verdicts)
     assert all((v.exact is None) == (name not in ("moves", "general")) for v in found.verdicts)
-    assert (found.notes == ()) == (name in ("moves", "general"))
+    unsure = ("which of the criteria conflict is not checked",) if name == "general" else ()
+    assert (found.notes == unsure) == (name in ("moves", "general"))
 
 
 def test_every_way_refutes_a_bound_that_is_too_high_and_says_how() -> None:
@@ -128,10 +141,11 @@ def test_confidence_is_shared_by_all_claims() -> None:
     single = made(ridge(), [ReturnHome(0.5, 0)], far, 0.5)
     assert len(single.parts) == 1
     plan = replace(single.plan, weights=stored.plan.weights, outbound=stored.plan.outbound)
-    plan = replace(plan, kept_weights=plan.weights, kept_outbound=plan.outbound)
-    (alone,) = certify(
-        replace(single, plan=plan), method="sampling", episodes=500, confidence=0.95
-    ).verdicts
+    single = replace(single, plan=plan)
+    both = certify(single, method="sampling", episodes=500, confidence=0.9).verdicts
+    assert (both[0].low, both[0].high) == (first.low, first.high)
+    doubt = 0.05  # of each of the two
+    alone = sample(single, 500, doubt)["plan"][0]
     assert (alone.low, alone.high) == (first.low, first.high)
 
 
@@ -223,3 +237,86 @@ def test_a_belief_of_ones_own_can_be_sampled_and_says_what_was_not_done() -> Non
 def test_bad_input_is_refused_by_name(options: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         certify(ridge_plan(), **options)
+
+
+@pytest.mark.parametrize("method", ["exact", "sampling", "arithmetic"])
+def test_the_range_of_earnings_is_not_taken_from_the_plan(method: Any) -> None:
+    """Whatever unit and limits a file says, a false claim is judged by what the worlds pay."""
+    rewards = np.array([[1.0, 0.0], [0.0, 0.0]])
+    for asked in (EarnAtLeast(0.1, rewards), EarnAtLeast(-0.1, limits=(-1e12, 1e12))):
+        stored = made(ridge(), [asked], on_the_ridge, 0.5)
+        assert certify(stored, method=method, episodes=2000).verdicts[0].unit == 2.0
+        above = stored.plan.bounds[0] + 3.0
+        lie = with_bound(stored, bound=above, kept_bound=above, unit=1e12)
+        verdict = certify(lie, method=method, episodes=2000).verdicts[0]
+        assert verdict.unit == 2.0
+        assert verdict.refuted
+
+
+@pytest.mark.parametrize("method", ["exact", "sampling", "arithmetic"])
+def test_an_optimal_plan_keeps_its_levels_by_its_own_claims(method: Any) -> None:
+    lie = with_bound(ridge_plan(0.9), bound=0.8)
+    found = certify(lie, method=method, episodes=200)
+    assert found.worth.reasons == (
+        "the plan is said to be optimal, but 'return to state 0' is 0.8, below 0.9",
+    )
+    met = replace(lie, plan=replace(lie.plan, status=Status.NOT_CONVERGED))
+    assert not certify(met, method=method, episodes=200).refuted
+
+
+def test_an_optimal_plan_has_a_gap_of_next_to_nothing() -> None:
+    stored = ridge_plan(0.9)
+    wide = replace(stored.plan, upper_bound=0.5, gap=0.5 - stored.plan.exploration_value)
+    found = certify(replace(stored, plan=wide), method="arithmetic")
+    assert found.worth.reasons == ("the plan is said to be optimal, but its gap is 0.1",)
+    met = replace(stored, plan=replace(wide, status=Status.NOT_CONVERGED))
+    assert not certify(met, method="arithmetic").refuted
+
+
+def test_a_large_multiplier_makes_no_room_for_another_worth() -> None:
+    stored = with_bound(ridge_plan(0.9), multiplier=1e9)
+    lie = replace(
+        stored, plan=replace(stored.plan, exploration_value=0.5, upper_bound=1e9, gap=1e9)
+    )
+    reasons = certify(lie, method="arithmetic").worth.reasons
+    assert reasons[0] == "the plan is said to be worth 0.5, and is worth 0.4"
+
+
+@pytest.mark.parametrize("multiplier", [0.0, 1.0, math.inf])
+def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
+    stored = ridge_plan(0.9)
+    plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
+    lie = with_bound(replace(stored, plan=plan), multiplier=multiplier)
+    found = certify(lie, method="arithmetic")
+    assert found.worth.reasons == (
+        "that no plan keeps the levels is not shown by the plan's multipliers",
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"recall": 3}, {"method": "lp"}])
+def test_that_nothing_is_safe_is_shown_where_it_is_so(options: Any) -> None:
+    stored = every_plan("general", **options)
+    assert stored.plan.status is Status.INFEASIBLE
+    assert not certify(stored, method="arithmetic").refuted
+    shown = recompute(stored).short
+    assert shown is not None
+    assert shown > 0.5
+
+
+def test_arithmetic_does_not_confirm_what_has_no_correction() -> None:
+    stored = made(ridge(), [ReturnHome(0.9, 0)], far, 0.5, correction=Correction.NAIVE)
+    found = certify(stored, method="arithmetic")
+    assert not found.refuted
+    assert not any("confirmed" in v.words for v in found.verdicts)
+    assert found.as_dict()["notes"] == [
+        "the plan was made without a correction (naive): its bounds are believed, not proven"
+    ]
+
+
+def test_a_run_that_is_refuted_refutes_the_certificate() -> None:
+    found = certify(ridge_plan(), method="arithmetic")
+    assert not found.refuted
+    assert not replace(found, run=RunVerdict(0.8, 0.9, 0.9)).refuted
+    run = RunVerdict(0.8, 0.9, None, ("the log lies",))
+    assert replace(found, run=run).refuted
+    assert run.words == "refuted: the log lies"

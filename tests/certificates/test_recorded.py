@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.certificates.kinds import NAME as HILL
 from tests.runs.kinds import log_of, meadow
 
 from homeward.certificates import certify, compare, plan_of_step
@@ -18,6 +20,8 @@ from homeward.runs.manifest import versions_here
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from homeward.certificates import Certificate
 
 
 @pytest.fixture
@@ -143,13 +147,96 @@ def test_a_step_after_the_explorers_own_end_is_refused(tmp_path: Path) -> None:
         plan_of_step(run)
 
 
-def test_a_run_with_a_budget_is_certified_until_it_only_walks_home(tmp_path: Path) -> None:
+def test_a_run_with_a_budget_is_certified(tmp_path: Path) -> None:
     config = {"size": 6, "seed": 1, "home": "start", "budget": 0.9, "limit": 6}
     run = Run.create(tmp_path / "run", "grid", config)
     run.resume()
     found = plan_of_step(run, 4)
     assert not compare(certify(found.stored, method="arithmetic"), found).refuted
-    held = next(r.holding for r in run.records() if r.step == 3)
-    forge(run, 3, holding={**held, "homing": True})
-    with pytest.raises(InvalidInputError, match="step 4 only follows the way home that is held"):
-        plan_of_step(run, 4)
+
+
+@pytest.fixture
+def hill(tmp_path: Path) -> Run:
+    """Go up, linger, and walk home since the budget is spent."""
+    made = Run.create(tmp_path / "hill", HILL, {"budget": 0.8})
+    made.resume()
+    held = [(r.holding["kept"], r.holding["homing"]) for r in made.records()]
+    assert held == [(pytest.approx(0.9), False), (pytest.approx(0.81), False), (held[1][0], True)]
+    return made
+
+
+def judged(run: Run, step: int | None = None) -> Certificate:
+    """Certify a step of a run by arithmetic."""
+    found = plan_of_step(run, step)
+    return compare(certify(found.stored, method="arithmetic"), found)
+
+
+def test_a_step_on_the_way_home_has_no_plan_and_the_last_before_it_is_taken(hill: Run) -> None:
+    found = plan_of_step(hill)
+    assert found.record.step == 2
+    assert found.notes == (
+        "step 3 only follows the way home that is held: step 2 is the last with a plan of its own",
+    )
+    assert judged(hill).notes == found.notes
+    assert plan_of_step(hill, 1).notes == ()
+    with pytest.raises(InvalidInputError, match="step 3 only follows the way home that is held"):
+        plan_of_step(hill, 3)
+
+
+def test_a_log_that_knows_of_no_plan_has_nothing_to_certify(hill: Run) -> None:
+    for record in list(hill.records()):
+        forge(hill, record.step, holding={**record.holding, "homing": True})
+    with pytest.raises(InvalidInputError, match="every step only follows the way home"):
+        plan_of_step(hill)
+
+
+@pytest.mark.parametrize("step", [None, 1])
+def test_what_the_whole_run_keeps_is_a_claim_of_its_own(hill: Run, step: int | None) -> None:
+    found = judged(hill, step)
+    assert not found.refuted
+    assert found.run is not None
+    assert found.run.level == 0.8
+    assert found.run.kept == found.run.recomputed == pytest.approx(0.81)
+    assert found.run.words == "confirmed: every step was planned and charged again"
+    assert found.as_dict()["run"]["refuted"] is False
+
+
+@pytest.mark.parametrize("forged", [2, 3])
+def test_a_log_whose_last_kept_was_changed_is_refuted(hill: Run, forged: int) -> None:
+    held = list(hill.records())[forged - 1].holding
+    forge(hill, forged, holding={**held, "kept": 1.0})
+    found = judged(hill)
+    assert found.refuted
+    assert not any(v.refuted for v in found.verdicts)
+    if forged == 2:
+        assert found.worth.reasons[0].startswith("the log says holding {'kept': 1.0")
+    else:
+        assert found.run is not None
+        assert found.run.kept == 1.0
+        assert found.run.reasons[0].startswith("in step 3 the holding is recorded as {'kept': 1.0")
+    forge(hill, 1, holding={**held, "kept": 1.0})
+    with pytest.raises(InvalidFileError, match="in step 1 the holding is recorded as"):
+        plan_of_step(hill)
+
+
+def test_what_a_run_kept_must_be_its_level(hill: Run) -> None:
+    config = json.loads((hill.directory / "config.json").read_text())
+    records = [replace(r, holding={**r.holding, "kept": 0.7}) for r in hill.records()]
+    (hill.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    assert config["config"]["budget"] == 0.8
+    found = judged(hill, 1)
+    assert found.run is not None
+    assert found.run.reasons[-1] == "the log says that 0.7 is kept, asked for 0.8"
+
+
+@pytest.mark.parametrize("holding", [None, {}, {"kept": "much"}, {"kept": 7.0}])
+def test_a_record_that_does_not_say_what_is_kept_is_refused(hill: Run, holding: Any) -> None:
+    forge(hill, 3, holding=holding)
+    with pytest.raises(InvalidFileError, match=r"in step 3, 7 is kept|step 3 does not say"):
+        plan_of_step(hill, 1)
+
+
+def test_a_run_without_a_budget_makes_no_such_claim(run: Run) -> None:
+    found = judged(run)
+    assert found.run is None
+    assert found.as_dict()["run"] is None

@@ -12,7 +12,7 @@ from tests.certificates.cases import every_belief, every_plan, far, made, ridge,
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.certificates import sampling
 from homeward.certificates.exact import enumerate_worlds
-from homeward.certificates.sampling import CHUNK, range_of, sample
+from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
 from homeward.models import Moves, SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome
 from homeward.studies.soundness import TOGETHER, far_bonus, random_case
@@ -129,7 +129,23 @@ def test_the_range_of_what_is_earned_is_the_worlds_or_as_given() -> None:
     given = made(belief, [EarnAtLeast(0.0, np.eye(2))], far, 0.5)
     assert range_of(given, 0) == (0.0, 2.0)
     limited = made(belief, [EarnAtLeast(0.0, limits=(-4.0, 5.0))], far, 0.5)
+    assert range_of(limited, 0) == (-2.0, 6.0)
+    assert unit_of(limited, 0) == 8.0
+
+
+def test_limits_count_where_a_belief_does_not_say_what_its_worlds_pay() -> None:
+    class Secretive:
+        mean, correction, sample = ridge().mean, ridge().correction, ridge().sample
+
+    belief: Any = Secretive()
+    limited = made(belief, [EarnAtLeast(-1.0, limits=(-4.0, 5.0))], far, 0.5)
     assert range_of(limited, 0) == (-8.0, 10.0)
+    assert unit_of(limited, 0) == 18.0
+
+
+def test_a_range_of_nothing_is_a_unit_a_step() -> None:
+    even = made(ridge(), [EarnAtLeast(0.0, np.ones((2, 2))), ReturnHome(0.5, 0)], far, 0.5)
+    assert (unit_of(even, 0), unit_of(even, 1)) == (2.0, 1.0)
 
 
 def test_where_the_process_may_end_nothing_is_earned_after() -> None:

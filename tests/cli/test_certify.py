@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
+from tests.certificates.kinds import NAME as HILL
 from tests.cli.test_app import homeward
 from tests.runs.kinds import meadow
 from typer.testing import CliRunner
@@ -114,6 +115,7 @@ def test_a_plan_without_a_correction_is_said_to_be_unproven(tmp_path: Path) -> N
     result = invoke(file_of(tmp_path, stored), "--episodes", 200)
     assert result.exit_code == 1
     assert "believed, not proven" in result.stdout
+    assert "believed, not proven" in answer(tmp_path / "plan.npz", code=1)["notes"][0]
 
 
 def test_a_method_can_be_asked_for_by_name(tmp_path: Path) -> None:
@@ -153,6 +155,30 @@ def test_a_log_that_was_tampered_with_exits_with_one(run: Run) -> None:
     result = invoke(run.directory, "--method", "arithmetic")
     assert result.exit_code == 1
     assert "the log says" in " ".join(result.stdout.split())
+
+
+def test_a_run_with_a_budget_has_a_verdict_of_its_own(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "hill", HILL)
+    run.resume()
+    found = answer(run.directory, "--method", "arithmetic")
+    assert found["step"] == 2
+    assert found["run"] == {
+        "level": 0.8,
+        "kept": pytest.approx(0.81),
+        "recomputed": pytest.approx(0.81),
+        "refuted": False,
+        "reasons": [],
+        "verdict": "confirmed: every step was planned and charged again",
+    }
+    told = " ".join(invoke(run.directory, "--method", "arithmetic").stdout.split())
+    assert "the whole run" in told
+    assert "Step 3 only follows the way home that is held: step 2 is the last with a plan" in told
+    records = list(run.records())
+    records[2] = replace(records[2], holding={**records[2].holding, "kept": 1.0})
+    (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    result = invoke(run.directory, "--method", "arithmetic")
+    assert result.exit_code == 1
+    assert "No bound is refuted, but something else is" in result.stdout
 
 
 def test_an_unsafe_run_has_nothing_to_certify(tmp_path: Path) -> None:

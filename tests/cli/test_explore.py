@@ -144,7 +144,6 @@ def test_options_win_over_the_config_file(
 def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", relief())
     options: dict[str, Any] = {
-        "delta": 0.9,
         "steps": 2,
         "cell": 25.0,
         "climb": 8.0,
@@ -172,6 +171,13 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
     assert config == named | rest
+    again = homeward("explore", "a.npy", *words, "--delta", 0.9, "--out", "two", code=2)
+    assert "--delta and --budget: the whole run has one level, give that" in again.err
+    for level in ("home", "budget"):
+        at = words.index(f"--{level}")
+        del words[at : at + 2]
+    homeward("explore", "a.npy", *words, "--delta", 0.9, "--out", "three")
+    assert Run.open("three").config["delta"] == 0.9
 
 
 def test_a_start_is_in_map_coordinates_or_a_cell(
@@ -685,6 +691,7 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--back-within", 3, "--back-within-delta", 0), "--back-within-delta is 0.0: "),
         (("--back-within-delta", 0.5), "--back-within-delta says nothing without --back-within"),
         (("--keep-in-delta", 0.5), "--keep-in-delta says nothing without --keep-in"),
+        (("--recall", 10**8), "a recall after 100,000,000 steps over 108 states takes 129,6"),
         (("--each-base",), "--each-base says nothing without --base"),
         (("--base", HERE, "--home", "start"), "--home start and --base: name the start"),
         (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),

@@ -59,6 +59,11 @@ def test_what_does_not_exist_can_not_be_explored(tmp_path: Path) -> None:
         (["--map", str(tmp_path / "no.txt")], InvalidFileError, "no.txt: can't be read"),
         (["--explorer", "bold"], InvalidInputError, "explorer"),
         (["--budget", "0.9"], InvalidInputError, "--budget is for a run whose home is the start"),
+        (
+            ["--budget", "0.9", "--home", "start", "--delta", "1"],
+            InvalidInputError,
+            "--delta and --budget: the whole run has one level",
+        ),
         (["--film", "walk.avi"], InvalidFileError, "a film can be written as .gif, .mp4"),
     ):
         with pytest.raises(error, match=said):
@@ -171,4 +176,8 @@ def test_a_budget_is_of_the_whole_run(tmp_path: Path) -> None:
     assert json.loads(plain.stdout)["budget"] == json.loads(again.stdout)["budget"] == told
     assert json.loads((record / "summary.json").read_text())["budget"] == told
     text = runner.invoke(app, arguments, catch_exceptions=False).stdout
-    assert f"the whole run keeps its way home with at least {kept[-1]:.6f}, asked for 0.6" in text
+    assert f"the whole run keeps a way home to the start with at least {kept[-1]:.6f}" in text
+    assert text.startswith("safe, way home to the start for the whole run, at 0.6: ")
+    assert "δ" not in text
+    assert json.loads(plain.stdout)["delta"] is None
+    assert json.loads(plain.stdout)["criteria"][0]["level"] is None

@@ -43,6 +43,17 @@ def test_every_setting_has_its_bounds_and_its_curve() -> None:
             assert points(line) == [[0.75, 0.4], [0.85, 0.3], [0.95, 0.2]]
 
 
+def test_what_is_counted_says_so_and_shows_its_noise() -> None:
+    exact, counted = draw_conservative(SAMPLES, AVERAGES, {"there": 100}).axes[:2]
+    assert exact.get_xlabel() == "true probability of being home"
+    assert not exact.collections
+    assert counted.get_xlabel() == "probability of being home, counted\nin 100 worlds"
+    (band,) = counted.collections
+    corners = np.asarray(band.get_paths()[0].vertices)
+    middle = corners[np.isclose(corners[:, 1], 0.5), 0]
+    assert sorted(set(middle.round(9))) == [0.4, 0.6]  # 2·√(½·½/100) = 0.1
+
+
 def test_the_corrections_are_told_apart_by_more_than_colour() -> None:
     axes = draw_conservative(SAMPLES, AVERAGES).axes[0]
     general, moves = axes.lines[1:]

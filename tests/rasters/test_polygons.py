@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,13 @@ def polygon(*rings: Any) -> dict[str, Any]:
 
 def named(value: dict[str, Any], crs: Any) -> dict[str, Any]:
     return value | {"crs": {"type": "name", "properties": {"name": crs}}}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value = polygon(SQUARE)
+    for _ in range(depth):
+        value = {"type": "GeometryCollection", "geometries": [value]}
+    return value
 
 
 def write(path: Path, value: Any) -> Path:
@@ -130,11 +138,66 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             "polygon 1 crosses itself",
         ),
         (polygon([[0, 0], [10**400, 1], [1, 1], [0, 0]]), "a corner that is nowhere"),
+        (
+            polygon([[0, 0], [1e308, 1], [-1e308, 1], [0, 0]]),
+            r"ring 1 of polygon 1 has a corner at \(1e\+308, 1\), expected coordinates of 1e\+15",
+        ),
+        (polygon([[0, 0], [1, 1e200], [-1, 1], [0, 0]]), "expected coordinates of 1e"),
+        (polygon([[[[1] * 90]]]), "is no position"),
+        (
+            {"type": "FeatureCollection", "features": [named(polygon(SQUARE), CRS84)]},
+            "feature 1 has a crs member of its own, expected one for the whole",
+        ),
+        (
+            {"type": "Feature", "geometry": named(polygon(SQUARE), CRS84)},
+            "the geometry of it has a crs member of its own",
+        ),
+        (nested(21), "is nested more than 20 deep, at geometry 1"),
+        (nested(900), "is nested more than 20 deep, at geometry 1"),
     ],
 )
 def test_what_is_no_area_is_refused(value: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         area_from(value)
+
+
+def test_collections_may_be_in_each_other() -> None:
+    assert area_from(nested(20)) == area_from(polygon(SQUARE))
+
+
+def circle(corners: int) -> Any:
+    angle = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
+    ring = np.c_[np.cos(angle), np.sin(angle)].tolist()
+    return ((*map(tuple, ring), tuple(ring[0])),)
+
+
+def test_many_corners_take_no_long_time_and_too_many_are_refused() -> None:
+    check_area((circle(8),))  # which compiles it
+    began = time.process_time()
+    check_area((circle(50_000),))
+    assert time.process_time() - began < 10.0
+    with pytest.raises(InvalidInputError, match=r"it has 200,001 corners, expected 200,000 at"):
+        check_area((circle(200_000),))
+
+
+@given(st.integers(0, 2**32), st.integers(3, 40))
+def test_the_first_crossing_is_that_of_all_pairs(seed: int, corners: int) -> None:
+    rng = np.random.default_rng(seed)
+    ring = rng.integers(0, 30, (corners, 2)).astype(float)
+    if seed % 2:  # around the middle, so that there may be none
+        ring = ring[np.argsort(np.arctan2(*(ring - 14.7).T))]
+    ring = np.r_[ring, ring[:1]]
+    edges = list(pairwise(map(tuple, ring.tolist())))
+
+    def turn(a: Any, b: Any, c: Any) -> float:
+        return float(np.sign((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])))
+
+    def cross(one: Any, other: Any) -> bool:
+        both = ((one, other), (other, one))
+        return all(turn(a, b, c) * turn(a, b, d) < 0 for (a, b), (c, d) in both)
+
+    pairs = ((e, f) for i, e in enumerate(edges) for f in edges[i + 1 :] if cross(e, f))
+    assert polygons._crossing([ring]) == next(pairs, None)
 
 
 def test_rings_may_touch() -> None:
@@ -149,7 +212,7 @@ def test_edges_cross_only_if_each_passes_between_the_ends_of_the_other() -> None
         assert len(area_from(polygon(*rings))[0]) == 2
 
 
-@pytest.mark.parametrize("text", ["", "{", "nothing", '{"type": NaN}', "\udcff"])
+@pytest.mark.parametrize("text", ["", "{", "nothing", '{"type": NaN}', "\udcff", "[" * 100_000])
 def test_a_file_that_is_no_json_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.geojson"
     path.write_bytes(text.encode(errors="surrogateescape"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from homeward.errors import InvalidInputError, InvalidProblemError
-from homeward.runs import Config, Run
+from homeward.runs import Config, Run, grid
 from homeward.runs.config import checked
 from homeward.runs.criteria import (
     ASKED,
@@ -18,6 +18,7 @@ from homeward.runs.criteria import (
     conflict_said,
     criteria_of,
     misfit,
+    reached,
     state_of,
 )
 from homeward.runs.grid import GridConfig, make
@@ -226,6 +227,62 @@ def test_the_way_home_of_a_run_with_a_budget_does_not_count_for_the_bounds() -> 
     assert [c["lowest"] for c in found["criteria"]] == [0.99, 0.7]
     assert found["infeasible_steps"] == 0
     assert found["budget"] == {"level": 0.9, "kept": 0.93}
+
+
+BUDGET = {"home": "start", "budget": 0.9}
+
+
+def test_a_budget_takes_the_place_of_delta() -> None:
+    window = {"keep_in": [[0, 1], [0, 2]], "back_within": 4}
+    config = grid_of(**BUDGET, **window)
+    promises = config.promises()
+    assert [promise.level for promise in promises] == [0.9, 0.9, 0.9]
+    assert str(promises[0]) == "“return to the start over the whole run” at 0.9"
+    assert [c.delta for c in criteria_of(config, 3, INSIDE)] == [0.9] * 3  # type: ignore[attr-defined]
+    own = grid_of(**BUDGET, **window, back_within_delta=0.7)
+    assert [promise.level for promise in own.promises()] == [0.9, 0.7, 0.9]
+    assert config.told_level() is None
+    assert grid_of().told_level() == 1.0
+
+
+def test_of_single_plans_no_level_is_told_that_was_not_asked_for() -> None:
+    first, second = account(config_of(**BUDGET, back_within=4), [])["criteria"]
+    assert first == {"name": "return to the start, plan by plan", "level": None, "lowest": None}
+    assert second["level"] == 0.9
+
+
+def test_with_a_budget_delta_is_refused_and_not_written_down(tmp_path: Path) -> None:
+    assert misfit({**BUDGET, "delta": 0.98}, False, str) == (
+        "delta and budget: the whole run has one level, give that"
+    )
+    run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 2, **BUDGET})
+    assert "delta" not in run.config
+    assert run.resume()
+    for kind in ("grid", "rover"):
+        with pytest.raises(InvalidInputError, match="delta and budget: the whole run has one"):
+            Run.create(tmp_path / "both", kind, {"delta": 0.999, **BUDGET})
+
+
+def test_a_record_that_has_both_is_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = grid_of(**BUDGET, delta=0.999, back_within=4)
+    assert old.model_dump(mode="json")["delta"] == 0.999
+    assert [promise.level for promise in old.promises()] == [0.9, 0.999]
+    monkeypatch.setattr(grid, "check_levels", lambda config: None)  # as it was
+    asked = {"size": 4, "limit": 2, "delta": 0.999, **BUDGET}
+    Run.create(tmp_path / "run", "grid", asked)
+    monkeypatch.undo()
+    run = Run.open(tmp_path / "run")
+    assert run.config["delta"] == 0.999
+    assert run.resume()
+
+
+def test_what_can_be_reached_is_found_over_all_moves_that_may_work() -> None:
+    dest = np.array([[1, 0], [2, 0], [2, 3], [3, 0]], np.int32)
+    success = np.array([[1.0, 1.0], [0.5, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    assert reached(dest, success, 0).tolist() == [True, True, True, False]
+    assert reached(dest, success, 3).tolist() == [True, True, True, True]
 
 
 def test_a_promise_reads_as_words() -> None:

@@ -9,8 +9,9 @@ import pytest
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs import Ended, Run
 from homeward.runs.config import checked
-from homeward.runs.grid import GridConfig, make, map_of, products, window_of
+from homeward.runs.grid import GridConfig, make, map_of, products, stranded_in, window_of
 from homeward.safety import AtStep
+from homeward.worlds import HeightGridWorld, HeightMap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,6 +135,25 @@ def test_a_map_that_is_none_is_refused_before_anything_is_written(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_who_asks_for_a_base_is_stranded_where_there_is_no_way_to_it(tmp_path: Path) -> None:
+    # The base is one step down, and there is no way up again: the start itself is lost.
+    config = {"map": "1e5", "bases": [[0, 0]], "limit": 0, "delta": 1.0}
+    run = Run.create(tmp_path / "down", "grid", config)
+    run.resume()
+    assert json.loads((run.directory / "summary.json").read_text())["stranded"] is False
+    world = HeightGridWorld(HeightMap.from_text("1e5"))
+    world.act(int(np.flatnonzero(world.moves.dest[1] == 0)[0]))
+    assert world.stranded
+    for asked, stranded in (
+        ({}, True),
+        ({"bases": [[0, 0]]}, False),
+        ({"bases": [[0, 2]]}, True),
+        ({"bases": [[0, 0], [0, 2]]}, False),
+        ({"bases": [[0, 0], [0, 2]], "each_base": True}, True),
+    ):
+        assert stranded_in(checked(GridConfig, asked, "a grid"), world) is stranded
+
+
 WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "start": 24}
 
 
@@ -151,7 +171,8 @@ WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "
 def test_a_run_that_is_left_and_taken_up_goes_the_same_way(
     tmp_path: Path, asked: dict[str, Any]
 ) -> None:
-    config = {"size": 7, "walls": 0.1, "seed": 3, "delta": 0.9, "limit": 40, **asked}
+    level = {} if "budget" in asked else {"delta": 0.9}
+    config = {"size": 7, "walls": 0.1, "seed": 3, "limit": 40, **level, **asked}
     whole, parts = (Run.create(tmp_path / name, "grid", config) for name in ("whole", "parts"))
     end = whole.resume()
     for _ in range(200):

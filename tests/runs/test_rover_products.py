@@ -13,11 +13,13 @@ from tests.rasters.planetary import MARS, write_raster
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError
 from homeward.runs import Ended, Run
+from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
 from homeward.runs.rover_products import (
     KEYS,
     command_of,
     distance_of,
+    facts_of,
     is_seen,
     path_of,
     read_facts,
@@ -225,6 +227,62 @@ def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
     unkept = summary({}, infeasible_steps=2, conflict=["“a” at 1", "“b” at 0.5"])
     assert "In 2 steps no policy kept all of it" in unkept
     assert "Where it ended, no policy keeps “a” at 1 and “b” at 0.5 together." in unkept
+
+
+def test_a_run_with_a_budget_speaks_of_the_whole_run(run: Run, tmp_path: Path) -> None:
+    about = {name: value for name, value in run.config.items() if name != "delta"}
+    asked = {**about, "home": "start", "budget": 0.9, "limit": 6}
+    made = Run.create(tmp_path / "budget", "rover", asked)
+    made.resume()
+    text = (made.directory / "summary.md").read_text()
+    assert "way home to the start for the whole run, at 0.9: called off at any time" in text
+    assert "δ = " not in text
+    assert "- The lowest bound of a single plan on its way home: " in text
+    facts = read_facts(made.directory)
+    assert [found["level"] for found in facts["criteria"]] == [None]
+    assert facts["budget"]["level"] == 0.9
+    path = json.loads((made.directory / "path.geojson").read_text())
+    assert path["features"][0]["properties"]["delta"] is None
+    assert path["features"][0]["properties"]["budget"] == 0.9
+    command = text.split("```sh\n")[1].splitlines()[1]
+    assert "--budget 0.9" in command
+    assert "--delta" not in command
+
+
+def test_the_verdict_is_of_the_base_that_was_asked_for(run: Run) -> None:
+    config, belief, world = final(run)
+    moves = world.moves
+    alone = int(np.flatnonzero(~reached(moves.dest, moves.success, world.state))[0])
+    lost = divmod(alone, belief.shape[1])
+    changed = config.model_copy(update={"bases": (lost,)})
+    facts = facts_of(changed, belief, world, run.records, run.manifest)
+    assert not world.stranded
+    assert facts["stranded"] is True
+    assert (
+        facts["return_bound"]
+        < facts_of(config, belief, world, run.records, run.manifest)["return_bound"]
+    )
+    text = summary_of(changed, cells_of(config), facts, run.manifest, run.directory, None)
+    at = f"base {lost[0]},{lost[1]}"
+    assert f"**The rover is stranded: there is no way back to {at}.**" in text
+    assert f"proves a way back to {at} with probability" in text
+    assert f"no way back to {at}: it is stranded." in text
+    here = config.model_copy(update={"bases": (lost, world.position)})
+    assert facts_of(here, belief, world, run.records, run.manifest)["return_bound"] == 1.0
+    each = here.model_copy(update={"each_base": True})
+    assert return_bound(each, belief, world) == facts["return_bound"]
+
+
+def test_the_summary_says_in_how_far_the_bounds_speak_of_the_truth(run: Run) -> None:
+    config, facts = final(run)[0], read_facts(run.directory)
+
+    def summary(**change: Any) -> str:
+        changed = config.model_copy(update=change)
+        return summary_of(changed, cells_of(config), facts, run.manifest, run.directory, None)
+
+    assert "worlds drawn from the belief, which these are not; the belief learns" in summary()
+    assert "worlds like that; the belief learns from measured heights" in summary(truth="prior")
+    assert "the belief learns" not in summary(explorer="unsafe")
 
 
 AREA = [[[[500.0, 720.0], [700.0, 720.0], [700.0, 900.0], [500.0, 900.0], [500.0, 720.0]]]]

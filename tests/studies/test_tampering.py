@@ -10,6 +10,7 @@ import pytest
 from tests.certificates.cases import every_plan, ridge_plan
 
 from homeward.certificates.exact import enumerate_worlds
+from homeward.errors import InvalidProblemError
 from homeward.studies.tampering import (
     TAMPERS,
     Trial,
@@ -40,15 +41,21 @@ def test_fifty_sound_plans_are_confirmed(trials: list[Trial]) -> None:
 
 def test_fifty_forged_plans_are_refuted(trials: list[Trial]) -> None:
     forged = [trial for trial in trials if trial.tamper is not None]
-    assert Counter(t.tamper for t in forged) == {"outbound": 17, "return": 17, "bound": 16}
+    assert Counter(t.tamper for t in forged) == {
+        "outbound": 13,
+        "return": 13,
+        "bound": 12,
+        "action": 12,
+    }
     assert all(trial.refuted for trial in forged)
-    assert all(trial.reckoned for trial in forged)
-    assert all(trial.exactly for trial in forged if trial.tamper != "bound")
+    assert all(trial.refused == (trial.tamper == "action") for trial in forged)
+    assert all(trial.reckoned for trial in forged if trial.tamper != "action")
+    assert all(trial.exactly for trial in forged if trial.tamper in ("outbound", "return"))
 
 
 def test_sampling_misses_none_that_is_off_by_more_than_its_interval(trials: list[Trial]) -> None:
     off = [trial for trial in trials if trial.contradicted]
-    assert {trial.tamper for trial in off} == set(TAMPERS)
+    assert {trial.tamper for trial in off} == set(TAMPERS) - {"action"}
     assert not any(trial.missed for trial in off)
     assert all(trial.sampled for trial in off)
 
@@ -87,6 +94,11 @@ def test_a_bound_is_raised_by_a_twentieth_of_one_part() -> None:
     (before,), (after,) = ridge_plan(0.9).plan.criteria, forged.plan.criteria
     more = sorted([after.bound - before.bound, after.kept_bound - before.kept_bound])
     assert more == pytest.approx([0.0, 0.05])
+
+
+def test_another_action_than_the_parts_own_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="the plan's action is 1, but kept_outbound"):
+        tampered(ridge_plan(0.9), "action", np.random.default_rng(0))
 
 
 def test_what_can_not_be_forged_is_left_out() -> None:

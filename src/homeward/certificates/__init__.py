@@ -2,7 +2,13 @@
 
 from homeward.certificates.archive import load_plan, save_plan, save_stored
 from homeward.certificates.beliefs import Codec, register_codec
-from homeward.certificates.certificate import Certificate, ClaimVerdict, ValueVerdict, certify
+from homeward.certificates.certificate import (
+    Certificate,
+    ClaimVerdict,
+    RunVerdict,
+    ValueVerdict,
+    certify,
+)
 from homeward.certificates.recorded import RecordedPlan, compare, plan_of_step
 from homeward.certificates.sampling import Sampled
 from homeward.certificates.stored import StoredPlan
@@ -12,6 +18,7 @@ __all__ = [
     "ClaimVerdict",
     "Codec",
     "RecordedPlan",
+    "RunVerdict",
     "Sampled",
     "StoredPlan",
     "ValueVerdict",

@@ -3,13 +3,19 @@
 The arrays are ``.npy`` members that NumPy reads without pickle; nothing in the file is ever run.
 The same plan is the same bytes. Each member has a checksum, and a file that is cut short, damaged,
 of another origin or of a newer format is refused as an `InvalidFileError`.
+
+The header is read first and lists every array with its type and shape. What is not listed, or is
+larger than listed, is refused before it is unpacked: a small file can't fill the memory with more
+than its header owns up to.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +40,12 @@ if TYPE_CHECKING:
 
 KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"
+LONGEST = 2**26
+"""Bytes that a header may have."""
+
+PREFACE = 2**14
+"""Bytes that a member may have beside its array's own."""
+
 _PLAIN = (
     "state",
     "action",
@@ -112,7 +124,7 @@ def pack(stored: StoredPlan) -> bytes:
         | {"status": str(plan.status), "correction": str(plan.correction)}
         | {"conflict": list(plan.conflict)},
         "criteria": criteria,
-        "arrays": list(arrays),
+        "arrays": {key: _listed(np.asarray(array)) for key, array in arrays.items()},
         "evidence": [
             {
                 "action": e.action,
@@ -139,23 +151,8 @@ def unpack(data: bytes) -> StoredPlan:
     if not zipfile.is_zipfile(io.BytesIO(data)):
         raise InvalidFileError("is no plan, or was cut short")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    if HEADER not in members:
-        raise InvalidFileError("is an archive, but was not written by homeward")
-    header = json.loads(members.pop(HEADER))
-    if not isinstance(header, dict) or header.get("kind") != KIND:
-        raise InvalidFileError("is an archive, but holds no plan")
-    if header.get("format") != FORMAT:
-        raise InvalidFileError(
-            f"has format {header.get('format')}; homeward {__version__} reads format {FORMAT}"
-        )
-    lost = set(members) ^ {f"{key}.npy" for key in header["arrays"]}
-    if lost:
-        raise InvalidFileError(f"holds other arrays than it lists: {', '.join(sorted(lost))}")
-    arrays: dict[str, NDArray[Any]] = {
-        name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-        for name, content in members.items()
-    }
+        header = _header_of(archive)
+        arrays = _arrays_of(archive, header["arrays"])
     about = header["belief"]
     belief = decode_belief(about["kind"], about["values"], _below(arrays, "belief"))
     return StoredPlan(
@@ -165,6 +162,52 @@ def unpack(data: bytes) -> StoredPlan:
         tuple(arrays.get(f"{k}.rewards") for k in range(len(header["criteria"]))),
         tuple(_limits(asked["limits"]) for asked in header["criteria"]),
     )
+
+
+def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """Read the header of an archive; refuse one of another origin or format."""
+    found = [about for about in archive.infolist() if about.filename == HEADER]
+    if len(found) != 1:
+        raise InvalidFileError("is an archive, but was not written by homeward")
+    if found[0].file_size > LONGEST:
+        raise InvalidFileError(f"has a header of {found[0].file_size} bytes, beyond {LONGEST}")
+    header = json.loads(archive.read(found[0]))
+    if not isinstance(header, dict) or header.get("kind") != KIND:
+        raise InvalidFileError("is an archive, but holds no plan")
+    if header.get("format") != FORMAT:
+        raise InvalidFileError(
+            f"has format {header.get('format')}; homeward {__version__} reads format {FORMAT}"
+        )
+    return header
+
+
+def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Read the arrays that a header lists; nothing else, and nothing larger, is unpacked."""
+    members = [about for about in archive.infolist() if about.filename != HEADER]
+    lost = Counter(about.filename for about in members)
+    lost.subtract(f"{key}.npy" for key in listed)
+    wrong = sorted(name for name, count in lost.items() if count)
+    if wrong:
+        raise InvalidFileError(f"holds other arrays than it lists: {', '.join(wrong)}")
+    arrays = {}
+    for about in members:
+        key = about.filename.removesuffix(".npy")
+        dtype, shape = listed[key]
+        most = np.dtype(dtype).itemsize * math.prod(int(count) for count in shape) + PREFACE
+        if about.file_size > most:
+            raise InvalidFileError(
+                f"its array {key} unpacks to {about.file_size} bytes, and is listed as {dtype} of "
+                f"shape {tuple(shape)}"
+            )
+        content = io.BytesIO(archive.read(about))
+        array = np.lib.format.read_array(content, allow_pickle=False)
+        if _listed(array) != [dtype, shape]:
+            raise InvalidFileError(
+                f"its array {key} is {array.dtype} of shape {array.shape}, and is listed as "
+                f"{dtype} of shape {tuple(shape)}"
+            )
+        arrays[key] = array
+    return arrays
 
 
 def _plan_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
@@ -206,6 +249,11 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     about.compress_type = zipfile.ZIP_DEFLATED
     about.external_attr = 0o644 << 16
     archive.writestr(about, content)
+
+
+def _listed(array: NDArray[Any]) -> list[Any]:
+    """Give the type and the shape of an array, as the header lists them."""
+    return [array.dtype.str, list(array.shape)]
 
 
 def _below(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

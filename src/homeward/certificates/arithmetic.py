@@ -10,6 +10,7 @@ What is proven, with the formulas of ``docs/theory.md``:
 - the way home: the stored return policy's own value v [S]. A state from which it can't end, or
   whose value would be negative, counts as giving up there: 0 is below any probability;
 - a criterion's bound: the total of its corrected rewards under the stored mixture, with that v;
+- that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels;
 - the upper bound: U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k) is above what any mixture that keeps
   the levels is worth, for every λ ≥ 0. Policy iteration ends where no action gains more than
   rounding, and what it might still gain, over 1/(1 − γ) steps, is added.
@@ -54,7 +55,9 @@ class Recomputed:
     value: float  # of the mixture, to explore
     kept_value: float  # of the part that starts with the action
     upper: float | None  # no safe plan is worth more; None if the plan does not say so
-    scale: float  # of the two, against which a difference is small
+    scale: float  # of a value, against which a difference is small
+    prices: float  # λ of all criteria, by which the upper bound may be off as well
+    short: float | None  # if nothing is safe: every plan lacks this much, of all λ in sum 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,18 +98,21 @@ def recompute(stored: StoredPlan) -> Recomputed:
         )
         for part in stored.parts
     }
-    upper, scale = None, float(np.abs(stored.bonus).max() + _largest(world.reward)) * chain.span
+    upper = short = None
+    prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
     if np.isfinite(plan.upper_bound):
-        prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
         upper = _upper(chain, explore, totals, prices, stored)
-        scale += float(sum(prices))
+    elif plan.upper_bound == -np.inf:
+        short = _short(chain, explore, totals, prices, stored)
     return Recomputed(
         bounds,
         tuple(faults),
         worth(objective, plan.weights, plan.outbound),
         worth(objective, plan.kept_weights, plan.kept_outbound),
         upper,
-        scale,
+        float(np.abs(stored.bonus).max() + _largest(world.reward)) * chain.span,
+        float(sum(prices)),
+        short,
     )
 
 
@@ -433,6 +439,25 @@ def _upper(
     best = values[plan.state] if plan.steps is None else values[0, plan.state]
     floor = sum(price * total.level for price, total in zip(prices, totals, strict=True))
     return float(best) + more + short - floor
+
+
+def _short(
+    chain: Chain,
+    explore: FloatArray,
+    totals: list[Total],
+    prices: list[float],
+    stored: StoredPlan,
+) -> float:
+    """Bound from below what any plan lacks of the levels, weighed by λ: above 0, none keeps them.
+
+    An infinite λ counts as 1, and those beside it as nothing.
+    """
+    endless = [price == np.inf for price in prices]
+    weights = [float(e) for e in endless] if any(endless) else prices
+    if not sum(weights) > 0.0:
+        return -np.inf
+    nothing = np.where(np.isfinite(explore), 0.0, -np.inf)
+    return -_upper(chain, nothing, totals, [w / sum(weights) for w in weights], stored)
 
 
 def _largest(reward: FloatArray) -> float:

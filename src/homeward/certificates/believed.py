@@ -11,7 +11,10 @@ written there. With f(P) = (1 − γ)/(1 − γ + γP):
 
 Where a move works or does not, P is 1 with chance p and else 0. An entry of a Dirichlet row is
 X ~ Beta(a, b) with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) −
-I(a + 1, b; μ)), where I is the regularised incomplete beta function.
+I(a + 1, b; μ)), where I is the regularised incomplete beta function. Where a + b is so large that
+this would be rounding, its limits serve. It is the same for a and b exchanged, so let a be the
+smaller: −√(2/π)/2 of a deviation if both are large, else the gamma law's −μ aᵃe⁻ᵃ/Γ(a + 1), which
+√(b/(a + b)) brings to within 1/b of the beta's.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ SURE = 1e12
 """Concentrations from which on a row is all but known, and rounding would decide."""
 
 NORMAL = 1e6
-"""Concentrations of both sides from which on such an entry is as good as normal."""
+"""Concentrations of both sides from which on such an entry is as good as normal, else gamma."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,9 +203,13 @@ def _shortfall(a: float, b: float) -> float:
     if b == 0.0:
         return 0.0
     mean = a / (a + b)
-    if a + b > SURE:  # half a deviation at most; where it is normal, √(2/π) of that
-        normal = math.sqrt(2.0 / math.pi) if min(a, b) > NORMAL else 1.0
-        return -0.5 * normal * math.sqrt(mean * (b / (a + b)) / (a + b + 1.0))
+    if a + b > SURE:
+        few, many = min(a, b), max(a, b)
+        if few > NORMAL:
+            spread = math.sqrt((few / (a + b)) * (many / (a + b)) / (a + b + 1.0))
+            return -math.sqrt(0.5 / math.pi) * spread
+        gamma = math.exp(few * math.log(few) - few - math.lgamma(few + 1.0))
+        return -few / (a + b) * gamma * math.sqrt(many / (a + b))
     return -float(mean * max(0.0, betainc(a, b, mean) - betainc(a + 1.0, b, mean)))
 
 

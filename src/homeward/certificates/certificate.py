@@ -5,9 +5,10 @@ r"""Certificates: every claim of a plan, checked by up to three independent ways
 - *arithmetic*: the plan's own numbers, worked out again.
 
 A claim is refuted if the exact value, or the interval's upper limit, is below it by more than 1e-9
-of its unit, or the arithmetic does not reproduce it. With confidence c and n claims
-each interval is wrong with chance ≤ (1 − c)/n, so all of them hold together with probability ≥ c
-(Bonferroni), whatever the claims have to do with each other.
+of its unit, or the arithmetic does not reproduce it. The unit is 1 for a probability and else the
+range of what can be earned, which is worked out here and not taken from the plan. With confidence
+c and n claims each interval is wrong with chance ≤ (1 − c)/n, so all of them hold together with
+probability ≥ c (Bonferroni), whatever the claims have to do with each other.
 """
 
 from __future__ import annotations
@@ -21,19 +22,33 @@ import numpy as np
 from homeward.arrays import index, number
 from homeward.certificates import exact
 from homeward.certificates.arithmetic import TOLERANCE, Recomputed, recompute
-from homeward.certificates.sampling import Sampled, sample
+from homeward.certificates.sampling import Sampled, sample, unit_of
 from homeward.errors import InvalidInputError
+from homeward.safety import Correction
+from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from homeward.certificates.stored import StoredPlan
+    from homeward.plan import Plan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 EXACT = 1e-9
 """By how much, in units of what is claimed, a value may be below a claim: rounding."""
+
+KEPT = 2e-8
+"""By how much of its unit a claim of an optimal plan may be below its level."""
+
+ROUNDING = 1e-14
+"""And by how much more for each step that a plan goes on."""
+
+OPTIMAL = 2e-6
+"""The gap of an optimal plan, as a fraction of the most that could be earned, is at most this."""
+
+UNCORRECTED = "the plan was made without a correction (naive): its bounds are believed, not proven"
 
 EPISODES = 10_000
 CONFIDENCE = 0.99
@@ -48,11 +63,12 @@ class ClaimVerdict:
     part: str  # "plan": the mixture; "action": the part of it that starts with the action
     level: float  # what was asked for
     claimed: float
-    unit: float  # 1 for a probability; else the range of what can be earned
+    unit: float  # 1 for a probability; else the range of what can be earned, as found here
     exact: float | None = None
     sampled: Sampled | None = None
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()  # why it is refuted
+    corrected: bool = True  # else the arithmetic proves nothing
 
     @property
     def refuted(self) -> bool:
@@ -98,6 +114,8 @@ class ClaimVerdict:
             return "confirmed: the whole interval is above it"
         if self.low is not None:
             return "not refuted: the interval reaches above it"
+        if not self.corrected:
+            return "not refuted: the arithmetic comes to it, but without a correction"
         return "confirmed: the arithmetic comes to it"
 
     def as_dict(self) -> dict[str, Any]:
@@ -149,6 +167,39 @@ class ValueVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class RunVerdict:
+    """What became of the claim of a run with a budget: so much of certainty is kept of its way."""
+
+    level: float  # what was asked for
+    kept: float  # as the last step's record says
+    recomputed: float | None  # as planning all of it again says; None if that did not get there
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something speaks against it."""
+        return bool(self.reasons)
+
+    @property
+    def words(self) -> str:
+        """The verdict in words."""
+        if self.refuted:
+            return f"refuted: {'; '.join(self.reasons)}"
+        return "confirmed: every step was planned and charged again"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {
+            "level": self.level,
+            "kept": self.kept,
+            "recomputed": self.recomputed,
+            "refuted": self.refuted,
+            "reasons": list(self.reasons),
+            "verdict": self.words,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """Every claim of a plan with its verdict."""
 
@@ -159,17 +210,20 @@ class Certificate:
     seed: int
     seconds: float
     notes: tuple[str, ...] = ()  # what was not done, and why
+    run: RunVerdict | None = None  # of the run that the plan is from, if that has a budget
 
     @property
     def refuted(self) -> bool:
         """Whether any claim is refuted."""
-        return self.worth.refuted or any(v.refuted for v in self.verdicts)
+        run = self.run is not None and self.run.refuted
+        return run or self.worth.refuted or any(v.refuted for v in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """Give it as JSON."""
         return {
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "worth": self.worth.as_dict(),
+            "run": None if self.run is None else self.run.as_dict(),
             "refuted": self.refuted,
             "confidence": self.confidence,
             "episodes": self.episodes,
@@ -216,7 +270,10 @@ def certify(
         note = "the plan has no criteria: there is nothing to certify"
         seconds = time.perf_counter() - began
         return Certificate((), worth, confidence, 0, seed, seconds, (note,))
-    notes = []
+    corrected = plan.correction is not Correction.NAIVE
+    notes = [] if corrected else [UNCORRECTED]
+    if len(plan.conflict) > 1 or (plan.conflict and len(plan.criteria) > 1):
+        notes.append("which of the criteria conflict is not checked")
     exactly = sampled = again = None
     if method in ("all", "exact"):
         reason = exact.why_not(stored)
@@ -245,43 +302,62 @@ def certify(
             part.name,
             criterion.level,
             part.claims[k],
-            criterion.unit,
+            unit_of(stored, k),
             None if exactly is None else exactly[part.name][k],
             None if sampled is None else sampled[part.name][k],
             None if again is None else again.bounds[part.name][k],
+            corrected=corrected,
         )
         faults = () if again is None else again.faults[k]
-        verdicts.append(replace(verdict, reasons=(*_against(verdict), *faults)))
+        verdicts.append(replace(verdict, reasons=(*_against(verdict, criterion.unit), *faults)))
+    worth = replace(worth, reasons=tuple(_not_optimal(plan, verdicts)))
     if again is not None:
-        worth = _judge_worth(worth, plan.kept_value, again)
+        worth = _judge_worth(worth, plan, again)
     played = episodes if sampled is not None else 0
     seconds = time.perf_counter() - began
     return Certificate(tuple(verdicts), worth, confidence, played, seed, seconds, tuple(notes))
 
 
-def _against(verdict: ClaimVerdict) -> list[str]:
-    """Say what speaks against a claim."""
+def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
+    """Say what speaks against a claim; the arithmetic is rounded in the unit that was `asked`."""
     reasons, claimed = [], verdict.claimed
     if verdict.exact is not None and verdict.exact < claimed - EXACT * verdict.unit:
         reasons.append(f"it is exactly {verdict.exact:.6g}")
     if verdict.sampled is not None and verdict.sampled.high < claimed - EXACT * verdict.unit:
         reasons.append(f"by sampling it is at most {verdict.sampled.high:.6g}")
     again = verdict.recomputed
-    if again is not None and claimed > again + TOLERANCE * verdict.unit:
+    if again is not None and claimed > again + TOLERANCE * verdict.unit + 1e-14 * asked:
         reasons.append(f"the arithmetic comes to {again:.6g}")
     return reasons
 
 
-def _judge_worth(worth: ValueVerdict, kept: float, again: Recomputed) -> ValueVerdict:
+def _not_optimal(plan: Plan, verdicts: list[ClaimVerdict]) -> list[str]:
+    """Say which levels a plan does not keep by its own claims, though it is said to be optimal."""
+    if plan.status is not Status.OPTIMAL:
+        return []
+    long = 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
+    slack = KEPT + ROUNDING * long
+    return [
+        f"the plan is said to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
+        for v in verdicts
+        if v.part == "plan" and v.claimed < v.level - slack * v.unit
+    ]
+
+
+def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVerdict:
     """Compare what a plan says of its worth with what the arithmetic comes to."""
-    reasons, slack = [], TOLERANCE * max(again.scale, 1e-300)
+    reasons, slack = list(worth.reasons), TOLERANCE * max(again.scale, 1e-300)
     for name, claimed, found in (
         ("the plan", worth.value, again.value),
-        ("what starts with the action", kept, again.kept_value),
+        ("what starts with the action", plan.kept_value, again.kept_value),
     ):
         if not abs(claimed - found) <= slack:
             reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
-    if again.upper is not None and worth.upper < again.upper - slack:
+    if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * max(again.scale, 1e-300):
+        reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
+    if again.short is not None and not again.short > -TOLERANCE:
+        reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
+    if again.upper is not None and worth.upper < again.upper - slack - TOLERANCE * again.prices:
         reasons.append(
             f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
             f"{again.upper:.6g} can be shown"

@@ -3,6 +3,9 @@
 The run's configuration makes the same explorer in the same world; the recorded steps before are
 taken without planning where that can be spared (see `homeward.runs.replay`), and the step itself is
 planned. What comes out must be what was recorded.
+
+What a run with a budget holds is a claim on all of its steps. So there none is spared: each is
+planned and charged again, also those after the one that is asked for.
 """
 
 from __future__ import annotations
@@ -11,19 +14,25 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from homeward.budget import SLACK
 from homeward.certificates.arithmetic import TOLERANCE
+from homeward.certificates.certificate import RunVerdict
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
 from homeward.runs.config import checked
 from homeward.runs.kinds import find_kind
 from homeward.runs.manifest import changes, made_alike, versions_here
-from homeward.runs.replay import replay
+from homeward.runs.replay import replay, start_from
 from homeward.runs.run import CONFIG
+from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
+    from homeward.budget import Budget
     from homeward.certificates.certificate import Certificate
+    from homeward.explorer import Explorer
     from homeward.runs import Record, Run
+    from homeward.runs.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,14 +42,20 @@ class RecordedPlan:
     record: Record
     stored: StoredPlan
     reasons: tuple[str, ...] = ()  # what else of the record does not come out again
+    run: RunVerdict | None = None  # on the whole run, if it has a budget
+    notes: tuple[str, ...] = ()
 
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
-    """Plan a recorded step of a run again, the last one unless told; the run is left as it is."""
+    """Plan a recorded step of a run again; the run is left as it is.
+
+    Unless told which, it is the last one that has a plan of its own and does not only follow the
+    way home that is held.
+    """
     records = list(run.records())
-    number = len(records) if step is None else step
     if not records:
         raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
+    number = _last_planned(run, records) if step is None else step
     if not 1 <= number <= len(records):
         raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
     record, before = records[number - 1], records[: number - 1]
@@ -62,7 +77,9 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
     explorer = setup.explorer()
-    seeded = max((r.step for r in before if r.seeds is not None), default=0)
+    seeded = 0
+    if setup.budget is None:
+        seeded = max((r.step for r in before if r.seeds is not None), default=0)
     replay(explorer, before, kind, seeded, run.directory, plan_again=True)
     belief = explorer.belief
     try:
@@ -85,6 +102,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         "status": str(plan.status),
         "observation": kind.written(taken_again.observation),
         "next_state": int(taken_again.state),
+        "holding": None if taken_again.holding is None else taken_again.holding.encode(),
     }
     reasons = tuple(
         f"the log says {name.replace('_', ' ')} {_short(getattr(record, name))}, and planning "
@@ -92,12 +110,78 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         for name, value in found.items()
         if getattr(record, name) != value
     )
-    return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
+    stored = StoredPlan.of(plan, belief, explorer.planner)
+    verdict = None
+    if setup.budget is not None:
+        start_from(explorer, Seeds.of(plan))
+        verdict = _judge_run(run, records, number, explorer, kind, setup.budget)
+    notes = () if step is not None or number == len(records) else (_after(number, len(records)),)
+    return RecordedPlan(record, stored, reasons, verdict, notes)
+
+
+def _last_planned(run: Run, records: list[Record]) -> int:
+    """Give the last step that does not only follow the way home, as the log says."""
+    for record in reversed(records):
+        if not (isinstance(record.holding, dict) and record.holding.get("homing")):
+            return record.step
+    raise InvalidInputError(
+        f"{run.directory}: every step only follows the way home that is held, so there is no plan"
+    )
+
+
+def _after(number: int, last: int) -> str:
+    steps = f"steps {number + 1} to {last} only follow"
+    if last == number + 1:
+        steps = f"step {last} only follows"
+    return f"{steps} the way home that is held: step {number} is the last with a plan of its own"
+
+
+def _judge_run(
+    run: Run,
+    records: list[Record],
+    number: int,
+    explorer: Explorer,
+    kind: Kind,
+    budget: Budget,
+) -> RunVerdict:
+    """Take the steps after `number` again as well, and compare what is kept in the end."""
+    reasons, found = [], None
+    try:
+        replay(explorer, records[number:], kind, 0, run.directory, plan_again=True)
+    except HomewardError as cause:
+        reasons.append(str(cause).removeprefix(f"{run.directory}: "))
+    else:
+        found = None if explorer.holding is None else explorer.holding.kept
+    kept = _kept(records[-1], run)
+    if found is not None and kept != found:
+        reasons.append(
+            f"the log says that {kept:.6g} is kept, and planning again gives {found:.6g}"
+        )
+    if found is not None and found < budget.delta - SLACK:
+        reasons.append(f"{found:.6g} is kept, asked for {budget.delta:g}")
+    elif kept < budget.delta - SLACK:
+        reasons.append(f"the log says that {kept:.6g} is kept, asked for {budget.delta:g}")
+    return RunVerdict(budget.delta, kept, found, tuple(reasons))
+
+
+def _kept(record: Record, run: Run) -> float:
+    """Read what a record says is kept."""
+    try:
+        kept = float(record.holding["kept"])
+    except (KeyError, TypeError, ValueError) as cause:
+        raise InvalidFileError(
+            f"{run.directory}: step {record.step} does not say what is held: {cause}"
+        ) from cause
+    if not 0.0 <= kept <= 1.0:
+        raise InvalidFileError(f"{run.directory}: in step {record.step}, {kept:g} is kept")
+    return kept
 
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     """Refute what the log says otherwise than the plan that comes of planning again."""
     record, plan = recorded.record, recorded.stored.plan
+    notes = (*recorded.notes, *certificate.notes)
+    certificate = replace(certificate, run=recorded.run, notes=notes)
     said = {"plan": record.bounds, "action": record.kept_bounds}
     count = len(plan.criteria)
     if any(len(bounds) != count for bounds in said.values()):

@@ -22,14 +22,13 @@ result is the same on any number of processes.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
 from homeward.certificates.intervals import bernstein, clopper_pearson
 from homeward.certificates.walks import ENDED, HOME, LONG, find_hope, walk_back, walk_out
 from homeward.models import Moves
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from homeward.certificates.stored import Part, StoredPlan
     from homeward.models import Model
     from homeward.plan import CriterionEvidence
+
+KNOWN = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
+"""The beliefs that say what their worlds pay."""
 
 LIMIT = 1_000_000
 """Steps, out or back, after which a walk is cut."""
@@ -263,22 +265,44 @@ class _Way:
 
 def range_of(stored: StoredPlan, k: int) -> tuple[float, float]:
     """Give the least and the greatest that can be earned until recall, in any world."""
-    belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]
-    model = belief.mean()
-    usable = np.isfinite(model.reward)
-    if given is not None:
-        low, high = float(given[usable].min()), float(given[usable].max())
-    elif limits is not None:
-        low, high = limits
-    else:
-        worlds = belief.worlds if isinstance(belief, FiniteBelief) else [model]
-        paid = np.concatenate([world.reward[usable] for world in worlds])
-        low, high = float(paid.min()), float(paid.max())
-    if not isinstance(model, Moves):  # an end of the process pays nothing more
+    low, high = _paid_by(stored, k)
+    if not isinstance(stored.belief.mean(), Moves):  # an end of the process pays nothing more
         low, high = min(low, 0.0), max(high, 0.0)
-    plan = stored.plan
-    long = 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
+    long = _until_recall(stored)
     return low * long, high * long
+
+
+def unit_of(stored: StoredPlan, k: int) -> float:
+    """Give what a claim is judged against: 1 for a probability, else the range of earnings."""
+    if stored.plan.criteria[k].kind != "earn":
+        return 1.0
+    low, high = _paid_by(stored, k)
+    if not isinstance(stored.belief.mean(), Moves):
+        low = min(low, 0.0)
+    return (high - low if high > low else 1.0) * _until_recall(stored)
+
+
+def _paid_by(stored: StoredPlan, k: int) -> tuple[float, float]:
+    """Give the least and the greatest that a step may pay.
+
+    By the given rewards, or by the worlds where those are known to say; else by the limits that
+    were given, which may be wide.
+    """
+    belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]
+    usable = np.isfinite(belief.mean().reward)
+    if given is not None:
+        return float(given[usable].min()), float(given[usable].max())
+    if limits is not None and not isinstance(belief, KNOWN):
+        return limits
+    worlds = belief.worlds if isinstance(belief, FiniteBelief) else [belief.mean()]
+    paid = np.concatenate([world.reward[usable] for world in worlds])
+    return float(paid.min()), float(paid.max())
+
+
+def _until_recall(stored: StoredPlan) -> float:
+    """Give how many steps count in a total: 1/(1 − γ), or a fixed number."""
+    plan = stored.plan
+    return 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
 
 
 def _counted(hits: int, cut: int, episodes: int, doubt: float) -> Sampled:
@@ -360,8 +384,3 @@ def _chunk(task: tuple[int, int, int]) -> Tally:
     """Play a chunk in a process of the pool."""
     tally: Tally = _here["sampler"].chunk(*task)
     return tally
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import frozen, index, place
+from homeward.arrays import frozen, index, names, place
 from homeward.budget import Ration
 from homeward.errors import InvalidProblemError
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
@@ -28,6 +29,9 @@ KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast, Ration)
 
 SUM = 1e-9
 """How far the weights of a mixture may be from adding up to 1."""
+
+GAP = 1e-9
+"""How far, as a fraction of the two, a gap may be from what it is the difference of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +113,7 @@ def check(
     rewards: tuple[FloatArray | None, ...],
     limits: tuple[tuple[float, float] | None, ...],
 ) -> None:
-    """Refuse a plan that does not fit the mean model of its belief."""
+    """Refuse a plan that does not fit the mean model of its belief, or itself."""
     error = InvalidProblemError
     states, actions = shape = (model.states, model.actions)
     index(plan.state, states, "the plan's state", error)
@@ -128,6 +132,9 @@ def check(
         if not (weights.min() >= 0.0 and abs(float(weights.sum()) - 1.0) <= SUM):
             raise error(f"the weights of {name} are no probabilities that sum to 1")
         _check_policy(policies, f"{name}", (len(weights), *when), (0, actions))
+    _check_words(plan, model)
+    _check_start(plan)
+    _check_gap(plan)
     if plan.afterwards is not None:
         _check_policy(plan.afterwards, "afterwards", when, (0, actions))
     _check_finite(bonus, "the bonus", shape)
@@ -136,11 +143,108 @@ def check(
     left = False
     for k, (criterion, given) in enumerate(zip(plan.criteria, rewards, strict=True)):
         _check_criterion(criterion, f"criterion {k}", states, actions)
+        _check_multiplier(criterion.multiplier, f"criterion {k}", plan)
+        _check_name(criterion, f"criterion {k}", plan)
         left |= criterion.allowed is not None and not criterion.allowed.all()
         if given is not None:
             _check_finite(given, f"the rewards of criterion {k}", shape)
+        if criterion.kind != "earn" and (given is not None or limits[k] is not None):
+            raise error(f"criterion {k} is of the kind {criterion.kind}, and counts rewards")
     if left and plan.afterwards is None:
         raise error("the plan may leave its set, but does not say what it follows then")
+
+
+def _check_words(plan: Plan, model: Model) -> None:
+    """Refuse what is not of the type that it should be, or names other things than the belief."""
+    error = InvalidProblemError
+    if plan.method not in ("columns", "lp"):
+        raise error(f"the plan's method is {plan.method!r}, expected 'columns' or 'lp'")
+    index(plan.rounds, 2**63, "the number of the plan's rounds", error)
+    for name in ("bonus_left", "worthless", "waits"):
+        if not isinstance(getattr(plan, name), bool | np.bool_):
+            raise error(f"the plan's {name} is {getattr(plan, name)!r}, expected true or false")
+    for what, said, known, count in (
+        ("state", plan.state_names, model.state_names, model.states),
+        ("action", plan.action_names, model.action_names, model.actions),
+    ):
+        if names(said, count, what, error) != names(known, count, what, error):
+            raise error(f"the plan's {what} names are not those of its belief")
+    conflict = [
+        index(k, len(plan.criteria), "a criterion in conflict", error) for k in plan.conflict
+    ]
+    if conflict != sorted(set(conflict)):
+        raise error(f"the criteria in conflict are {conflict}, expected each once and in order")
+    if conflict and plan.status is not Status.INFEASIBLE:
+        raise error(f"criteria {conflict} are in conflict, but the plan is {plan.status}")
+
+
+def _check_start(plan: Plan) -> None:
+    """Refuse a part that does not start with the action that it is said to start with."""
+    now = plan.kept_outbound if plan.steps is None else plan.kept_outbound[:, 0]
+    first = now[:, plan.state]
+    wrong = (plan.kept_weights > 0.0) & (first != plan.action)
+    if wrong.any():
+        j = int(np.argmax(wrong))
+        raise InvalidProblemError(
+            f"the plan's action is {plan.action}, but kept_outbound (j={j}) starts with {first[j]}"
+        )
+
+
+def _check_gap(plan: Plan) -> None:
+    """Refuse a gap that is not upper − value, and an upper bound that does not fit the status.
+
+    Of a plan where nothing keeps the levels, the upper bound is −inf and the gap is the
+    solver's, of the least shortfall.
+    """
+    error, upper, value = InvalidProblemError, plan.upper_bound, plan.exploration_value
+    infeasible = plan.status is Status.INFEASIBLE
+    if np.isnan(upper) or not np.isfinite(value) or not np.isfinite(plan.kept_value):
+        raise error(f"the plan is worth {value:g}, at most {upper:g}, its part {plan.kept_value:g}")
+    if infeasible and (upper != -np.inf or not plan.criteria):
+        raise error(f"the plan is {plan.status}, but could be worth {upper:g}")
+    if not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf):
+        raise error(f"the plan's gap is {plan.gap:g}")
+    if upper == -np.inf:
+        return
+    gap, slack = max(0.0, upper - value), GAP * max(abs(upper), abs(value))
+    if plan.gap != gap and not abs(plan.gap - gap) <= slack:
+        raise error(f"the plan's gap is {plan.gap:g}, but {upper:g} less {value:g} is {gap:g}")
+
+
+def _check_multiplier(multiplier: float, name: str, plan: Plan) -> None:
+    """Refuse a multiplier that proves nothing; it may be infinite where no level can be kept."""
+    most = multiplier < np.inf or (multiplier == np.inf and plan.upper_bound == -np.inf)
+    if not (multiplier >= 0.0 and most):
+        raise InvalidProblemError(
+            f"{name} has a multiplier of {multiplier:g}, expected 0 <= λ < inf"
+        )
+
+
+def _check_name(criterion: CriterionEvidence, name: str, plan: Plan) -> None:
+    """Refuse a name that says something else than what was asked for."""
+    if not isinstance(criterion.name, str) or criterion.name not in _names_of(criterion, plan):
+        raise InvalidProblemError(
+            f"{name} is called {criterion.name!r}, but it is {_names_of(criterion, plan)[0]!r}"
+        )
+
+
+def _names_of(criterion: CriterionEvidence, plan: Plan) -> list[str]:
+    """Give what a criterion may be called; a set of states is also one of state-actions."""
+    if criterion.kind == "earn":
+        return [f"earn a total of {criterion.level:g}"]
+    if criterion.kind == "return":
+        called = f"return to {', '.join(plan.state_name(int(home)) for home in criterion.home)}"
+        if criterion.within is None:
+            return [called]
+        return [f"{called} within {criterion.within} step{'s' * (criterion.within != 1)}"]
+    assert criterion.allowed is not None
+    counts = {"state-action": int(np.count_nonzero(criterion.allowed))}
+    if (criterion.allowed == criterion.allowed[:, :1]).all():
+        counts["state"] = int(np.count_nonzero(criterion.allowed[:, 0]))
+    return [
+        f"stay inside the set of {count} {what}{'s' * (count != 1)}"
+        for what, count in counts.items()
+    ]
 
 
 def _check_criterion(criterion: CriterionEvidence, name: str, states: int, actions: int) -> None:
@@ -153,6 +257,11 @@ def _check_criterion(criterion: CriterionEvidence, name: str, states: int, actio
         raise error(f"{name} has a unit of {criterion.unit:g}")
     if criterion.kind not in ("return", "stay", "earn"):
         raise error(f"{name} is of the kind {criterion.kind!r}")
+    if criterion.kind != "earn":
+        if criterion.unit != 1.0:
+            raise error(f"{name} is a probability and has a unit of {criterion.unit:g}, expected 1")
+        if not 0.0 <= criterion.level <= 1.0:
+            raise error(f"{name} asks for a probability of {criterion.level:g}")
     _check_finite(criterion.way_home, f"the way home of {name}", (states,))
     _check_policy(criterion.return_policy, f"the return policy of {name}", (states,), back)
     if (criterion.allowed is None) == (criterion.kind == "stay"):
@@ -164,9 +273,12 @@ def _check_criterion(criterion: CriterionEvidence, name: str, states: int, actio
         _check_policy(criterion.home, f"the home of {name}", (len(criterion.home),), (0, states))
         if not criterion.home.size:
             raise error(f"{name} asks for a way home and has none")
+    elif criterion.home.size or criterion.within is not None:
+        raise error(f"{name} is of the kind {criterion.kind}, and has a home or a limit of steps")
     layers, since = criterion.return_layers, criterion.return_since
     if criterion.within is None:
         return
+    index(criterion.within, 2**63, f"the limit of steps of {name}", error)
     if criterion.within < 1 or layers is None or since is None or len(layers) == 0:
         raise error(f"{name} has a limit of {criterion.within} steps and no policies by steps left")
     _check_policy(layers, f"the return policies of {name}", (len(since), states), back)

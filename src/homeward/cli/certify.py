@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.options import STOPPED
+from homeward.cli.options import STOPPED, find_modules_here
 from homeward.cli.show import say, say_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from homeward.certificates import Certificate, RecordedPlan, StoredPlan
-    from homeward.plan import Plan
 
 What = Annotated[
     Path, typer.Argument(metavar="PLAN_OR_RUN", help="A saved plan, or a run's folder.")
@@ -29,7 +27,9 @@ def certify(
     what: What,
     step: Annotated[
         int | None,
-        typer.Option(min=1, help="Of a run: which step's plan.", show_default="the last one"),
+        typer.Option(
+            min=1, help="Of a run: which step's plan.", show_default="the last that has one"
+        ),
     ] = None,
     episodes: Annotated[
         int, typer.Option(min=1, help="Worlds to draw from the belief and to play in.")
@@ -59,7 +59,8 @@ def certify(
     the plan out, recalls it at a random time, follows its way home, and counts. arithmetic works
     the plan's own numbers out again, sharing no code with the planner.
 
-    Of a run, the plan of a step is made again from the record, and must say what the log says.
+    Of a run, the plan of a step is made again from the record, and must say what the log says. Of a
+    run with a budget every step is, and what the run says that it kept has a verdict of its own.
 
     Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 the input was wrong.
 
@@ -68,13 +69,13 @@ def certify(
     homeward certify runs/valley --step 12 --save plan.npz
     """
     from homeward.certificates import certificate, compare, load_plan, plan_of_step, save_stored
-    from homeward.certificates.sampling import cores
     from homeward.compiling import announce
     from homeward.errors import InvalidInputError
     from homeward.runs import Run
+    from homeward.studies.machine.crews import cores
 
     announce()
-    _find_modules_here()
+    find_modules_here()
     recorded: RecordedPlan | None = None
     if what.is_dir():
         recorded = plan_of_step(Run.open(what), step)
@@ -109,7 +110,7 @@ def certify(
         saved = {} if out is None else {"saved": str(out)}
         say_json({"plan": str(what), **where, **saved, **found.as_dict()})
     else:
-        _tell(found, stored.plan, title)
+        _tell(found, title)
         if out is not None:
             say(f"plan: {out}")
     raise typer.Exit(1 if found.refuted else 0)
@@ -129,7 +130,7 @@ def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], Non
         yield lambda more: progress.advance(task, more)
 
 
-def _tell(found: Certificate, plan: Plan, title: str) -> None:
+def _tell(found: Certificate, title: str) -> None:
     """Print a certificate for people."""
     from rich.console import Console
     from rich.table import Table
@@ -155,15 +156,25 @@ def _tell(found: Certificate, plan: Plan, title: str) -> None:
             verdict.words,
             style=style,
         )
+    if found.run is not None:
+        run = found.run
+        table.add_row(
+            "return to the start",
+            "the whole run",
+            _number(run.level),
+            _number(run.kept),
+            _number(run.recomputed),
+            "-",
+            run.words,
+            style="red" if run.refuted else None,
+        )
     console.print(table)
-    for line in _conclusions(found, plan):
+    for line in _conclusions(found):
         console.print(line, soft_wrap=True)
 
 
-def _conclusions(found: Certificate, plan: Plan) -> Iterator[str]:
+def _conclusions(found: Certificate) -> Iterator[str]:
     """Say what was done, and what came of it."""
-    if str(plan.correction) == "naive":
-        yield "The plan was made without a correction: its bounds are believed, not proven."
     worth = found.worth
     for reason in worth.reasons:
         yield f"Refuted: {reason}."
@@ -185,7 +196,7 @@ def _conclusions(found: Certificate, plan: Plan) -> Iterator[str]:
     count = sum(v.refuted for v in found.verdicts)
     yield (
         f"{count} of {len(found.verdicts)} bounds refuted, in {found.seconds:.1f} s."
-        if count or not worth.refuted
+        if count or not found.refuted
         else f"No bound is refuted, but something else is, in {found.seconds:.1f} s."
     )
 
@@ -198,10 +209,3 @@ def _between(low: float | None, high: float | None, method: str) -> str:
     if low is None or high is None:
         return "-"
     return "exact" if method == "exact" else f"{low:.6g} and {high:.6g}"
-
-
-def _find_modules_here() -> None:
-    """Let a run's kind also be a file in the current folder, as with ``python -m``."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)

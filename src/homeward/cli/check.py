@@ -390,8 +390,9 @@ def certificates(
 
     Every criterion, alone and together, with either recall, on beliefs over worlds, Dirichlet rows
     and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
-    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05. Where a
-    bound is off by more than the interval is wide, sampling alone must refute it.
+    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, or another
+    action is named than the one whose bounds are claimed. Where a bound is off by more than the
+    interval is wide, sampling alone must refute it.
     """
     from homeward.studies.tampering import TAMPERS, try_plans
 
@@ -406,6 +407,7 @@ def certificates(
                     "changed": "nothing" if tamper is None else tamper,
                     "plans": len(mine),
                     "refuted": sum(trial.refuted for trial in mine),
+                    "when read": sum(trial.refused for trial in mine),
                     "by enumeration": sum(trial.exactly for trial in mine),
                     "by sampling": sum(trial.sampled for trial in mine),
                     "by arithmetic": sum(trial.reckoned for trial in mine),
@@ -475,7 +477,7 @@ def conservative(
     if plot is not None:
         from homeward.plots.conservative import draw_conservative
 
-        save(draw_conservative(samples, found), plot)
+        save(draw_conservative(samples, found, {s.name: worlds for s in SETTINGS[1:]}), plot)
     show(
         {
             "rows": rows,

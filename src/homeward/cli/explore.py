@@ -47,7 +47,8 @@ APART = ("limit", "film")
 
 # fmt: off
 Delta = Annotated[float | None, typer.Option(
-    help="How surely there must be a way home at every step.", show_default="0.98")]
+    help="How surely there must be a way home at every step. Not with --budget.",
+    show_default="0.98")]
 Steps = Annotated[int | None, typer.Option(help="How many steps at most.", show_default="2000")]
 Cell = Annotated[float | None, typer.Option(help="Side of a cell in m.", show_default="20")]
 Climb = Annotated[float | None, typer.Option(
@@ -645,7 +646,7 @@ def _kept(bounds: list[float]) -> str:
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Say how it went and where that is written down."""
-    from homeward.runs.criteria import budget_said, conflict_said
+    from homeward.runs.criteria import budget_said, conflict_said, place_of
     from homeward.runs.rover_products import read_facts
 
     facts: dict[str, Any] = {"criteria": [], "infeasible_steps": 0, "conflict": None}
@@ -657,7 +658,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         if missing is not None:
             sys.stderr.write(f"{missing}\n")
         return
-    fate = "stranded: no way back to the start" if facts["stranded"] else "it can come home"
+    place = place_of(_config(run))
+    fate = f"stranded: no way back to {place}" if facts["stranded"] else "it can come home"
     say(f"{run.directory}: {facts['steps']:,} steps in {facts['seconds']:,.1f} s; {facts['end']}")
     say(
         f"{fate}; {facts['distance_m']:,.0f} m driven, {facts['cells_visited']:,} cells visited, "
@@ -667,6 +669,8 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     for found in criteria:
         if found["lowest"] is not None:
             name = "the way home" if len(criteria) == 1 else f"“{found['name']}”"
+            if found["level"] is None:
+                name = "the way home of a single plan, of which none was asked for"
             say(f"lowest bound on {name}: {found['lowest']:.6f}")
     if facts["budget"]:
         say(budget_said(facts["budget"]))
@@ -743,6 +747,8 @@ def _name(config: RoverConfig) -> str:
     home = "" if config.home == "current" else ", home is the start"
     more = f", back within {config.back_within} steps" if config.back_within is not None else ""
     more += ", kept in" if config.keep_in is not None else ""
+    if config.budget is not None:
+        return f"safe, way home to the start for the whole run, at {config.budget:g}{more}"
     return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
 
 

@@ -50,8 +50,12 @@ def grid(
         str, typer.Option(help="safe, uncover (adapted R-max), rmax or near-bayesian.")
     ] = "safe",
     delta: Annotated[
-        float, typer.Option(help="The safe explorer's level: how surely there is a way back.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            help="The safe explorer's level: how surely there is a way back. Not with --budget.",
+            show_default="1",
+        ),
+    ] = None,
     correction: Annotated[
         str, typer.Option(help="moves (ours), general (the paper's) or naive (none).")
     ] = "moves",
@@ -109,8 +113,8 @@ def grid(
     from homeward.plots.films import check_film
     from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
-    from homeward.runs.criteria import budget_said, conflict_said, misfit
-    from homeward.runs.grid import GridConfig
+    from homeward.runs.criteria import budget_said, conflict_said, misfit, place_of
+    from homeward.runs.grid import GridConfig, stranded_in
 
     check_writable(out)
     if film is not None:
@@ -122,7 +126,6 @@ def grid(
         "start": (size // 2) * size + size // 2 if map_file is None else None,
         "map": None if map_file is None else _read(map_file),
         "explorer": explorer,
-        "delta": delta,
         "correction": correction,
         "home": home,
         "stay": stay,
@@ -137,6 +140,8 @@ def grid(
         "recall": recall,
         "budget": budget,
     }
+    if delta is not None:
+        values["delta"] = delta
     fault = misfit(values, explorer != "safe", _flag)
     if fault is not None:
         raise InvalidInputError(fault)
@@ -149,9 +154,11 @@ def grid(
         typer.echo(f"stopped{kept}", err=True)
         raise typer.Exit(130) from None
     world, path = outing.world, outing.path
-    name = explorer if explorer != "safe" else f"safe at δ = {delta:g}"
+    name = explorer if explorer != "safe" else f"safe at δ = {config.delta:g}"
+    if config.budget is not None:
+        name = f"safe, way home to the start for the whole run, at {config.budget:g}"
     note = f"{world.seen.mean():.0%} seen in {len(path) - 1} steps: {outing.end}"
-    stranded = bool(world.stranded)
+    stranded = stranded_in(config, world)
     known = world.seen | world.grid.walls
     panel = Panel(world.grid, known, path, name, note, outing.refused, stranded)
     save(draw_panels([panel], 1), out)
@@ -163,7 +170,7 @@ def grid(
             {
                 "shape": list(world.grid.shape),
                 "explorer": explorer,
-                "delta": delta if explorer == "safe" else None,
+                "delta": config.told_level(),
                 "seed": seed,
                 "steps": len(path) - 1,
                 "seen": float(world.seen.mean()),
@@ -181,11 +188,12 @@ def grid(
             }
         )
         return
-    say(f"{name}: {note}{'; there is no way back' if stranded else ''}")
+    say(f"{name}: {note}{f'; there is no way back to {place_of(config)}' if stranded else ''}")
     if len(outing.criteria) > 1:
         for found in outing.criteria:
             low = "no step" if found["lowest"] is None else f"{found['lowest']:.6f}"
-            say(f"lowest bound on “{found['name']}”, asked for {found['level']:g}: {low}")
+            asked = "" if found["level"] is None else f", asked for {found['level']:g}"
+            say(f"lowest bound on “{found['name']}”{asked}: {low}")
     if outing.budget:
         say(budget_said(outing.budget))
     if outing.conflict:
@@ -203,7 +211,7 @@ class Outing:
     path: list[int]
     end: str
     refused: tuple[int, int] | None  # the last move that was held to be unsafe
-    criteria: list[dict[str, Any]]  # each with its name, level and lowest bound
+    criteria: list[dict[str, Any]]  # each with its name, its level if it has one, lowest bound
     conflict: list[str] | None  # what could not be kept together, if that ended it
     budget: dict[str, float] | None  # its level and what is kept, if there is one
 
@@ -215,7 +223,7 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     from homeward.explorer import End
     from homeward.plan import Plan, Verdict
     from homeward.runs import Run
-    from homeward.runs.criteria import conflict_in
+    from homeward.runs.criteria import bounds_told, conflict_in
     from homeward.runs.grid import GRID, make, settle
     from homeward.worlds.height_grid import write
 
@@ -255,10 +263,7 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     conflict = None
     if end == End.INFEASIBLE and last is not None and isinstance(last.plan, Plan):
         conflict = conflict_in(config, last.plan)
-    criteria = [
-        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
-        for promise, low in zip(config.promises(), lowest, strict=True)
-    ]
+    criteria = bounds_told(config, lowest)
     budget = None if config.budget is None else {"level": config.budget, "kept": kept}
     return Outing(world, path, end, refused, criteria, conflict, budget)
 

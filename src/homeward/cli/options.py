@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,9 +23,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 BackWithin = Annotated[int | None, typer.Option(
     metavar="STEPS", help="Be home within so many steps of the call, too.")]
 BackWithinDelta = Annotated[float | None, typer.Option(
-    help="How surely.", show_default="as --delta")]
+    help="How surely.", show_default="as --delta, or --budget")]
 KeepInDelta = Annotated[float | None, typer.Option(
-    help="How surely to keep in it.", show_default="as --delta")]
+    help="How surely to keep in it.", show_default="as --delta, or --budget")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
 RunBudget = Annotated[float | None, typer.Option("--budget",
@@ -36,3 +38,10 @@ Recall = Annotated[int | None, typer.Option(
 
 STOPPED = 130
 """The exit code of what was stopped by Ctrl-C."""
+
+
+def find_modules_here() -> None:
+    """Let module:name also mean a file in the current folder, as with ``python -m``."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)

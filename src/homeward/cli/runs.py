@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli import explore
-from homeward.cli.options import STOPPED
+from homeward.cli.options import STOPPED, find_modules_here
 from homeward.cli.show import say, say_json, show, track
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def start(
     from homeward.errors import InvalidFileError
     from homeward.runs import Run
 
-    _find_modules_here()
+    find_modules_here()
     values: dict[str, Any] = {}
     if config is not None:
         try:
@@ -154,7 +153,7 @@ def resume(
     """
     from homeward.runs import Run
 
-    _find_modules_here()
+    find_modules_here()
     _go_on(Run.open(directory), limit, other_versions=other_versions, as_json=as_json)
 
 
@@ -189,7 +188,7 @@ def study(
     """
     from homeward.studies.machine import Ledger, check_table, read_study
 
-    _find_modules_here()
+    find_modules_here()
     if table is not None:
         check_table(table)
     defined = read_study(definition)
@@ -340,7 +339,7 @@ def _promises(run: Run) -> tuple[Promise, ...]:
     from homeward.runs.config import checked
     from homeward.runs.criteria import SafeConfig
 
-    _find_modules_here()
+    find_modules_here()
     config = checked(find_kind(run.kind).config, run.config, str(run.directory / "config.json"))
     return config.promises() if isinstance(config, SafeConfig) else ()
 
@@ -349,10 +348,3 @@ def _failure(ledger: Ledger, outcome: Outcome) -> dict[str, Any]:
     """Say which task failed and how."""
     cell, seed = ledger.study.task_at(outcome.position)
     return {"cell": cell, "seed": seed, "error": outcome.error or ""}
-
-
-def _find_modules_here() -> None:
-    """Let module:name also mean a file in the current folder, as with ``python -m``."""
-    here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
-INK = "#222222"
+INK, SHADE = "#222222", "#c9cdd1"
 LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
 """Colour and mark of each correction: told apart without colours too."""
 
@@ -45,8 +46,16 @@ class Planned(Protocol):
         ...
 
 
-def draw_conservative(samples: Sequence[Planned], averages: Sequence[Planned]) -> Figure:
-    """Draw a column for each setting: above every plan's bound, below what is explored."""
+def draw_conservative(
+    samples: Sequence[Planned],
+    averages: Sequence[Planned],
+    counted: Mapping[str, int] | None = None,
+) -> Figure:
+    """Draw a column for each setting: above every plan's bound, below what is explored.
+
+    `counted` says in how many worlds the truth of a setting was counted; others are exact.
+    """
+    counted = {} if counted is None else counted
     settings = list(dict.fromkeys(sample.setting for sample in samples))
     figure = Figure(figsize=(3.9 * len(settings), 7.6), dpi=140, layout="constrained")
     axes = figure.subplots(2, len(settings), squeeze=False)
@@ -55,8 +64,13 @@ def draw_conservative(samples: Sequence[Planned], averages: Sequence[Planned]) -
         _draw_bounds(upper, [s for s in samples if s.setting == setting])
         _draw_explored(lower, [a for a in averages if a.setting == setting])
         upper.set_title(setting, loc="left", fontsize=11)
-        upper.set_xlabel("true probability of being home")
-        lower.set_xlabel("true probability of being home, mean")
+        count = counted.get(setting)
+        what = "true probability of being home"
+        if count is not None:
+            _draw_noise(upper, count)
+            what = f"probability of being home, counted\nin {count} worlds"
+        upper.set_xlabel(what)
+        lower.set_xlabel(f"{what}, mean")
     axes[0, 0].set_ylabel("proven bound, plan by plan")
     axes[1, 0].set_ylabel("explored, of what is without safety, mean")
     axes[0, 0].legend(frameon=False, fontsize=8.5, loc="upper left")
@@ -83,6 +97,23 @@ def _draw_bounds(axis: Axes, samples: Sequence[Planned]) -> None:
     axis.set_ylim(-0.03, 1.03)
     axis.set_aspect("equal")
     _tidy(axis)
+
+
+def _draw_noise(axis: Axes, count: int) -> None:
+    """Shade where counts in so many worlds fall if a bound is the truth: ± 2 standard errors."""
+    truth = np.linspace(0.0, 1.0, 201)
+    error = 2.0 * np.sqrt(truth * (1.0 - truth) / count)
+    axis.fill_betweenx(
+        truth,
+        truth - error,
+        truth + error,
+        color=SHADE,
+        alpha=0.7,
+        linewidth=0.0,
+        zorder=0.5,
+        label="± 2 standard errors of the count",
+    )
+    axis.legend(frameon=False, fontsize=8.5, loc="upper left", handles=[axis.collections[-1]])
 
 
 def _draw_explored(axis: Axes, averages: Sequence[Planned]) -> None:

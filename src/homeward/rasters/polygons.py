@@ -4,15 +4,21 @@ An area is what any of its polygons covers. A polygon is what its first ring enc
 the other rings, its holes, enclose. A cell belongs to an area where its centre does; of a centre on
 an edge, the grid's left and top sides of the area belong to it, the right and bottom ones do not.
 
-Coordinates are the terrain's own map coordinates. Only a `crs` member that names another coordinate
-system says otherwise: longitudes and latitudes by ``urn:ogc:def:crs:OGC:1.3:CRS84``. Corners are
-then brought to the terrain's map, which takes rasterio, and edges are straight there. (GeoJSON of
-today, RFC 7946, means WGS 84 where nothing is said; a map of Mars has no place there, so a file
-that says nothing is taken to be of the terrain's map.)
+Coordinates are the terrain's own map coordinates. Only a `crs` member of the whole that names
+another coordinate system says otherwise: longitudes and latitudes by
+``urn:ogc:def:crs:OGC:1.3:CRS84``. Corners are then brought to the terrain's map, which takes
+rasterio, and edges are straight there. (GeoJSON of today, RFC 7946, means WGS 84 where nothing is
+said; a map of Mars has no place there, so a file that says nothing is taken to be of the terrain's
+map.) A `crs` member of a part is refused.
 
 Refused are files that are no GeoJSON or hold no polygon, rings that are open, enclose nothing or
-have fewer than three corners, and polygons whose edges cross. Heights of positions are not looked
+have fewer than three corners, and polygons whose edges cross. So are more than 200,000 corners, any
+of them beyond 10¹⁵, and collections nested more than 20 deep. Heights of positions are not looked
 at, and geometries that are no polygons are refused, not left out.
+
+Edges cross where each passes between the ends of the other. Rings may touch, so one that crosses
+itself or another exactly in a corner is not refused. Nor is a hole outside of its polygon: it takes
+nothing away.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numba import njit
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import refusing
@@ -33,12 +40,21 @@ from homeward.rasters.writing import crs_name
 if TYPE_CHECKING:
     import os
 
-    from homeward.arrays import BoolArray, FloatArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.rasters.cells import Cells
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
 """Polygons, each the ring around it and then its holes; a ring is closed: (x, y) … (x, y)."""
+
+MOST = 200_000
+"""Corners of an area, at most."""
+
+FURTHEST = 1e15
+"""The largest coordinate; up to there, what is computed of corners is finite."""
+
+DEEPEST = 20
+"""How many collections may be in each other."""
 
 
 def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
@@ -50,6 +66,8 @@ def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
         value = json.loads(data, parse_constant=_no_number)
     except ValueError as cause:  # of Unicode and JSON alike
         raise InvalidFileError(f"{path}: is no GeoJSON: {cause}") from cause
+    except RecursionError as cause:
+        raise InvalidFileError(f"{path}: is no GeoJSON: it is nested too deep") from cause
     try:
         area = area_from(value)
         name = _crs_of(value)
@@ -69,6 +87,9 @@ def check_area(area: Area) -> Area:
     """Refuse polygons whose rings are open or flat, or whose edges cross; give the rest back."""
     if not area:
         raise InvalidInputError("there is no polygon in it")
+    corners = sum(len(ring) for rings in area for ring in rings)
+    if corners > MOST:
+        raise InvalidInputError(f"it has {corners:,} corners, expected {MOST:,} at most")
     for p, rings in enumerate(area, start=1):
         if not rings:
             raise InvalidInputError(f"polygon {p} has no ring")
@@ -76,6 +97,12 @@ def check_area(area: Area) -> Area:
             where = f"ring {r} of polygon {p}"
             if not all(math.isfinite(x) for corner in ring for x in corner):
                 raise InvalidInputError(f"{where} has a corner that is nowhere")
+            far = next((c for c in ring if max(abs(c[0]), abs(c[1])) > FURTHEST), None)
+            if far is not None:
+                raise InvalidInputError(
+                    f"{where} has a corner at {_said(far)}, expected coordinates of {FURTHEST:g} "
+                    "at most"
+                )
             if len(ring) < 4:
                 raise InvalidInputError(
                     f"{where} has {len(ring)} positions, expected 4 or more, the last the first"
@@ -126,15 +153,19 @@ def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
     }
 
 
-def _polygons(value: Any, where: str = "it") -> list[tuple[Ring, ...]]:
+def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring, ...]]:
     """List the polygons of a GeoJSON value; `where` says which part of the file that is."""
+    if depth > DEEPEST:
+        raise InvalidInputError(f"is nested more than {DEEPEST} deep, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidInputError(f"is no GeoJSON: {where} is no object with a type")
+    if depth and value.get("crs") is not None:
+        raise InvalidInputError(f"{where} has a crs member of its own, expected one for the whole")
     kind = value["type"]
     if kind == "Feature":
         if value.get("geometry") is None:
             return []
-        return _polygons(value["geometry"], f"the geometry of {where}")
+        return _polygons(value["geometry"], f"the geometry of {where}", depth + 1)
     inner = {"FeatureCollection": "features", "GeometryCollection": "geometries"}.get(kind)
     if inner is not None:
         parts = value.get(inner)
@@ -144,7 +175,7 @@ def _polygons(value: Any, where: str = "it") -> list[tuple[Ring, ...]]:
         return [
             polygon
             for n, part in enumerate(parts, start=1)
-            for polygon in _polygons(part, f"{name} {n}")
+            for polygon in _polygons(part, f"{name} {n}", depth + 1)
         ]
     given: Any = value.get("coordinates")
     if kind == "Polygon":
@@ -170,11 +201,20 @@ def _corner(value: Any, where: str) -> tuple[float, float]:
         or len(value) < 2
         or any(isinstance(x, bool) or not isinstance(x, int | float) for x in value)
     ):
-        raise InvalidInputError(f"is no GeoJSON: {json.dumps(value)} in {where} is no position")
+        raise InvalidInputError(f"is no GeoJSON: {_shown(value)} in {where} is no position")
     try:
         return float(value[0]), float(value[1])
     except OverflowError:
         return math.inf, math.inf
+
+
+def _shown(value: Any) -> str:
+    """Show a value, or what there is room for."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "what is nested too deep"
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _check_edges(number: int, rings: tuple[Ring, ...]) -> None:
@@ -197,30 +237,99 @@ def _check_edges(number: int, rings: tuple[Ring, ...]) -> None:
 
 def _crossing(rings: Any) -> tuple[Any, Any] | None:
     """Find two edges that cross, each inside of the other; None if there are none."""
-    corners = [np.array(ring) for ring in rings]
+    corners = [np.array(ring, np.float64) for ring in rings]
     a = np.concatenate([c[:-1] for c in corners])  # [n, 2]
     b = np.concatenate([c[1:] for c in corners])
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    for i in range(len(a) - 1):
-        near = np.flatnonzero((low[i + 1 :] <= high[i]).all(1) & (high[i + 1 :] >= low[i]).all(1))
-        near += i + 1
-        if not near.size:
-            continue
-        c, d = a[near], b[near]
-        there = _side(a[i], b[i], c) * _side(a[i], b[i], d)
-        here = _side(c, d, a[i]) * _side(c, d, b[i])
-        found = near[(there < 0.0) & (here < 0.0)]
-        if found.size:
-            j = int(found[0])
-            return (tuple(a[i]), tuple(b[i])), (tuple(a[j]), tuple(b[j]))
-    return None
+    order = _along_the_curve(a + (b - a) / 2)
+    i, j = first_crossing(a, b, order, *boxes_of(*_extents(a[order], b[order])))
+    if i < 0:
+        return None
+    return (tuple(a[i]), tuple(b[i])), (tuple(a[j]), tuple(b[j]))
 
 
-def _side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
-    """Tell by its sign on which side of the lines a – b the points c are."""
-    along, aside = b - a, c - a
-    turn: FloatArray = np.sign(along[..., 0] * aside[..., 1] - along[..., 1] * aside[..., 0])
-    return turn
+def _extents(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Give from where to where [n, 4] edges reach in x, y and along both diagonals."""
+    one, other = (np.stack([x, y, x + y, x - y], axis=1) for x, y in (a.T, b.T))
+    return np.minimum(one, other), np.maximum(one, other)
+
+
+def _along_the_curve(points: FloatArray) -> IntArray:
+    """Order points [n, 2] along a Z-curve, on which those that are near are mostly neighbours."""
+    least = points.min(axis=0)
+    span = np.maximum(points.max(axis=0) - least, 1e-300)
+    spread = ((points - least) / span * 65535.0).astype(np.uint64)
+    for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+        spread = (spread | (spread << np.uint64(shift))) & np.uint64(mask)
+    return np.argsort(spread[:, 0] | (spread[:, 1] << np.uint64(1)), kind="stable")
+
+
+@njit(cache=True)
+def boxes_of(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Give the ends [2m, 4] of the boxes of a binary tree over boxes [n, 4], m ≥ n.
+
+    The root is 1, the parts of k are 2k and 2k + 1, and the leaves begin at m, a power of 2. The
+    box of nothing is inside out.
+    """
+    leaves = 1
+    while leaves < len(low):
+        leaves *= 2
+    least, most = np.full((2 * leaves, 4), np.inf), np.full((2 * leaves, 4), -np.inf)
+    least[leaves : leaves + len(low)] = low
+    most[leaves : leaves + len(low)] = high
+    for k in range(leaves - 1, 0, -1):
+        for axis in range(4):
+            least[k, axis] = min(least[2 * k, axis], least[2 * k + 1, axis])
+            most[k, axis] = max(most[2 * k, axis], most[2 * k + 1, axis])
+    return least, most
+
+
+@njit(cache=True)
+def first_crossing(
+    a: FloatArray, b: FloatArray, order: IntArray, least: FloatArray, most: FloatArray
+) -> tuple[int, int]:
+    """Find the first edge a – b that crosses a later one, and the first of these; −1 if none does.
+
+    `least` and `most` are the boxes of a tree whose leaves are the edges in their `order`.
+    """
+    count, leaves = len(a), len(least) // 2
+    stack = np.empty(64, np.int64)
+    place = np.empty(count, np.int64)
+    place[order] = np.arange(leaves, leaves + count)
+    for i in range(count):
+        low, high = least[place[i]], most[place[i]]
+        found, waiting = count, 1
+        stack[0] = 1
+        while waiting > 0:
+            waiting -= 1
+            k = stack[waiting]
+            apart = False
+            for axis in range(4):
+                apart |= least[k, axis] > high[axis] or most[k, axis] < low[axis]
+            if apart:
+                continue
+            if k < leaves:
+                stack[waiting], stack[waiting + 1] = 2 * k, 2 * k + 1
+                waiting += 2
+                continue
+            j = order[k - leaves]
+            if (
+                i < j < found
+                and side(a[i], b[i], a[j]) * side(a[i], b[i], b[j]) < 0.0
+                and side(a[j], b[j], a[i]) * side(a[j], b[j], b[i]) < 0.0
+            ):
+                found = j
+        if found < count:
+            return i, found
+    return -1, -1
+
+
+@njit(cache=True)
+def side(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
+    """Tell on which side of the line a – b the point c is: 1, −1, or 0 if it is on it."""
+    turn = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    if turn == 0.0:
+        return 0.0
+    return 1.0 if turn > 0.0 else -1.0
 
 
 def _on_grid(ring: Ring, cells: Cells) -> FloatArray:

@@ -2,10 +2,12 @@
 
 Beside the way home at level δ, a run may ask to be home within so many steps of the call, to do
 nothing outside of an area, and for bases to return to, any of them or each. Exploration is called
-off at any step, or after a fixed number of them.
+off at any step, or after a fixed number of them. A budget takes the place of δ: its level is of the
+whole run, single plans have none, and a run is not asked for both.
 
 Keys that ask for nothing are not written down, so that runs from before there were any are as
-complete as they were.
+complete as they were. A record that has both a budget and δ, from before that was refused, can
+still be read: δ is then the level of what has none of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
+import numpy as np
+from numba import njit
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from homeward.budget import Budget
@@ -25,7 +29,8 @@ from homeward.solvers import Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from homeward.arrays import BoolArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import Moves
     from homeward.plan import Plan
     from homeward.runs.kinds import Ended, Setup
     from homeward.runs.log import Record
@@ -60,8 +65,8 @@ class SafeConfig(Config):
     delta: Level = 0.98
     home: Literal["current", "start"] = "current"
     back_within: Annotated[int, Field(ge=1)] | None = None  # steps of a way home, after the call
-    back_within_delta: Level | None = None  # δ unless given
-    keep_in_delta: Level | None = None  # δ unless given
+    back_within_delta: Level | None = None  # δ unless given, or the budget's
+    keep_in_delta: Level | None = None  # δ unless given, or the budget's
     bases: tuple[Cell, ...] = ()  # what to return to, in the place of home
     each_base: bool = False  # to each of them, rather than to any
     recall: Annotated[int, Field(ge=1)] | None = None  # steps; at any step unless given
@@ -69,7 +74,7 @@ class SafeConfig(Config):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        values = {name: getattr(self, name) for name in type(self).model_fields}
+        values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
         fault = misfit(values, self.keeps_nothing(), str)
         if fault is not None:
             raise ValueError(fault)
@@ -78,6 +83,8 @@ class SafeConfig(Config):
     @model_serializer(mode="wrap")
     def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
+        if self.budget is not None and "delta" not in self.model_fields_set:
+            del written["delta"]
         return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
 
     def keeps_nothing(self) -> bool:
@@ -94,6 +101,8 @@ class SafeConfig(Config):
         elif not homes:
             homes = ["return home" if self.home == "current" else "return to the start"]
         found = [Promise(home, self.delta) for home in homes]
+        if self.budget is not None:
+            found = [Promise(f"{homes[0]} over the whole run", self.budget)]
         if self.back_within is not None:
             many = f"{self.back_within} step{'s' * (self.back_within != 1)}"
             found += [Promise(f"{home} within {many}", self.level("back_within")) for home in homes]
@@ -106,9 +115,15 @@ class SafeConfig(Config):
         return None if self.budget is None else Budget(self.budget)
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
-        """Give the level of a criterion: its own, or δ."""
+        """Give the level of a criterion: its own, or δ, or that of the budget."""
         own: float | None = getattr(self, f"{asked}_delta")
+        if own is None and self.budget is not None and "delta" not in self.model_fields_set:
+            return self.budget
         return self.delta if own is None else own
+
+    def told_level(self) -> float | None:
+        """Give the level of single plans; None where the whole run has one, or nothing does."""
+        return None if self.keeps_nothing() or self.budget is not None else self.delta
 
 
 def misfit(
@@ -138,6 +153,8 @@ def misfit(
             return f"{said('budget')} is for a run whose home is the start"
         if "naive" in (values.get("explorer"), values.get("correction")):
             return f"{said('budget')} needs bounds that hold, and naive ones do not"
+        if values.get("delta") is not None:
+            return f"{said('delta')} and {said('budget')}: the whole run has one level, give that"
     if values.get("recall") == 1 and "keep_in" in asked:
         return f"{said('recall')} 1 and {said('keep_in')}: the only step could end outside"
     return None
@@ -167,13 +184,63 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
     homes: list[Home] = [bases] if bases else [config.home]
     if config.each_base:
         homes = list(bases)
-    found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
+    level = config.delta if config.budget is None else config.budget
+    found: list[Criterion] = [ReturnHome(level, home) for home in homes]
     if config.back_within is not None:
         steps, level = config.back_within, config.level("back_within")
         found += [ReturnWithin(steps, level, home) for home in homes]
     if inside is not None:
         found.append(StayInside(inside, config.level("keep_in")))
     return found
+
+
+def place_of(config: SafeConfig) -> str:
+    """Say what a run is to be able to come back to, in the end; its start unless it has bases."""
+    if not config.bases:
+        return "the start"
+    named = ", ".join(f"{row},{column}" for row, column in config.bases)
+    if len(config.bases) == 1:
+        return f"base {named}"
+    return f"{'each' if config.each_base else 'one'} of the bases {named}"
+
+
+def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
+    """Give what to come back to, as states: something of each list."""
+    bases = [row * columns + column for row, column in config.bases]
+    if config.each_base:
+        return [[base] for base in bases]
+    return [bases or [start]]
+
+
+def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
+    """Tell whether in the true world there is no way from a state to what was asked for."""
+    found = reached(moves.dest, moves.success, state)
+    return not all(found[homes].any() for homes in homes_of(config, start, columns))
+
+
+@njit(cache=True)
+def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
+    """Tell which states [S] moves that may work lead to."""
+    found = np.zeros(len(dest), np.bool_)
+    ahead = np.empty(len(dest), np.int64)
+    found[state], ahead[0], count = True, state, 1
+    while count > 0:
+        count -= 1
+        here = ahead[count]
+        for a in range(dest.shape[1]):
+            there = dest[here, a]
+            if success[here, a] > 0.0 and not found[there]:
+                found[there], ahead[count] = True, there
+                count += 1
+    return found
+
+
+def check_levels(config: SafeConfig) -> None:
+    """Refuse a new run that asks for both δ and a budget."""
+    values = {name: getattr(config, name) for name in config.model_fields_set}
+    fault = misfit(values, config.keeps_nothing(), str)
+    if fault is not None:
+        raise InvalidInputError(fault)
 
 
 def check_start(config: SafeConfig, setup: Setup) -> None:
@@ -217,11 +284,11 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
     """Give, as JSON values, the lowest bound on each criterion and how often none could be kept.
 
-    With a budget also what was kept of the certainty to come home. Steps that do nothing but follow
+    With a budget also what was kept of the certainty to come home; no level is told of the way
+    home of single plans, since none was asked for. Steps that do nothing but follow
     the way home that is held have no plan of their own, and do not count for the bounds.
     """
-    promises = config.promises()
-    lowest = [math.inf] * len(promises)
+    lowest = [math.inf] * len(config.promises())
     infeasible, kept = 0, 1.0
     for record in records:
         if record.holding is not None:
@@ -230,18 +297,29 @@ def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
                 continue
         lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
         infeasible += record.status == str(Status.INFEASIBLE)
-    bounds = [
-        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
+    spent = None if config.budget is None else {"level": config.budget, "kept": kept}
+    bounds = bounds_told(config, lowest)
+    return {"criteria": bounds, "infeasible_steps": infeasible, "budget": spent}
+
+
+def bounds_told(config: SafeConfig, lowest: Sequence[float]) -> list[dict[str, Any]]:
+    """Give the name, the level and the lowest bound of each criterion, as JSON values.
+
+    With a budget, single plans have a way home too, but nobody asked them for a level.
+    """
+    promises = [promise._asdict() for promise in config.promises()]
+    if config.budget is not None:
+        promises[0] = {"name": "return to the start, plan by plan", "level": None}
+    return [
+        {**promise, "lowest": low if math.isfinite(low) else None}
         for promise, low in zip(promises, lowest, strict=True)
     ]
-    spent = None if config.budget is None else {"level": config.budget, "kept": kept}
-    return {"criteria": bounds, "infeasible_steps": infeasible, "budget": spent}
 
 
 def budget_said(budget: Mapping[str, float]) -> str:
     """Say what a run with a budget has kept."""
     return (
-        f"the whole run keeps its way home with at least {budget['kept']:.6f}, "
+        f"the whole run keeps a way home to the start with at least {budget['kept']:.6f}, "
         f"asked for {budget['level']:g}"
     )
 

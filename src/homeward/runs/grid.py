@@ -20,9 +20,11 @@ from homeward.runs.criteria import (
     Level,
     SafeConfig,
     account,
+    check_levels,
     check_start,
     conflict_at_end,
     criteria_of,
+    is_stranded,
     state_of,
 )
 from homeward.runs.kinds import Kind, Setup
@@ -122,6 +124,7 @@ def make(config: GridConfig) -> Setup:
 
 def settle(config: GridConfig) -> GridConfig:
     """Refuse criteria that can't be kept from the start."""
+    check_levels(config)
     check_start(config, make(config))
     return config
 
@@ -136,6 +139,12 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
     }
 
 
+def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
+    """Tell whether there is no way from where the explorer is to the start, or to the bases."""
+    grid = world.grid
+    return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
+
+
 def products(ended: Ended) -> None:
     """Write what came of the criteria into the run's folder."""
     config, world = ended.config, ended.setup.world
@@ -144,7 +153,7 @@ def products(ended: Ended) -> None:
     facts = {
         "end": ended.manifest.end,
         "steps": ended.manifest.steps,
-        "stranded": bool(world.stranded),
+        "stranded": stranded_in(config, world),
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, world.grid.start),
     }

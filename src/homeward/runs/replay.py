@@ -1,7 +1,8 @@
 """From a step to its record, and from records back to the explorer that made them.
 
 The recorded actions are taken in the world without planning; what it answers must be what was
-recorded, and the belief learns from it. What a run with a budget holds is taken up from the record.
+recorded, and the belief learns from it. What a run with a budget holds is taken up from the record,
+on trust; to check it, have every step planned again, with no seeds (`seeded` = 0).
 The last recorded seeds are what the next plan starts from. Steps after them were recorded without,
 since theirs were too large or their kind spares them: those are planned again, and must come out as
 recorded.
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from homeward.budget import Holding
 from homeward.errors import InvalidFileError
 from homeward.runs.log import Record
 from homeward.runs.seeds import Seeds
@@ -70,6 +70,8 @@ def replay(
     Seeds are read from step `seeded`, the last that has some (0: none has). Unless later steps are
     planned again, the next plan starts from those seeds.
     """
+    from homeward.budget import Holding
+
     for record in records:
         if record.step <= seeded or not plan_again:
             _agree(record, "state", explorer.world.state, directory)

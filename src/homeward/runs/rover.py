@@ -25,7 +25,15 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planner import Planner
 from homeward.rasters.polygons import Area, cells_inside, check_area, read_area
 from homeward.rasters.transforms import moved
-from homeward.runs.criteria import Cell, Level, SafeConfig, check_start, criteria_of, state_of
+from homeward.runs.criteria import (
+    Cell,
+    Level,
+    SafeConfig,
+    check_levels,
+    check_start,
+    criteria_of,
+    state_of,
+)
 from homeward.runs.kinds import Kind, Setup
 from homeward.safety import Correction
 from homeward.worlds.rover import Rover, draw_heights, true_heights
@@ -263,6 +271,7 @@ def settle(config: RoverConfig) -> RoverConfig:
 
     A raster is pinned by its whole path and the cells by their digest, the area by its corners.
     """
+    check_levels(config)
     terrain = config.terrain
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())

@@ -24,7 +24,15 @@ from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.files import read_json, replace_file, replace_json
 from homeward.rasters import path_geojson, write_geojson, write_heights
 from homeward.rasters.polygons import area_geojson
-from homeward.runs.criteria import account, budget_said, conflict_at_end, conflict_said
+from homeward.runs.criteria import (
+    account,
+    budget_said,
+    conflict_at_end,
+    conflict_said,
+    homes_of,
+    is_stranded,
+    place_of,
+)
 from homeward.runs.rover import (
     MARS,
     SAMPLE,
@@ -76,7 +84,10 @@ def write_products(ended: Ended) -> None:
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
-    told = {"explorer": config.explorer, "delta": _level(config), "seed": config.seed, **about}
+    level = {"delta": config.told_level()}
+    if config.budget is not None:
+        level["budget"] = config.budget
+    told = {"explorer": config.explorer, **level, "seed": config.seed, **about}
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
     area = area_of(config)
     if area is not None:
@@ -130,7 +141,7 @@ def facts_of(
         "status": str(manifest.status),
         "end": manifest.end,
         "steps": len(path) - 1,
-        "stranded": bool(world.stranded),
+        "stranded": is_stranded(config, world.moves, world.state, world.start, belief.shape[1]),
         "entropy_reduction": entropy_reduction(prior_of(config), belief),
         "cells_visited": len(set(path)),
         "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
@@ -155,14 +166,17 @@ def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) ->
 
 
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
-    """Give a proven lower bound on the probability of a way back to the start, from here and now.
+    """Give a proven lower bound on the probability of a way back, from here and now.
 
-    By our correction whatever the explorer used, so that all are measured alike.
+    It is a way to the start or the bases; of ways to each of them, the lowest counts. By our
+    correction whatever the explorer used, so that all are measured alike.
     """
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
-    home = np.array([world.start], np.int32)
-    return float(solve_return(model, corrections.returning, home).value[world.state])
+    return min(
+        float(solve_return(model, corrections.returning, np.array(home)).value[world.state])
+        for home in homes_of(config, world.start, belief.shape[1])
+    )
 
 
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
@@ -186,6 +200,7 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
     for name, field in RoverConfig.model_fields.items():
         value = getattr(plain, name)
         apart = name in ("terrain", "terrain_sha256", "explorer", "start", *APART)
+        apart = apart or (name == "delta" and config.budget is not None)
         if not apart and value != field.default:
             option = "steps" if name == "limit" else name.replace("_", "-")
             words += [f"--{option}", str(value)]
@@ -214,7 +229,7 @@ def summary_of(
     lines = [
         f"# Exploration of {cells.name}",
         "",
-        _verdict(facts),
+        _verdict(config, facts),
         "",
         "## What was explored",
         "",
@@ -222,7 +237,7 @@ def summary_of(
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
         f"- Coordinates: {_coordinates(cells)}.",
-        f"- True heights: {drawn}, from seed {config.seed}.",
+        f"- True heights: {drawn}, from seed {config.seed}.{_premise(config)}",
         f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
         f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
@@ -236,10 +251,14 @@ def summary_of(
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
         *_kept(facts),
-        f"- From where it ended, what it knows proves a way back to the start with probability "
-        f"{facts['return_bound']:.4f} or more.",
+        f"- From where it ended, what it knows proves a way back to {place_of(config)} with "
+        f"probability {facts['return_bound']:.4f} or more.",
         "- In the true terrain there is "
-        + ("no way back to the start: it is stranded." if facts["stranded"] else "such a way."),
+        + (
+            f"no way back to {place_of(config)}: it is stranded."
+            if facts["stranded"]
+            else "such a way."
+        ),
         "",
         "## What was learned",
         "",
@@ -273,10 +292,20 @@ def summary_of(
     return "\n".join(lines)
 
 
-def _verdict(facts: dict[str, Any]) -> str:
+def _verdict(config: RoverConfig, facts: dict[str, Any]) -> str:
     if facts["stranded"]:
-        return "**The rover is stranded: there is no way back to its start.**"
-    return "**The rover is well: there is a way back to its start.**"
+        return f"**The rover is stranded: there is no way back to {place_of(config)}.**"
+    return f"**The rover is well: there is a way back to {place_of(config)}.**"
+
+
+def _premise(config: RoverConfig) -> str:
+    """Say in how far the bounds speak of these heights."""
+    if config.explorer != "safe":
+        return ""
+    learned = "the belief learns from measured heights, not from whether a move worked"
+    if config.truth == "prior":
+        return f" The bounds are of worlds like that; {learned}."
+    return f" The bounds are of worlds drawn from the belief, which these are not; {learned}."
 
 
 def _reason(end: str | None) -> str:
@@ -287,9 +316,7 @@ def _promise(config: RoverConfig) -> str:
     """Say what the safety level means."""
     place = "the start" if config.home == "start" else "where it was when it planned"
     if config.bases:
-        named = [f"{row},{column}" for row, column in config.bases]
-        which = "each of the bases" if config.each_base else "one of the bases"
-        place = f"base {named[0]}" if len(named) == 1 else f"{which} {', '.join(named)}"
+        place = place_of(config)
     called = f"at each step with probability {1.0 - config.discount:g}"
     if config.recall is not None:
         called = f"{_count(config.recall, 'step')} later"
@@ -299,6 +326,12 @@ def _promise(config: RoverConfig) -> str:
         return (
             f"δ = {config.delta:g}, but on the average terrain alone, without the correction for "
             "what is uncertain: the bounds prove nothing."
+        )
+    if config.budget is not None:
+        return (
+            f"a budget. There is a way home to the start for the whole run, at {config.budget:g}: "
+            "called off at any time, the rover comes home with at least that probability; "
+            f"correction: {config.correction}."
         )
     return (
         f"δ = {config.delta:g}. At each step, given what it knew, the rover could get back to "
@@ -334,6 +367,12 @@ def _kept(facts: dict[str, Any]) -> list[str]:
     for found in bounds:
         low = "no step was taken" if found["lowest"] is None else f"{found['lowest']:.6f}"
         name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
+        if found["level"] is None:
+            lines.append(
+                f"- The lowest bound of a single plan on its way home: {low}. Of single plans "
+                "none was asked for."
+            )
+            continue
         lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
     if facts.get("budget"):
         lines.append(f"- Called off at any time, {budget_said(facts['budget'])}.")
@@ -345,10 +384,6 @@ def _kept(facts: dict[str, Any]) -> list[str]:
     if facts["conflict"]:
         lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
     return lines
-
-
-def _level(config: RoverConfig) -> float | None:
-    return None if config.explorer == "unsafe" else config.delta
 
 
 def _coordinates(cells: Cells) -> str:

@@ -67,6 +67,21 @@ class Situation:
     limits: Callable[[], tuple[float, float] | None] | None = None  # what worlds pay, if known
     steps: int | None = None  # until recall, if that is fixed
 
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            room = self.steps * self.model.states * BYTES
+            if room > MOST_BYTES:
+                raise InvalidProblemError(
+                    f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
+                    f"{room:,} bytes for each policy, expected {MOST_BYTES:,} at most"
+                )
+
+
+BYTES = 12
+"""What a step in a state takes where the recall is at a fixed step: an action and a value."""
+
+MOST_BYTES = 2**32
+"""What a policy over a fixed number of steps may take."""
 
 LONGEST = 2**31 - 1
 """Steps of the longest horizon."""

@@ -9,9 +9,11 @@ fixed one. Each must be confirmed. Then one thing is changed:
   out. Only finite beliefs can say.
 - *bound*: a claim is raised by .05 of its unit. It may still be true, since bounds are
   conservative, but nothing proves it any more.
+- *action*: another action is named than the one that the action's part starts with. What is claimed
+  of that part is still true, but says nothing of what would be done.
 
-Each must be refuted. Of those whose exact value contradicts the claim by more than the sampled
-interval is wide, sampling alone must refute every one.
+Each must be refuted, or refused when it is put together. Of those whose exact value contradicts the
+claim by more than the sampled interval is wide, sampling alone must refute every one.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.certificates import StoredPlan, certify
 from homeward.certificates.exact import enumerate_worlds
+from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planner import Planner
 from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
@@ -38,8 +41,8 @@ if TYPE_CHECKING:
     from homeward.certificates import Certificate
     from homeward.safety import Criterion
 
-Tamper = Literal["outbound", "return", "bound"]
-TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound")
+Tamper = Literal["outbound", "return", "bound", "action"]
+TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action")
 
 RAISED = 0.05
 """By how much of its unit a bound is raised."""
@@ -63,6 +66,7 @@ class Trial:
     reckoned: bool  # by arithmetic
     contradicted: bool  # some claim is off by more than its interval is wide
     missed: bool  # of those, sampling let one pass
+    refused: bool = False  # at once, since it does not fit itself
 
 
 def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
@@ -137,9 +141,14 @@ def _planned(
 
 
 def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
-    """Forge a plan; None if there is nothing to forge."""
+    """Forge a plan; None if there is nothing to forge.
+
+    What does not fit itself is refused as an `InvalidProblemError`, as it is when read from a file.
+    """
     if tamper == "bound":
         return _raised(stored, rng)
+    if tamper == "action":
+        return _renamed(stored, rng)
     if not isinstance(stored.belief, FiniteBelief):
         return None
     forged = _outbound(stored, rng) if tamper == "outbound" else _return(stored, rng)
@@ -169,6 +178,16 @@ def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
         raised = replace(criteria[k], kept_bound=criteria[k].kept_bound + more)
     changed = (*criteria[:k], raised, *criteria[k + 1 :])
     return replace(stored, plan=replace(stored.plan, criteria=changed))
+
+
+def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+    """Name another action that could be chosen as well."""
+    plan = stored.plan
+    usable = np.flatnonzero(np.isfinite(stored.belief.mean().reward[plan.state]))
+    others = usable[usable != plan.action]
+    if not others.size:
+        return None
+    return replace(stored, plan=replace(plan, action=int(rng.choice(others))))
 
 
 def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
@@ -252,8 +271,20 @@ def try_plans(
     number = made = 0
     while made < forged:
         tamper = TAMPERS[made % len(TAMPERS)]
-        plan = tampered(random_plan(number, rng), tamper, rng)
+        sound = random_plan(number, rng)
         number += 1
+        try:
+            plan = tampered(sound, tamper, rng)
+        except InvalidProblemError:
+            made += 1
+            yield refusal(sound, tamper)
+            continue
         if plan is not None:
             made += 1
             yield examine(plan, tamper, episodes, confidence, seed)
+
+
+def refusal(sound: StoredPlan, tamper: Tamper) -> Trial:
+    """Say of a plan that was forged that it was refused."""
+    none = (False, False, False, False, False)
+    return Trial(type(sound.belief).__name__, tamper, True, *none, refused=True)

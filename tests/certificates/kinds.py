@@ -1,0 +1,56 @@
+"""A kind of runs with a budget that end on their way home."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from homeward.beliefs import FiniteBelief, Transition, Visit
+from homeward.budget import Budget
+from homeward.models import SparseMDP
+from homeward.planner import Planner
+from homeward.runs import Config, Kind, Setup
+from homeward.safety import ReturnHome
+
+LEADS = {(0, 0): 1, (1, 0): 1, (1, 1): 0}
+"""Out to the hill, lingering there, and back, which works."""
+
+
+class HillConfig(Config):
+    """What is asked for."""
+
+    budget: float = 0.8
+
+
+class Hill:
+    """Home (0) and a hill (1) from which the way back works."""
+
+    state, ended = 0, False
+
+    def look(self) -> Visit:
+        return Visit(self.state)
+
+    def act(self, action: int) -> Transition:
+        before, self.state = self.state, LEADS[self.state, action]
+        return Transition(before, action, self.state)
+
+
+def linger(belief: FiniteBelief) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Staying on the hill pays 1 a step."""
+    bonus = np.zeros((3, 2))
+    bonus[1, 0] = 1.0
+    return bonus
+
+
+def make(config: HillConfig) -> Setup:
+    """Each step on the hill is charged .9, for the way back may end in a pit."""
+    rows = np.zeros((3, 2, 3))
+    rows[0, :, 1], rows[1, 0, 1] = 1.0, 1.0
+    rows[1, 1] = 0.9, 0.0, 0.1
+    rows[2, :, 2] = 1.0
+    planner = Planner(linger, [ReturnHome(0.5, "start")], 0.9)
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    return Setup(planner, belief, Hill(), 10, budget=Budget(config.budget))
+
+
+HILL = Kind("hill", 1, HillConfig, make, (Visit, Transition), lambda belief, world: {})
+NAME = "tests.certificates.kinds:HILL"
