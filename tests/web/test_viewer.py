@@ -47,7 +47,7 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
             assert told["safety"] == list(evidence.safety)
 
 
-BUDGET = {"rows": 160, "columns": 200, "sensor_range": 60.0, "home": "start", "delta": 0.5}
+BUDGET = {"rows": 160, "columns": 200, "sensor_range": 60.0, "home": "start"}
 
 
 def test_why_agrees_with_the_record_of_a_run_with_a_budget(tmp_path: Path) -> None:

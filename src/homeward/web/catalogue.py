@@ -194,7 +194,8 @@ class Catalogue:
         if found == "failed" and standing is not None and standing.error is not None:
             reason = standing.error
         explorer = config.get("explorer")
-        delta = config.get("delta") if explorer in (None, "safe", "naive") else None
+        level = config.get("delta", config.get("budget"))  # a budget takes its place
+        delta = level if explorer in (None, "safe", "naive") else None
         return {
             "id": name,
             "kind": kind,

@@ -115,9 +115,10 @@ function promises(): Record<string, unknown> {
   if (!keepsLevel.value) return { ...shared, home: home.value === "start" ? "start" : "current" };
   const named = home.value === "bases";
   const area = kind.value === "grid" ? windowGiven() : polygonsGiven();
+  const whole = home.value === "start" ? number(budget.value) : null;
   return {
     ...shared,
-    delta: level.value,
+    delta: whole === null ? level.value : null,
     home: named ? null : home.value,
     bases: named ? pairs(bases.value, /[;\s]+/) : null,
     each_base: named && each.value ? true : null,
@@ -125,7 +126,7 @@ function promises(): Record<string, unknown> {
     back_within_delta: within.value.trim() ? number(withinLevel.value) : null,
     keep_in: area,
     keep_in_delta: area === null ? null : number(insideLevel.value),
-    budget: home.value === "start" ? number(budget.value) : null,
+    budget: whole,
   };
 }
 
@@ -335,7 +336,7 @@ function Promises() {
             min={0}
             max={1}
             step="any"
-            hint="whenever it is called off, it comes home with this chance over the whole run; none if empty"
+            hint="whenever it is called off, it comes home with this chance over the whole run; it takes the place of δ; none if empty"
           />
         </div>
       )}
