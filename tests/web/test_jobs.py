@@ -98,6 +98,28 @@ def test_pause_resume_and_cancel(tmp_path: Path) -> None:
     assert journal(tmp_path) == [("a", "cancelled")]
 
 
+def test_a_run_that_is_still_stopping_is_resumed_once_it_has_stopped(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        await has_steps(jobs, "a")
+        taken = jobs.catalogue.steps("a")
+        stopping = asyncio.create_task(jobs.stop("a", "paused"))
+        await asyncio.sleep(0)  # it is told to stop, and has not yet
+        assert jobs.status("a") == "running"
+        jobs.start("a")
+        assert jobs.status("a") == "queued"
+        await stopping
+        async with asyncio.timeout(40):
+            while jobs.catalogue.steps("a") <= taken:
+                await asyncio.sleep(0.02)
+        with pytest.raises(RefusalError, match="a is running already"):
+            jobs.start("a")
+
+    play(tmp_path, scene)
+
+
 def test_what_waits_can_be_paused_and_cancelled(tmp_path: Path) -> None:
     make(tmp_path, "a", "b")
 

@@ -96,9 +96,11 @@ class Jobs:
         return str(self.catalogue.summary(name, self.standing(name))["status"])
 
     def start(self, name: str) -> None:
-        """Queue a run that is not going."""
+        """Queue a run that is not going; one that is being stopped goes on once it has."""
         status = self.status(name)
-        if status in ("running", "queued"):
+        entry = self.entries.get(name, (None, None))[0]
+        stopping = name in self.tasks and entry in ("paused", "cancelled")
+        if status in ("running", "queued") and not stopping:
             raise RefusalError(409, f"{name} is {status} already")
         if status in ("finished", "damaged"):
             raise RefusalError(409, f"{name} is {status} and can't go on")
