@@ -98,7 +98,7 @@ class Information:
     """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
 
     The paper's first-order approximation of the entropy that measuring from s would take off, in
-    units of 2 nats; the same for every action. Blocked cells tell nothing.
+    units of half a nat; the same for every action. Blocked cells tell nothing.
     """
 
     sensor: Sensor = Sensor()
