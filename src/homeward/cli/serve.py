@@ -52,6 +52,7 @@ def serve(
     from homeward.compiling import announce
     from homeward.errors import InvalidInputError
     from homeward.web.guard import is_loopback
+    from homeward.web.pool import prepare
 
     if token is not None and (
         len(token) < 8
@@ -68,6 +69,7 @@ def serve(
 
         token = secrets.token_urlsafe(32)
     announce()
+    prepare()
     listener = bind(host, port)
     taken = listener.getsockname()[1]
     shown = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else host

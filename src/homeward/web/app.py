@@ -51,6 +51,9 @@ STATIC = Path(__file__).parent / "static"
 BODY = 8 << 20
 """Bytes of a request that is JSON."""
 
+WARMING = 5.0
+"""Seconds, at most, for which the first request waits until the viewing processes are ready."""
+
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -195,6 +198,8 @@ class Server:
         self.uploads.open()
         self.jobs.open()
         warming = asyncio.create_task(self.pool.warm()) if self.limits.warm else None
+        if warming is not None:
+            await asyncio.wait((warming,), timeout=WARMING)
         try:
             yield
         finally:

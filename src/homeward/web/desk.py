@@ -71,12 +71,13 @@ class Desk:
         return known
 
     def do_ready(self) -> None:
-        """Import what is needed for the first answer."""
+        """Import and load what is needed for the first answer."""
+        import homeward.runs.rover
         import homeward.web.viewer  # noqa: F401
-        from homeward.runs import find_kind
+        from homeward.runs.config import checked
+        from homeward.runs.grid import GridConfig, make
 
-        for kind in ("grid", "rover"):
-            find_kind(kind)
+        make(checked(GridConfig, {"size": 3}, "ready"))
 
     def do_details(self, run: str) -> dict[str, Any]:
         """Give what is to be known of a run beyond its summary."""

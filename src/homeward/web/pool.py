@@ -4,16 +4,20 @@ A run is always answered for by the same process, which then has it at hand. A p
 takes longer than it may, is replaced; whoever waited for it is told to ask again. So is whoever
 waits for a plan, if something else is asked for that is quickly told: what was planned so far is
 kept there.
+
+Where the system can, they are forked from one process that has imported what they need and does
+nothing else, so that a new one answers at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import multiprocessing.forkserver
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.web.desk import serve
 from homeward.web.refusals import RefusalError
@@ -33,6 +37,19 @@ LONG = "why"
 
 STOP = ("stop", ())
 """What is sent to whom is at it; there is no answer."""
+
+METHOD: Literal["forkserver", "spawn"] = (
+    "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+)
+NEEDED = ["homeward.web.viewer", "homeward.runs.grid", "homeward.runs.rover"]
+"""What every viewing process imports."""
+
+
+def prepare() -> None:
+    """Have what viewing processes need imported, beside what this process does."""
+    if METHOD == "forkserver":
+        multiprocessing.get_context(METHOD).set_forkserver_preload(NEEDED)
+        multiprocessing.forkserver.ensure_running()
 
 
 class Worker:
@@ -85,7 +102,8 @@ class Worker:
 
     def _start(self) -> None:
         self._stop()
-        context = multiprocessing.get_context("spawn")
+        prepare()
+        context = multiprocessing.get_context(METHOD)
         here, there = context.Pipe()
         self.process = context.Process(target=self.target, args=(there, self.root), daemon=True)
         self.process.start()
@@ -133,9 +151,8 @@ class Pool:
 
     async def warm(self) -> None:
         """Have the processes start and import what they need, before somebody asks."""
-        for worker in self.workers:
-            with suppress(RefusalError):
-                await worker.ask("ready", (), self.limit)
+        asked = [worker.ask("ready", (), self.limit) for worker in self.workers]
+        await asyncio.gather(*asked, return_exceptions=True)
 
     def close(self) -> None:
         """End all processes."""
