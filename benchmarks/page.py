@@ -3,8 +3,9 @@
 jumps   A rover's run of 15,000 steps on 50 × 100 cells: the fields of random steps asked over
         loopback, and then, in a browser, from the input of the time slider to the painted frame;
         each step once for the first time and once more.
-live    A rover on 1000 × 2000 cells, started from the page and watched for a while: the tasks of
-        the page's thread that took longer than 50 ms.
+live    A rover on 1000 × 2000 cells, started from the page and watched for a while: the longest
+        tasks of the page's thread, by the clock and in time of the processor, and, to tell the
+        page from the machine, the pauses that a process met meanwhile which has 2 ms to do.
 first   The page as `homeward serve` opens it in an empty folder: its first paint, when the list
         and when the map can be seen, and the requests that went elsewhere.
 
@@ -56,6 +57,20 @@ window.tasks = [];
 new PerformanceObserver((list) => {
   for (const task of list.getEntries()) window.tasks.push([task.startTime, task.duration]);
 }).observe({ type: "longtask", buffered: true });
+"""
+PAUSES = """
+import sys, time
+longest = 0.0
+while True:
+    time.sleep(0.01)
+    began = time.perf_counter()
+    end = time.thread_time() + 0.002
+    while time.thread_time() < end:
+        pass
+    took = 1e3 * (time.perf_counter() - began)
+    if took > longest:
+        longest = took
+        print(f"{longest:.0f}", flush=True)
 """
 JUMP = """
 (step) => new Promise((resolve) => {
@@ -170,6 +185,36 @@ def _long(page: Page) -> str:
     return f"{len(tasks)} tasks above 50 ms" + (f": {told}" if told else "")
 
 
+@contextmanager
+def paused() -> Iterator[list[str]]:
+    """Note how long, at most, a process with next to nothing to do was kept from it, in ms."""
+    found: list[str] = []
+    with subprocess.Popen(
+        [sys.executable, "-c", PAUSES], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield found
+        finally:
+            process.kill()
+            assert process.stdout is not None
+            found += process.stdout.read().split()
+
+
+def longest(trace: bytes) -> str:
+    """Name the longest tasks of the thread that draws the page, from a trace of the browser."""
+    events = json.loads(trace)["traceEvents"]
+    drawing = {(e["pid"], e["tid"]) for e in events if _says(e, "CrRendererMain")}
+    tasks = [e for e in events if e.get("ph") == "X" and (e["pid"], e["tid"]) in drawing]
+    tasks.sort(key=lambda task: -task["dur"])
+    told = (f"{1e-3 * t['dur']:.0f} ms ({1e-3 * t.get('tdur', 0):.0f})" for t in tasks[:5])
+    busiest = max(task.get("tdur", 0) for task in tasks)
+    return f"{', '.join(told)}; at most {1e-3 * busiest:.0f} ms of the processor"
+
+
+def _says(event: dict[str, Any], name: str) -> bool:
+    return event.get("name") == "thread_name" and event["args"]["name"] == name
+
+
 def live(browser: Browser, place: Path) -> None:
     """Watch a large run go."""
     root = place / "large"
@@ -192,11 +237,15 @@ def live(browser: Browser, place: Path) -> None:
         print(f"{page.locator('.run-head').inner_text().split(chr(10))}")
         print(f"map on view after {time.perf_counter() - began:.1f} s")
         until = time.perf_counter() + WATCHED
-        while time.perf_counter() < until:
-            page.wait_for_timeout(1_000)
-            page.mouse.move(500, 450 + 40 * (time.perf_counter() % 2))
-            page.mouse.wheel(0, -60)
+        browser.start_tracing(page=page, categories=["toplevel"])
+        with paused() as pauses:
+            while time.perf_counter() < until:
+                page.wait_for_timeout(1_000)
+                page.mouse.move(500, 450 + 40 * (time.perf_counter() % 2))
+                page.mouse.wheel(0, -60)
         print(f"after {WATCHED:.0f} s: {page.locator('.count').inner_text()}, {_long(page)}")
+        print(f"longest tasks, in brackets of the processor: {longest(browser.stop_tracing())}")
+        print(f"longest pause of a process with 2 ms to do: {pauses[-1]} ms")
         page.close()
 
 

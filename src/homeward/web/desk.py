@@ -141,9 +141,12 @@ class Desk:
 
 def serve(connection: Connection, root: Path) -> None:
     """Answer what comes over a connection, until it is closed."""
+    import multiprocessing
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
+    # Numba then needs no semaphore, which would be left behind where this process is killed.
+    multiprocessing.set_start_method("spawn", force=True)
     desk = Desk(root, connection.poll)
     while True:
         try:

@@ -12,13 +12,18 @@ import os
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+
+from homeward.memory import keep_freed
 
 GRACE = 3.0
 """Seconds that a step may still take once the run is to stop."""
 
 DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
 """Exit codes: ended or stopped; met an error; can't go on; another process is at it."""
+
+NICE = 15
+"""How far the run stands back behind whoever looks at it, as `nice` counts."""
 
 
 def watch(stop: threading.Event) -> None:
@@ -30,8 +35,18 @@ def watch(stop: threading.Event) -> None:
     _thread.interrupt_main()
 
 
+def stand_back() -> None:
+    """Leave the processor to whoever looks; where sessions take turns, as a session too."""
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    with suppress(OSError), open("/proc/self/autogroup", "w") as group:
+        group.write(str(NICE))
+
+
 def main(folder: str) -> int:
     """Go on with a run; give the exit code."""
+    stand_back()
+    keep_freed()
     stop = threading.Event()
     threading.Thread(target=watch, args=(stop,), daemon=True).start()
     from homeward.errors import HomewardError, InfeasibleError

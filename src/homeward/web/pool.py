@@ -17,7 +17,7 @@ import multiprocessing.forkserver
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from homeward.web.desk import serve
 from homeward.web.refusals import RefusalError
@@ -38,9 +38,7 @@ LONG = "why"
 STOP = ("stop", ())
 """What is sent to whom is at it; there is no answer."""
 
-METHOD: Literal["forkserver", "spawn"] = (
-    "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-)
+METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 NEEDED = ["homeward.web.viewer", "homeward.runs.grid", "homeward.runs.rover"]
 """What every viewing process imports."""
 
@@ -103,7 +101,7 @@ class Worker:
     def _start(self) -> None:
         self._stop()
         prepare()
-        context = multiprocessing.get_context(METHOD)
+        context: Any = multiprocessing.get_context(METHOD)
         here, there = context.Pipe()
         self.process = context.Process(target=self.target, args=(there, self.root), daemon=True)
         self.process.start()
