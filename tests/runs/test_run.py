@@ -160,7 +160,8 @@ def test_a_run_killed_at_random_moments_goes_the_same_way(tmp_path: Path) -> Non
     assert all(found["same"])
     assert found["whole"]["status"] == "finished"
     assert found["whole"]["steps"] == 30
-    assert found["whole"]["files"] == ["config.json", "fields", "manifest.json", "steps.jsonl"]
+    files = ["config.json", "fields", "manifest.json", "plan_ms.f32", "steps.jsonl"]
+    assert found["whole"]["files"] == files
 
 
 def test_a_run_killed_at_any_call_to_the_system_goes_the_same_way(tmp_path: Path) -> None:

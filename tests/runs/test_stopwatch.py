@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import math
 import time
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from homeward.errors import InvalidFileError
 from homeward.runs.manifest import Manifest, RunStatus, Session
-from homeward.runs.stopwatch import Stopwatch
+from homeward.runs.stopwatch import Stopwatch, Times, read_times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 class Slow:
@@ -38,8 +44,16 @@ def manifest() -> Manifest:
     )
 
 
-def test_plans_are_handed_on_and_their_median_is_noted_in_the_last_session() -> None:
-    watch = Stopwatch(cast("Any", Slow()))
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Stopwatch]:
+    times = Times(tmp_path / "times", 0)
+    yield Stopwatch(cast("Any", Slow()), times)
+    times.close()
+
+
+def test_plans_are_handed_on_and_their_median_is_noted_in_the_last_session(
+    watch: Stopwatch,
+) -> None:
     asked: Any = [(object(), n, 0, None) for n in range(3)]
     assert [watch.plan(*each) for each in asked] == asked
     first, last = watch.read(manifest()).sessions
@@ -51,6 +65,48 @@ def test_plans_are_handed_on_and_their_median_is_noted_in_the_last_session() -> 
     assert last.seconds >= 0.09
 
 
-def test_who_has_not_planned_has_no_median() -> None:
-    last = Stopwatch(cast("Any", Slow())).read(manifest()).sessions[-1]
-    assert last.plan_ms is None
+def test_who_has_not_planned_has_no_median(watch: Stopwatch) -> None:
+    assert watch.read(manifest()).sessions[-1].plan_ms is None
+
+
+def test_a_step_is_noted_with_all_its_plans(watch: Stopwatch) -> None:
+    asked: Any = (object(), 0, 0, None)
+    watch.plan(*asked)
+    watch.lap()
+    watch.lap()
+    watch.plan(*asked)
+    watch.plan(*asked)
+    watch.lap()
+    noted = read_times(watch.times.path, 0, 4)
+    assert noted[0] == pytest.approx(1e3 * watch.plans[0])
+    assert math.isnan(noted[1])
+    assert noted[2] == pytest.approx(1e3 * sum(watch.plans[1:]))
+    assert math.isnan(noted[3])
+    assert read_times(watch.times.path, 2, 3) == noted[2]
+
+
+@pytest.mark.parametrize(
+    ("size", "steps", "kept"), [(12, 3, 3), (13, 3, 3), (12, 5, 3), (12, 2, 2), (0, 2, 0)]
+)
+def test_times_are_mended_to_the_steps_that_were_recorded(
+    tmp_path: Path, size: int, steps: int, kept: int
+) -> None:
+    path = tmp_path / "times"
+    path.write_bytes(bytes(size))
+    times = Times(path, steps)
+    times.append(7.5)
+    times.close()
+    found = read_times(path, 0, steps + 1).tolist()
+    assert found[:kept] == [0.0] * kept
+    assert all(math.isnan(time) for time in found[kept:steps])
+    assert found[steps:] == [7.5]
+    assert path.stat().st_size == 4 * (steps + 1)
+
+
+def test_times_that_are_not_there_are_not_known(tmp_path: Path) -> None:
+    assert all(math.isnan(time) for time in read_times(tmp_path / "none", 3, 6))
+
+
+def test_times_that_can_not_be_written_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFileError, match="can't be written"):
+        Times(tmp_path / "none" / "times", 0)

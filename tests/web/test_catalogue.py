@@ -60,7 +60,9 @@ def test_a_link_is_no_run(own: Path) -> None:
         catalogue.find("linked")
 
 
-@pytest.mark.parametrize("part", ["config.json", "manifest.json", "steps.jsonl", "fields"])
+@pytest.mark.parametrize(
+    "part", ["config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields"]
+)
 def test_a_run_with_a_link_in_it_is_none(own: Path, tmp_path: Path, part: str) -> None:
     there = own / "grid-safe" / part
     there.rename(tmp_path / "elsewhere")

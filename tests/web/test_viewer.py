@@ -219,6 +219,9 @@ def test_records_come_with_what_was_known(runs: Path) -> None:
     assert arrays["bound"].shape == (3, 1)
     assert arrays["state"].tolist() == list(viewer.tail.states[2:5])
     assert 0.0 < arrays["known"][0] <= arrays["known"][2] <= 1.0
+    written = np.fromfile(runs / "grid-safe" / "plan_ms.f32", np.float32)
+    assert arrays["plan_ms"].tolist() == written[2:5].tolist()
+    assert (arrays["plan_ms"] > 0.0).all()
 
 
 def test_records_beyond_the_last_are_none(runs: Path) -> None:

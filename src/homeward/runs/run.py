@@ -5,6 +5,7 @@ A run is a directory:
 - ``config.json``: the kind and its complete configuration; written once.
 - ``manifest.json``: status, times, versions, how far it came; replaced as a whole.
 - ``steps.jsonl``: one line per step; appended, see `log`.
+- ``plan_ms.f32``: how long each step planned; appended, see `stopwatch`.
 - ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
 - what else its kind writes when it has ended, see `Kind.products`.
 - ``lock``: while a process is writing.
@@ -51,7 +52,7 @@ from homeward.runs.manifest import (
 from homeward.runs.observations import decode
 from homeward.runs.replay import replay, start_from, to_record
 from homeward.runs.seeds import Seeds
-from homeward.runs.stopwatch import Stopwatch
+from homeward.runs.stopwatch import Stopwatch, Times
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -63,10 +64,11 @@ if TYPE_CHECKING:
     from homeward.runs.config import Config
     from homeward.runs.kinds import Kind, Setup
 
-CONFIG, MANIFEST, STEPS, FIELDS, LOCK = (
+CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
     "config.json",
     "manifest.json",
     "steps.jsonl",
+    "plan_ms.f32",
     "fields",
     "lock",
 )
@@ -239,9 +241,6 @@ class Run:
         again = made_alike(manifest.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
-        watch = Stopwatch(explorer.planner)
-        explorer.planner = cast("Planner", watch)
-
         session = Session(started=now(), ended=None, first=taken + 1, versions=here)
         manifest = manifest.model_copy(
             update={
@@ -252,6 +251,9 @@ class Run:
             }
         )
         log = Log(self.directory / STEPS, end)
+        times = Times(self.directory / TIMES, taken)
+        watch = Stopwatch(explorer.planner, times)
+        explorer.planner = cast("Planner", watch)
         try:
             try:
                 manifest = self._note(watch.read(manifest), explorer)
@@ -261,12 +263,14 @@ class Run:
                     start_from(explorer, seeds)
                     record = to_record(step, seeds, kind, seeded)
                     log.append(to_line(record))
+                    watch.lap()
                     seeded = seeded if record.seeds is None else step.number
                     if time.monotonic() - noted > REFRESH:
                         manifest = self._note(watch.read(manifest), explorer)
                         noted = time.monotonic()
                     yield step
             finally:
+                times.close()
                 log.close()
             self._keep(explorer, setup, kind)
             manifest = watch.read(manifest)

@@ -1,30 +1,44 @@
 """How long a session has been at a run, and how long its plans take.
 
-Times are no part of the step log, which is the same however often a run was stopped; they stand in
-the manifest.
+Times are no part of the step log, which is the same however often a run was stopped. Those of a
+session stand in the manifest; those of each step in a file beside the log, four bytes each, in ms.
+Nothing depends on that file: where it falls short of the log, those steps have no time.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from array import array
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from homeward.files import refusing
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
     from homeward.beliefs import Belief
     from homeward.plan import Plan
     from homeward.planner import Planner
     from homeward.runs.manifest import Manifest
 
+TYPE = np.dtype("<f4")
+
 
 class Stopwatch:
     """Stands in for a planner and times each of its plans."""
 
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
+    def __init__(self, planner: Planner, times: Times) -> None:
+        self.planner, self.times = planner, times
         self.began = time.perf_counter()
         self.plans = array("d")  # s
+        self._noted = 0
 
     def plan(
         self,
@@ -39,9 +53,50 @@ class Stopwatch:
         self.plans.append(time.perf_counter() - began)
         return plan
 
+    def lap(self) -> None:
+        """Write down how long the step planned that was just recorded; NaN if it did not."""
+        made = self.plans[self._noted :]
+        self.times.append(1e3 * sum(made) if made else math.nan)
+        self._noted = len(self.plans)
+
     def read(self, manifest: Manifest) -> Manifest:
         """Write the times of its last session into a manifest."""
         seconds = round(time.perf_counter() - self.began, 3)
         typical = round(1e3 * median(self.plans), 3) if self.plans else None
         last = manifest.sessions[-1].model_copy(update={"seconds": seconds, "plan_ms": typical})
         return manifest.model_copy(update={"sessions": (*manifest.sessions[:-1], last)})
+
+
+class Times:
+    """The times of the steps, open to be written to by their only writer."""
+
+    def __init__(self, path: Path, steps: int) -> None:
+        """Open the file as one of so many steps; what it lacks or has beyond them is mended."""
+        self.path = path
+        with refusing(path, "can't be written"):
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._handle = os.open(path, flags, 0o666)
+            os.ftruncate(self._handle, min(os.fstat(self._handle).st_size // 4, steps) * 4)
+            missing = steps - os.fstat(self._handle).st_size // 4
+            os.write(self._handle, np.full(missing, np.nan, TYPE).tobytes())
+
+    def append(self, milliseconds: float) -> None:
+        """Add the time of a step."""
+        with refusing(self.path, "can't be written"):
+            os.write(self._handle, np.array(milliseconds, TYPE).tobytes())
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+
+def read_times(path: Path, after: int, to: int) -> NDArray[np.float32]:
+    """Give how long the steps ``after < step <= to`` planned, in ms [to - after]; NaN for none."""
+    found = np.full(to - after, np.nan, np.float32)
+    if path.is_file():
+        with refusing(path, "can't be read"), open(path, "rb") as file:
+            file.seek(4 * after)
+            content = file.read(4 * (to - after))
+        known = np.frombuffer(content[: len(content) // 4 * 4], TYPE)
+        found[: len(known)] = known
+    return found

@@ -17,7 +17,7 @@ from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import is_held
-from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS
+from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import RefusalError, last_words, told
 from homeward.web.terrains import cells_of, name_of
 
@@ -128,7 +128,7 @@ class Catalogue:
             plain_file(folder, part) for part in (CONFIG, MANIFEST)
         ):
             raise RefusalError(404, f"there is no run named {name}")
-        for part in (CONFIG, MANIFEST, STEPS, LOCK, FIELDS):
+        for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS):
             if (folder / part).is_symlink():
                 raise RefusalError(404, f"{name}: {part} is a link, so this is no run")
         return folder

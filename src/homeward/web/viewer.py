@@ -22,7 +22,8 @@ from homeward.errors import InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus, Seeds, find_kind
 from homeward.runs.config import checked
-from homeward.runs.run import CONFIG, STEPS
+from homeward.runs.run import CONFIG, STEPS, TIMES
+from homeward.runs.stopwatch import read_times
 from homeward.web.catalogue import BUILT_IN
 from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
@@ -106,6 +107,7 @@ class Viewer:
         last = total if to is None else min(to, total)
         first = min(after, last)
         columns = self.tail.columns(first, last)
+        columns["plan_ms"] = read_times(self.run.directory / TIMES, first, last)
         if self.kind == "grid":  # which takes no time
             self._set_up()
         history = self._scene[2] if self._scene is not None else None

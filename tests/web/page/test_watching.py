@@ -292,6 +292,20 @@ def test_the_map_zooms_at_the_pointer_and_is_moved_by_dragging(look: Looking) ->
     expect(look.page).to_have_url(f"{look.site.address}/#/run/meadow-safe?step=0")
 
 
+def test_the_plots_say_what_was_recorded(look: Looking, site: Site) -> None:
+    run = Run(site.root / "meadow-safe")
+    records = list(run.records())
+    times = np.fromfile(run.directory / "plan_ms.f32", np.float32)
+    look.open("#/run/meadow-safe?step=5")
+    look.painted(5)
+    for title, value in (("Proven safety", records[5].bounds[0]), ("Planning time", times[5])):
+        plot = look.find(f'.plot-box[aria-label^="{title}"]')
+        said = re.search(r" (\d[\d.]*)(,|$)", plot.get_attribute("aria-label") or "")
+        assert said is not None
+        assert float(said[1]) == pytest.approx(value, rel=1e-3)
+        expect(plot.locator(".u-over")).to_be_visible()
+
+
 def test_a_click_on_a_plot_moves_the_cursor(look: Looking, site: Site) -> None:
     last = len(path_of(site, "meadow-safe"))
     look.open("#/run/meadow-safe?step=0")

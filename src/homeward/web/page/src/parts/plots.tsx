@@ -23,6 +23,7 @@ interface Kind {
   unit: string;
   low?: number;
   high?: number;
+  log?: boolean; // whether equal factors are equally far apart
   lines: (runs: readonly RunModel[]) => Line[];
 }
 
@@ -40,7 +41,7 @@ function column(name: "known" | "plan_ms", shift: number) {
   return (run: RunModel) => {
     const columns = run.columns.value;
     const y = columns[name];
-    return y?.length ? { x: steps(columns.count, shift), y } : null;
+    return y?.some((value) => !Number.isNaN(value)) ? { x: steps(columns.count, shift), y } : null;
   };
 }
 
@@ -116,7 +117,7 @@ const KINDS: Kind[] = [
   {
     title: "Planning time",
     unit: "ms",
-    low: 0,
+    log: true,
     lines: (runs) =>
       runs.map((run, i) => ({
         label: runs.length > 1 ? explorerName(run.details.value?.explorer ?? null) : "a plan",
@@ -263,7 +264,8 @@ function dataOf(lines: Line[], Plot: typeof uPlot): uPlot.AlignedData {
   const found = lines.map((line) => line.at(line.run) ?? { x: [], y: [] });
   const [only] = found;
   const tables = found.map(
-    ({ x, y }) => [Array.from(x), Array.from(y)] as unknown as uPlot.AlignedData,
+    ({ x, y }) =>
+      [Array.from(x), Array.from(y, (v) => (Number.isNaN(v) ? null : v))] as uPlot.AlignedData,
   );
   if (!only) return [[]];
   return tables.length === 1 ? (tables[0] as uPlot.AlignedData) : Plot.join(tables);
@@ -284,7 +286,9 @@ function optionsOf(kind: Kind, lines: Line[], width: number, redrawn: () => void
     scales: {
       x: { time: false },
       y: {
+        distr: kind.log ? 3 : 1,
         range: (_, low, high) => {
+          if (kind.log) return [low / 1.5, high * 1.5];
           const bottom = kind.low ?? low;
           const top = kind.high ?? high;
           const room = Math.max(top - bottom, 1e-6) * 0.08;
