@@ -298,7 +298,12 @@ function optionsOf(kind: Kind, lines: Line[], width: number, redrawn: () => void
     },
     axes: [
       { ...axis, size: 26 },
-      { ...axis, size: 46, values: (_, ticks) => ticks.map((tick) => figure(tick, 3)) },
+      {
+        ...axis,
+        size: 46,
+        values: (_, ticks) => ticks.map((tick) => figure(tick, 3)),
+        ...(kind.log ? { splits: (_plot, _axis, low, high) => round(low, high) } : {}),
+      },
     ],
     series: [
       {},
@@ -314,6 +319,20 @@ function optionsOf(kind: Kind, lines: Line[], width: number, redrawn: () => void
     ],
     hooks: { draw: [redrawn] },
   };
+}
+
+/** Give two to five round numbers between two, equal factors apart where there is room. */
+function round(low: number, high: number): number[] {
+  const powers = Array.from({ length: 25 }, (_, i) => i - 12);
+  const between = (factors: number[]): number[] =>
+    powers
+      .flatMap((power) => factors.map((factor) => factor * 10 ** power))
+      .filter((number) => number >= low && number <= high);
+  const tens = between([1]);
+  if (tens.length > 5) return tens.filter((_, i) => i % Math.ceil(tens.length / 5) === 0);
+  if (tens.length > 1) return tens;
+  const more = between([1, 2, 5]);
+  return more.length > 1 ? more : [low, high];
 }
 
 /** Move the cursor where the plot is clicked, and along while the button is down. */

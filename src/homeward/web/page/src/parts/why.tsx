@@ -168,8 +168,8 @@ function Rose({
       )}
       <figcaption>
         <span>
-          In each direction: the chance that the move works; <b>e</b>, its exploration value in % of
-          the chosen one’s; <b>s</b>, its safety value.
+          In each direction: the chance that the move works; <b>e</b>, how much more or less it is
+          worth to explore than the chosen one; <b>s</b>, its safety value.
         </span>
         <span class="signs">
           {(Object.keys(SIGNS) as Sign[])
@@ -217,12 +217,14 @@ function Petal({ action, whole, on, point }: PetalProps) {
   );
 }
 
-/** Write an exploration value as a share of the chosen one's; where that is none, as it is. */
+/** Write how far an exploration value is from the chosen one's; where that is none, as it is. */
 function worth(action: WhyAction, whole: number): string {
   if (action.exploration === null) return "–";
-  return whole > 0
-    ? `${(100 * (action.exploration / whole)).toFixed(1)} %`
-    : figure(action.exploration, 3);
+  if (whole <= 0) return figure(action.exploration, 3);
+  const percent = 100 * (action.exploration / whole - 1);
+  const far = Math.abs(percent);
+  if (far < 5e-4) return "±0 %";
+  return `${percent > 0 ? "+" : "−"}${Number(far.toPrecision(far < 1 ? 2 : 3))} %`;
 }
 
 function Lines({
