@@ -44,7 +44,7 @@ class Served:
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
-        self.process.communicate(timeout=30)
+        _, self.errors = self.process.communicate(timeout=30)
         return self.process.returncode
 
 
@@ -103,9 +103,22 @@ def test_ctrl_c_stops_what_is_going_and_leaves_nobody(
     assert not (root / ".serve.lock").exists()
 
 
+def test_who_still_listens_does_not_keep_the_server_from_stopping(
+    own: Path, started: list[Served]
+) -> None:
+    started.append(Served(own))
+    with httpx.stream("GET", f"{started[0].address}api/runs/grid-safe/events") as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: steps"
+        assert started[0].end(signal.SIGINT) == 130
+    assert started[0].errors == ""
+
+
 def _children(process: int) -> list[int]:
+    """List the processes that a process has started, and those that they have."""
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True)
-    return [int(word) for word in found.stdout.split()]
+    own = [int(word) for word in found.stdout.split()]
+    return [*own, *(pid for child in own for pid in _children(child))]
 
 
 def _alive(process: int) -> bool:

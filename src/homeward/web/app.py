@@ -33,7 +33,7 @@ from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_
 from homeward.web.desk import refusal_of
 from homeward.web.events import STREAMS, Streams
 from homeward.web.frames import tag_of
-from homeward.web.guard import READS, Guard
+from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
 from homeward.web.making import CELLS, check_kind, pair_of
 from homeward.web.pool import LIMIT, PROCESSES, Pool
@@ -42,8 +42,6 @@ from homeward.web.uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from starlette.types import ASGIApp
 
     Endpoint = Callable[["Server", Request], Awaitable[Any]]
 
@@ -89,23 +87,6 @@ class Limits:
     warm: bool = False  # whether the viewers are started before somebody asks
 
 
-def make_app(
-    root: Path | str,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8765,
-    token: str | None = None,
-    limits: Limits | None = None,
-    static: Path = STATIC,
-) -> ASGIApp:
-    """Give the application that serves the runs in a folder.
-
-    `host` and `port` are what it is asked by; `token` is what has to be shown, None for none.
-    """
-    server = Server(Path(root), Limits() if limits is None else limits, static)
-    return Guard(server.app(), host, port, token)
-
-
 def answering(endpoint: Endpoint) -> Callable[[Server, Request], Awaitable[Any]]:
     """Turn what goes wrong into a sentence."""
 
@@ -134,7 +115,8 @@ def refuse(status: int, sentence: str, more: dict[str, str] | None = None) -> JS
 class Server:
     """Everything behind the addresses."""
 
-    def __init__(self, root: Path, limits: Limits, static: Path) -> None:
+    def __init__(self, root: Path, limits: Limits | None = None, static: Path = STATIC) -> None:
+        limits = Limits() if limits is None else limits
         self.catalogue = Catalogue(root)
         self.limits, self.static = limits, static
         self.jobs = Jobs(self.catalogue, limits.jobs)

@@ -112,10 +112,11 @@ def serve(
     """Serve until interrupted; `started` is called once requests are answered."""
     import uvicorn
 
-    from homeward.web.app import Limits, make_app
+    from homeward.web.app import Limits, Server
+    from homeward.web.guard import Guard
 
-    port = listener.getsockname()[1]
-    app = make_app(root, host=host, port=port, token=token, limits=Limits(jobs=jobs, warm=True))
+    server = Server(root, Limits(jobs=jobs, warm=True))
+    app = Guard(server.app(), host, listener.getsockname()[1], token)
     config = uvicorn.Config(
         app,
         log_level="error",
@@ -129,14 +130,18 @@ def serve(
     )
     logging.getLogger("uvicorn.error").addFilter(_short)
 
-    class Server(uvicorn.Server):
+    class Serving(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
                 started()
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            server.streams.closing = True  # else their ends would be waited for
+            await super().shutdown(sockets)
+
     try:
-        Server(config).run(sockets=[listener])
+        Serving(config).run(sockets=[listener])
     except SystemExit as cause:
         raise InvalidInputError(f"{root} can't be served; the line above says why") from cause
 

@@ -5,16 +5,14 @@ A module says in `RUNS` which runs there are before the server starts: name, kin
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
 import sys
 import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
-from tests.web.page.looking import STATIC, Looking, Site
+from tests.web.page.looking import STATIC, Looking, Site, served
 
 from homeward.runs import Run
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-SERVE = "from homeward.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +53,8 @@ def site(
     root.mkdir()
     for name, kind, config in request.module.RUNS:
         Run.create(root / name, kind, config).resume()
-    command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = None
-        for line in server.stdout:
-            if address := re.search(r"http://[^\s]+", line):
-                break
-        try:
-            assert address is not None, "the server said no address"
-            yield Site(root, address[0].rstrip("/"))
-        finally:
-            server.terminate()
-            server.stdout.read()
+    with served(root) as (address, _):
+        yield Site(root, address.rstrip("/"))
 
 
 @pytest.fixture

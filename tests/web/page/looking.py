@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +16,8 @@ from playwright.sync_api import expect
 import homeward
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import ConsoleMessage, Locator, Page, Request
 
 PACKAGE = Path(str(homeward.__file__)).parent
@@ -21,6 +27,26 @@ PATIENCE = 30_000.0
 
 MARGIN = 0.94
 """How much of the room a map takes when all of it is on view."""
+
+
+SERVE = "from homeward.cli import main; main()"
+
+
+@contextmanager
+def served(root: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve a folder by the command itself; give the address that it says, and the process."""
+    given = words if "--port" in words else (*words, "--port", "0")
+    command = [sys.executable, "-c", SERVE, "serve", str(root), "--no-open", *given]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = (re.search(r"http://[^\s]+", line) for line in server.stdout)
+        try:
+            address = next((found[0] for found in said if found), None)
+            assert address is not None, "the server said no address"
+            yield address, server
+        finally:
+            server.terminate()
+            server.stdout.read()
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,21 @@ def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_pat
     assert len((site.root / "hills" / "steps.jsonl").read_text().splitlines()) == 8
 
 
+def test_a_terrain_is_dropped_on_the_page(look: Looking, tmp_path: Path) -> None:
+    content = terrain_file(tmp_path / "hills.tif").read_bytes()
+    look.open("#/new")
+    look.page.get_by_text("Terrain", exact=True).first.click()
+    look.page.get_by_text("Your file").click()
+    carried = look.page.evaluate_handle(
+        "(bytes) => { const data = new DataTransfer();"
+        " data.items.add(new File([new Uint8Array(bytes)], 'dropped.tif')); return data; }",
+        list(content),
+    )
+    look.find(".drop").dispatch_event("drop", {"dataTransfer": carried})
+    look.sees("[data-upload]", "30 × 40 pixels of 10 × 10 m")
+    look.sees("[data-upload]", "dropped.tif")
+
+
 def test_what_is_no_terrain_is_refused_in_one_sentence(look: Looking, tmp_path: Path) -> None:
     look.allowed = ("422", "415", "400")
     path = tmp_path / "song.tif"

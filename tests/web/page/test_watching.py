@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import PACKAGE, PATIENCE
+from tests.web.page.looking import MARGIN, PACKAGE, PATIENCE
 
 from homeward.explorer import Explorer
 from homeward.plan import Verdict
@@ -290,6 +290,28 @@ def test_the_map_zooms_at_the_pointer_and_is_moved_by_dragging(look: Looking) ->
     expect(look.find(".way")).to_have_count(0)
     look.button("Show the whole map").click()
     expect(look.page).to_have_url(f"{look.site.address}/#/run/meadow-safe?step=0")
+
+
+def test_two_fingers_zoom_about_what_is_between_them(look: Looking, site: Site) -> None:
+    look.open("#/run/ground?step=0")
+    look.painted(0)
+    box = look.find(".map canvas").bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    hand = look.page.context.new_cdp_session(look.page)
+    for kind, apart in (("Start", 40), ("Move", 50), ("Move", 60), ("End", 0)):
+        ends = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        points = {"type": f"touch{kind}", "touchPoints": ends if apart else []}
+        hand.send("Input.dispatchTouchEvent", points)
+    expect(look.page).to_have_url(re.compile(r"[?&]view="))
+    view = re.search(r"view=([\d.]+),([\d.]+),([\d.]+)", look.page.url)
+    assert view is not None
+    rows, columns = Run(site.root / "ground").fields()["height"].shape
+    before = min(box["width"] / columns, box["height"] / rows) * MARGIN
+    assert float(view[3]) == pytest.approx(1.5 * before, rel=0.02)
+    middle = columns / 2, rows / 2
+    assert (float(view[1]), float(view[2])) == pytest.approx(middle, abs=0.1)
+    expect(look.find(".way")).to_have_count(0)
 
 
 def test_the_plots_say_what_was_recorded(look: Looking, site: Site) -> None:

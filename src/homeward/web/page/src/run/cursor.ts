@@ -14,6 +14,7 @@ export class Cursor {
   readonly live = computed(() => this.runs.some((run) => run.going.value));
 
   private placed: boolean;
+  private wasLive: boolean | null = null; // before anything is known
   private wanted: number | null;
   private at = 0; // the cursor with its fraction of a step, while playing
   private frame = 0;
@@ -33,6 +34,14 @@ export class Cursor {
         const known = this.runs.every((run) => run.details.value !== null);
         if (!this.placed && known) this.place(last);
         if (this.follow.value && this.placed) this.step.value = last;
+      }),
+      effect(() => {
+        // A run that goes on is followed, if the cursor stands where it had stopped.
+        const known = this.runs.every((run) => run.details.value !== null);
+        const before = this.wasLive;
+        this.wasLive = known ? this.live.value : null;
+        if (before === false && this.wasLive && this.step.peek() >= this.last.peek())
+          this.follow.value = !this.playing.peek();
       }),
       effect(() => {
         if (this.playing.value) {

@@ -1,0 +1,66 @@
+"""Getting in, and what is left when the server goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+from tests.web.page.looking import PATIENCE, Looking, Site, served
+
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+WORLD = {"size": 30, "seed": 4, "walls": 0.2, "delta": 0.9}
+TOKEN = "open-sesame-1001"
+
+
+def test_who_has_the_token_gets_in_and_others_are_told(browser: Browser, tmp_path: Path) -> None:
+    Run.create(tmp_path / "kept", "grid", {"size": 3, "seed": 1}).resume()
+    with served(tmp_path, "--token", TOKEN) as (address, _):
+        assert address.endswith(f"/?token={TOKEN}")
+        there = address.partition("?")[0]
+        context = browser.new_context()
+        look = Looking(context.new_page(), Site(tmp_path, there.rstrip("/")))
+        look.allowed = ("401",)
+        refused = look.page.goto(there)
+        assert refused is not None
+        assert refused.status == 401
+        expect(look.find("body")).to_contain_text("token")
+        look.page.goto(address)
+        look.sees('tr[data-run="kept"]')
+        assert TOKEN not in look.page.url
+        look.page.goto(there)  # the cookie is enough
+        look.sees('tr[data-run="kept"]')
+        context.close()
+        assert look.errors == []
+
+
+def test_a_server_that_was_killed_is_found_again_and_so_is_its_run(
+    browser: Browser, tmp_path: Path
+) -> None:
+    root = tmp_path / "runs"
+    Run.create(root / "live", "grid", WORLD)
+    whole = Run.create(tmp_path / "whole", "grid", WORLD)
+    whole.resume()
+    context = browser.new_context()
+    with served(root) as (address, server):
+        look = Looking(context.new_page(), Site(root, address.rstrip("/")))
+        look.allowed = ("ERR_",)  # nobody answers for a while
+        look.open("#/run/live")
+        look.button("resume live").click()
+        look.sees('.status:text-is("running")')
+        expect(look.find(".count b")).not_to_have_text("0", timeout=PATIENCE)
+        server.kill()
+        server.wait()
+    port = address.rstrip("/").rpartition(":")[2]
+    with served(root, "--port", port):
+        look.sees(".run-head", "finished")
+        look.painted(len(list(whole.records())))
+    context.close()
+    log = "steps.jsonl"
+    assert (root / "live" / log).read_bytes() == (tmp_path / "whole" / log).read_bytes()
+    assert look.errors == []
