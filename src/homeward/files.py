@@ -59,7 +59,7 @@ def read_json(path: Path) -> Any:
         data = path.read_bytes()
     try:
         return json.loads(data)
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise InvalidFileError(f"{path}: is not JSON: {cause}") from cause
 
 

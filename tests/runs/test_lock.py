@@ -115,6 +115,20 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(
     assert len(calls) == 3  # the removed file's, the one that counts, and the look
 
 
+def test_a_link_is_no_lock_and_what_it_leads_to_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "lock").symlink_to(tmp_path / "kept")
+    with pytest.raises(InvalidFileError), locked(tmp_path / "lock", "it"):
+        pass
+    assert (tmp_path / "kept").read_text() == "kept"
+    assert not is_held(tmp_path / "lock")
+
+
+def test_nobody_waits_at_a_pipe_that_is_named_like_a_lock(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lock")
+    assert not is_held(tmp_path / "lock")
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidFileError, match="gone: can't be written"):
         locked(tmp_path / "gone" / "lock", "it").__enter__()

@@ -1,7 +1,7 @@
 """Stands in for a job where only its coming and going counts: starts at once, plans nothing.
 
 What it does stands in the file ``how`` in the run's folder: ``finish`` after ten steps, ``refuse``,
-or go on until it is stopped.
+be ``deaf`` to being stopped, or go on until then.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(folder: Path) -> int:
         return 2
     threading.Thread(target=watch, daemon=True).start()
     for number in range(10_000):
-        if stop.is_set() or (how == "finish" and number == 10):
+        if (stop.is_set() and how != "deaf") or (how == "finish" and number == 10):
             break
         with open(folder / "steps.jsonl", "a") as file:
             file.write("{}\n")

@@ -75,11 +75,13 @@ def until(found: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def serving(root: Path, token: str | None = None, **limits: Any) -> Iterator[Site]:
+def serving(
+    root: Path, token: str | None = None, static: Path | None = None, **limits: Any
+) -> Iterator[Site]:
     """Serve a folder for a while."""
     listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = Server(root, Limits(**limits), root / "no static")
+    server = Server(root, Limits(**limits), static or root / "no static")
     app = Guard(server.app(), "127.0.0.1", port, token)
     options: dict[str, Any] = {"log_config": None, "ws": "none", "lifespan": "on"}
     config = uvicorn.Config(app, timeout_graceful_shutdown=1, access_log=False, **options)

@@ -15,6 +15,7 @@ from tests.web.site import CHANGE, Site, serving, until
 from homeward import __version__
 from homeward.runs import Run
 from homeward.web.frames import unpack
+from homeward.web.refusals import RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +73,33 @@ def test_records_fields_why_and_way_answer(site: Site, runs: Path) -> None:
     np.testing.assert_array_equal(fields["uncertainty"], kept["deviation"].astype(np.float32))
     assert site.get("/api/runs/rover/steps/3/why").json()["agrees"]
     assert site.get("/api/runs/rover/steps/3/way?cell=7").json()["cell"] == 7
+
+
+def test_what_is_true_only_now_is_not_kept(site: Site) -> None:
+    for path in ("/api/runs", "/api/runs/grid-safe", "/api/runs/grid-safe/steps/1/why"):
+        assert site.get(path).headers["cache-control"] == "no-store"
+
+
+def test_there_are_sixteen_layers_at_most(site: Site) -> None:
+    layers = ",".join(f"layer{number}" for number in range(17))
+    answer = site.get(f"/api/runs/grid-safe/steps/1/fields?layers={layers}")
+    assert answer.status_code == 400
+    assert "1 to 16 layers" in answer.json()["error"]
+
+
+def test_a_stream_goes_on_after_the_last_step_that_was_heard_of(site: Site) -> None:
+    last = site.get("/api/runs/grid-safe").json()["steps"]
+    heard = {"Last-Event-ID": str(last - 2)}
+    with site.client.stream("GET", "/api/runs/grid-safe/events", headers=heard) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: steps"
+        said = json.loads(next(line for line in lines if line.startswith("data"))[6:])
+    assert (said["from"], said["to"]) == (last - 2, last)
+
+
+def test_one_answer_does_not_wait_for_a_preview(site: Site) -> None:
+    assert site.server.pool.worker_of("") is not site.server.pool.worker_of("grid-safe")
+    assert site.server.pool.worker_of("") not in site.server.pool.viewers
 
 
 def test_an_unchanged_frame_is_not_sent_again(site: Site) -> None:
@@ -207,6 +235,37 @@ def test_two_tabs_that_start_the_same_name_make_one_run(busy: Site) -> None:
     assert all("same" in a.json()["error"] for a in answers if a.status_code == 409)
     assert busy.post("/api/runs", wanted).status_code == 409
     assert busy.post("/api/runs/same/resume").status_code == 409
+
+
+def test_a_pair_is_made_as_a_whole_or_not_at_all(
+    busy: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, asked = busy.server.pool.ask, []
+
+    async def once(run: str, name: str, *given: Any, **more: Any) -> Any:
+        asked.append(name)
+        if asked.count("make") == 2:
+            raise RefusalError(422, "the second can't be made")
+        return await ask(run, name, *given, **more)
+
+    monkeypatch.setattr(busy.server.pool, "ask", once)
+    answer = busy.post("/api/pairs", {"kind": "grid", "name": "two", "config": {"size": 3}})
+    assert answer.status_code == 422
+    assert not [path for path in busy.root.iterdir() if "two" in path.name]
+
+
+def test_a_run_that_is_deleted_is_forgotten(busy: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    Run.create(busy.root / "brief", "grid", {"size": 3}).resume()
+    ask, asked = busy.server.pool.ask, []
+
+    async def noted(run: str, name: str, *given: Any, **more: Any) -> Any:
+        asked.append((run, name))
+        return await ask(run, name, *given, **more)
+
+    monkeypatch.setattr(busy.server.pool, "ask", noted)
+    assert busy.delete("/api/runs/brief").status_code == 204
+    assert ("brief", "forget") in asked
+    assert busy.delete("/api/runs/brief").status_code == 404
 
 
 def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:

@@ -25,7 +25,12 @@ def fort(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]
     root = tmp_path_factory.mktemp("fort") / "runs"
     shutil.copytree(runs / "grid-safe", root / "grid-safe")
     (root.parent / "secret.json").write_text("secret")
-    with serving(root, viewers=1, upload=1 << 20, stalled=0.5) as found:
+    static = root.parent / "static"
+    static.mkdir()
+    (static / "index.html").write_text("the page")
+    (static / "part.json").write_text("{}")
+    (static / "linked.json").symlink_to(root.parent / "secret.json")
+    with serving(root, static=static, viewers=1, upload=1 << 20, stalled=0.5) as found:
         yield found
 
 
@@ -55,6 +60,29 @@ def ask(site: Site, path: str, method: str = "GET", host: str | None = None, **m
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
     return talk(site, ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/static/../secret.json", "/static/%2e%2e/secret.json", "/static/..%2fsecret.json"),
+        *("/static/./../secret.json", "/static//secret.json", "/static/linked.json", "/static/"),
+        *("/static/%2e%2e%2fsecret.json", "/static/..\\secret.json", "/static/part.json%00.js"),
+    ],
+)
+def test_no_part_of_the_page_is_elsewhere(fort: Site, path: str) -> None:
+    assert ask(fort, "/static/part.json")[0] == 200
+    status, answer = ask(fort, path)
+    assert status == 404
+    assert b"nothing at this address" in answer
+
+
+def test_another_sites_page_can_not_have_something_worked_out(fort: Site) -> None:
+    path = "/api/terrain/preview?rows=100&columns=100&cell=10"
+    for site in ("cross-site", "same-site"):
+        assert ask(fort, path, Sec_Fetch_Site=site)[0] == 403
+        assert ask(fort, "/", Sec_Fetch_Site=site)[0] == 200  # a link to it may stand there
+    assert ask(fort, path, Sec_Fetch_Site="same-origin")[0] == 200
 
 
 def test_a_foreign_host_gets_nothing(fort: Site) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
 from homeward.web.catalogue import (
+    BLOCK,
     Catalogue,
     Standing,
     StepCounter,
@@ -61,14 +62,33 @@ def test_a_link_is_no_run(own: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields"]
+    "part", ["config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields", "lock"]
 )
 def test_a_run_with_a_link_in_it_is_none(own: Path, tmp_path: Path, part: str) -> None:
     there = own / "grid-safe" / part
+    if part == "lock":
+        there.touch()
     there.rename(tmp_path / "elsewhere")
     there.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RefusalError, match=r"link|no run"):
         Catalogue(own).find("grid-safe")
+
+
+def test_a_line_longer_than_what_is_read_at_once_is_counted(tmp_path: Path) -> None:
+    path, counter = tmp_path / "steps", StepCounter()
+    path.write_bytes(b"a\n" + b"b" * (5 * BLOCK // 2) + b"\nc\nd")
+    assert counter.count(path) == 3
+    with open(path, "ab") as file:
+        file.write(b"d" * (2 * BLOCK))
+    assert counter.count(path) == 3
+    with open(path, "ab") as file:
+        file.write(b"\ne\n")
+    assert counter.count(path) == 5
+
+
+def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "steps")
+    assert StepCounter().count(tmp_path / "steps") == 0
 
 
 def test_a_link_among_the_fields_is_found(own: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_run_that_was_removed_is_forgotten(runs: Path) -> None:
         (InvalidFileError("no"), 409),
         (InvalidInputError("no"), 400),
         (MissingExtraError("no"), 422),
-        (MemoryError(), 503),
+        (MemoryError(), 507),
         (ZeroDivisionError("secret"), 500),
     ],
 )

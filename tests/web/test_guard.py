@@ -105,6 +105,12 @@ def test_a_change_from_our_page_or_a_program_is_let_in(headers: dict[str, str]) 
     assert ask(local(), "POST", x_homeward="1", **headers)[0] == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_is_worked_out_is_not_for_another_sites_page(site: str) -> None:
+    assert ask(local(), path="/api/terrain/preview", sec_fetch_site=site)[0] == 403
+    assert ask(local(), path="/", sec_fetch_site=site)[0] == 200
+
+
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PATCH", "CONNECT"])
 def test_other_methods_are_refused(method: str) -> None:
     assert ask(local(), method, x_homeward="1")[0] == 405
@@ -122,8 +128,10 @@ def test_every_answer_says_what_the_page_may_do(host: str) -> None:
 
 def test_without_the_token_nothing_is_answered() -> None:
     guard = local("correct horse")
-    for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"homeward-{PORT}=wrong"}):
-        assert ask(guard, **headers)[0] == 401
+    for wrong in ("wrong", "", "correct hors", "correct horse!"):
+        assert ask(guard, authorization=f"Bearer {wrong}")[0] == 401
+        assert ask(guard, cookie=f"homeward-{PORT}={wrong}")[0] == 401
+    assert ask(guard)[0] == 401
     assert ask(guard, path="/", query="token=wrong")[0] == 401
     assert ask(guard, path="/api/runs", query="token=correct+horse")[0] == 401
     assert ask(guard, authorization="Bearer tör")[0] == 401

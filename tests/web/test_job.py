@@ -1,17 +1,15 @@
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
 from homeward.web import job
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LARGE = {"size": 40, "seed": 1, "walls": 0.2, "delta": 0.9}
 
@@ -44,6 +42,24 @@ def test_a_job_stops_if_its_starter_is_killed(tmp_path: Path) -> None:
         time.sleep(0.02)
     assert run.manifest.status is RunStatus.INTERRUPTED
     assert run.manifest.steps == sum(1 for _ in run.records()) > 0
+
+
+def test_a_job_stands_back(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    Run.create(folder, "grid", LARGE)
+    with start(folder) as process:
+        wait_for_steps(folder, process)
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        assert int(fields[16]) >= job.NICE
+        process.kill()
+
+
+def test_a_job_does_not_import_what_a_run_names(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "meadow", tmp_path / "meadow")
+    with start(tmp_path / "meadow") as process:
+        assert process.wait(30) == job.REFUSED
+        assert process.stderr is not None
+        assert b"by command" in process.stderr.read()
 
 
 def test_a_job_says_that_another_is_at_it_or_why_it_can_not_go_on(own: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -35,6 +36,35 @@ def play(root: Path, scene: Scene, most: int = 1) -> Jobs:
         return jobs
 
     return asyncio.run(whole())
+
+
+def test_a_kind_from_elsewhere_is_not_gone_on_with(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "meadow", tmp_path / "meadow")
+    make(tmp_path, "a")
+    going = [{"name": name, "state": "going", "error": None} for name in ("meadow", "a")]
+    (tmp_path / ".serve.json").write_text(json.dumps({"format": 1, "runs": going}))
+
+    async def scene(jobs: Jobs) -> None:
+        assert list(jobs.entries) == ["a"]
+
+    play(tmp_path, scene)
+
+
+def test_a_process_that_does_not_stop_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "a", how="deaf")
+    monkeypatch.setattr(module, "PATIENCE", 0.2)
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        await has_steps(jobs, "a")
+        process = jobs.processes["a"]
+        await jobs.stop("a", "paused")
+        assert process.returncode == -signal.SIGKILL
+        assert jobs.status("a") == "paused"
+
+    play(tmp_path, scene)
 
 
 async def stands(jobs: Jobs, name: str, *statuses: str) -> None:

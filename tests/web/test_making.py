@@ -57,6 +57,19 @@ def test_a_value_out_of_range_is_named(
         ("grid", [1], "no JSON object"),
         ("rover", {"rows": 100_000, "columns": 100_000}, "pixels are more than"),
         ("rover", {"rows": 4000, "columns": 4000, "cell": 1.0}, "cells are more than"),
+        (
+            "rover",
+            {"rows": 4000, "columns": 4000, "cell": 1.0, "window": "9,9,3990,3990"},
+            "3990 x 3990 cells are more than",
+        ),
+        (
+            "rover",
+            {"rows": 4000, "columns": 4000, "cell": 1.0, "window": "map:0,0,9,9"},
+            "4000 x 4000 cells are more than",
+        ),
+        ("rover", {"pixel": 1e-300}, "a pixel is 0.001 to 1e"),
+        ("rover", {"pixel": 1e300}, "a pixel is 0.001 to 1e"),
+        ("grid", {"map": "3" * 4_000_001}, "a map of 4,000,001 letters"),
     ],
 )
 def test_what_the_page_may_not_set_is_refused(

@@ -74,9 +74,9 @@ def test_what_is_quickly_told_does_not_wait_for_a_plan(tmp_path: Path) -> None:
 def test_the_processes_can_be_started_before_somebody_asks(tmp_path: Path) -> None:
     async def scene() -> None:
         pool = Pool(tmp_path, 1, 60.0)
-        pool.workers = [worker(tmp_path)]
+        pool.viewers = [worker(tmp_path)]
         await pool.warm()
-        (one,) = pool.workers
+        (one,) = pool.viewers
         assert one.process is not None
         assert one.process.is_alive()
         pool.close()
@@ -111,7 +111,7 @@ def test_a_process_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         with pytest.raises(RefusalError, match=r"longer than 0\.2 s") as refusal:
             await one.ask("sleep", (), 0.2)
         assert time.monotonic() - began < 4.0
-        assert refusal.value.status == 503
+        assert refusal.value.status == 504
         with pytest.raises(ProcessLookupError):
             os.kill(first[0], 0)
         assert (await one.ask("hello", (), 20.0))[0] != first[0]

@@ -120,6 +120,23 @@ def test_what_is_no_raster_is_refused_in_a_sentence(
     assert not (tmp_path / "terrain.tif").exists()
 
 
+def test_an_array_may_not_be_larger_than_a_raster(read: Read, tmp_path: Path) -> None:
+    heights = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint8, (8001, 8000))
+    heights.flush()
+    error = read((tmp_path / "a.npy").read_bytes(), "a.npy", "1.0")["error"]
+    assert "8001 x 8000 pixels are more than 64,000,000" in error
+
+
+def test_the_reading_process_has_little_of_everything() -> None:
+    script = (
+        "import json, resource as r; from homeward.web import reading; reading.limit();"
+        "limits = (r.RLIMIT_AS, r.RLIMIT_CPU, r.RLIMIT_FSIZE);"
+        "print(json.dumps([r.getrlimit(which)[0] for which in limits]))"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
+    assert json.loads(said) == [reading.MEMORY, reading.SECONDS, reading.LARGEST]
+
+
 def test_a_label_that_names_another_file_is_refused(read: Read, tmp_path: Path) -> None:
     secret = tmp_path / "secret.img"
     secret.write_bytes(bytes(range(32)))

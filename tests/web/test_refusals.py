@@ -11,6 +11,14 @@ def test_what_is_told_is_one_line_without_folders() -> None:
     assert told(error, Path("/data/runs")) == "a/config.json: is not JSON"
 
 
+def test_folders_of_what_is_elsewhere_are_nobodys_business() -> None:
+    said = told("/home/me/runs/.uploads/12ab/terrain.tif: can't be read: '/home/me/a.tif' is gone")
+    assert said == "terrain.tif: can't be read: 'a.tif' is gone"
+    assert (
+        told("1/2 of a/b and http://127.0.0.1:80/x/y") == "1/2 of a/b and http://127.0.0.1:80/x/y"
+    )
+
+
 def test_what_is_told_is_not_without_end() -> None:
     assert len(told("x" * 10_000)) == LONGEST
 

@@ -41,6 +41,11 @@ def test_the_cells_of_an_upload_are_told(root: Path) -> None:
     assert cells_of({"terrain": terrain, "cell": 12.0}) == (15, 30)
 
 
-def test_the_cells_of_a_window_or_another_file_are_not_known(root: Path) -> None:
-    assert cells_of({"terrain": "mars", "window": "0,0,9,9", "cell": 20.0}) is None
+def test_the_cells_of_a_window_in_pixels_are_its_own(root: Path) -> None:
+    terrain = path_of(f"upload:{NUMBER}", root)
+    assert cells_of({"terrain": terrain, "window": "5,3,60,24", "cell": 12.0}) == (4, 15)
+
+
+def test_the_cells_of_a_window_on_the_map_or_of_another_file_are_not_known(root: Path) -> None:
+    assert cells_of({"terrain": "mars", "window": "map:0,0,9,9", "cell": 20.0}) is None
     assert cells_of({"terrain": "/elsewhere/gale.tif", "cell": 20.0}) is None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
+from urllib.parse import quote
 
 import typer
 
@@ -74,9 +76,9 @@ def serve(
     taken = listener.getsockname()[1]
     shown = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else host
     shown = f"[{shown}]" if ":" in shown and not shown.startswith("[") else shown
-    address = f"http://{shown}:{taken}/" + ("" if token is None else f"?token={token}")
-    if make_demo(directory):
-        say(f"There were no runs in {directory}: two were made to look at.")
+    address = f"http://{shown}:{taken}/"
+    if token is not None:
+        address += f"?token={quote(token, safe='')}"
 
     def started() -> None:
         if port and taken != port:
@@ -90,8 +92,18 @@ def serve(
             webbrowser.open(address)
 
     most = max(2, (os.cpu_count() or 2) - 1) if jobs is None else jobs
+    before = signal.signal(signal.SIGTERM, _leave)
     try:
         with claimed(directory), listener:
+            if make_demo(directory):
+                say(f"There were no runs in {directory}: two were made to look at.")
             serve_page(directory, listener, host, token, most, started)
     except KeyboardInterrupt:
         raise typer.Exit(STOPPED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    """End as by Ctrl-C, so that nothing is left behind."""
+    sys.exit(128 + number)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""How a lock is opened: no link is followed, and nothing is waited for that is no plain file."""
+
 PATIENCE = 0.5
 """Seconds to wait for a lock: longer than `is_held` holds one, shorter than people notice."""
 
@@ -45,7 +48,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
 def is_held(path: Path) -> bool:
     """Tell whether a living process holds the lock."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
@@ -62,7 +65,7 @@ def _acquire(path: Path, what: str) -> int:
     until = time.monotonic() + PATIENCE
     while True:
         with refusing(path.parent, "can't be written"):
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = os.open(path, FLAGS, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # The one before may have removed the file between the opening and the locking; then

@@ -49,6 +49,9 @@ STATIC = Path(__file__).parent / "static"
 BODY = 8 << 20
 """Bytes of a request that is JSON."""
 
+STALLED = 30.0
+"""Seconds in which it has to be sent."""
+
 WARMING = 5.0
 """Seconds, at most, for which the first request waits until the viewing processes are ready."""
 
@@ -125,6 +128,7 @@ class Server:
         self.streams = Streams(self.catalogue, self.jobs, limits.streams)
         self.making: set[str] = set()  # names of runs that are being made
         self.fixed: dict[str, Any] = {}  # answers that are always the same
+        self.forgetting: set[asyncio.Task[Any]] = set()
 
     def app(self) -> Starlette:
         """Give the addresses."""
@@ -240,11 +244,11 @@ class Server:
 
     async def details(self, request: Request) -> Response:
         """Tell all of a run."""
-        name = self._run(request)
-        summary = self.summary(name)
+        name = await self._run(request)
+        summary = await self._summary(name)
         if summary["status"] == "damaged":
             raise RefusalError(409, f"{name} is damaged: {summary['error']}")
-        more = self.catalogue.details(name)
+        more = await run_in_threadpool(self.catalogue.details, name)
         try:
             drawn = await self._ask(request, name, "details")
         except RefusalError as refusal:
@@ -256,7 +260,7 @@ class Server:
 
     async def records(self, request: Request) -> Response:
         """Give the columns of some steps."""
-        name = self._run(request)
+        name = await self._run(request)
         after = number(request.query_params.get("from", "0"), "from")
         given = request.query_params.get("to")
         to = None if given is None else number(given, "to")
@@ -264,7 +268,7 @@ class Server:
 
     async def fields(self, request: Request) -> Response:
         """Give maps of what was known after a step."""
-        name, step = self._run(request), self._step(request)
+        name, step = await self._run(request), self._step(request)
         asked = request.query_params.get("layers", "height")
         layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
         if not 1 <= len(layers) <= 16:
@@ -273,18 +277,18 @@ class Server:
 
     async def why(self, request: Request) -> Response:
         """Give the plan that was made after a step."""
-        name, step = self._run(request), self._step(request)
+        name, step = await self._run(request), self._step(request)
         return said(await self._ask(request, name, "why", step))
 
     async def way(self, request: Request) -> Response:
         """Give the way home from a cell."""
-        name, step = self._run(request), self._step(request)
+        name, step = await self._run(request), self._step(request)
         cell = number(request.query_params.get("cell", ""), "cell")
         return said(await self._ask(request, name, "way", step, cell))
 
     async def run_events(self, request: Request) -> Any:
         """Stream what happens to a run."""
-        name = self._run(request)
+        name = await self._run(request)
         last = request.headers.get("last-event-id") or request.query_params.get("from", "0")
         return self.streams.of_run(name, number(last, "Last-Event-ID"))
 
@@ -298,7 +302,7 @@ class Server:
         chosen = name or self.catalogue.free_name(kind, ("",), self.making)
         await self._make({chosen: config}, kind)
         self.jobs.start(chosen)
-        return said(self.summary(chosen), 201)
+        return said(await self._summary(chosen), 201)
 
     async def create_pair(self, request: Request) -> Response:
         """Make a safe and an unsafe run in the same world, and start both."""
@@ -310,7 +314,7 @@ class Server:
         await self._make({names[suffix]: configs[suffix] for suffix in SUFFIXES}, kind)
         for chosen in names.values():
             self.jobs.start(chosen)
-        return said({suffix: self.summary(names[suffix]) for suffix in SUFFIXES}, 201)
+        return said({suffix: await self._summary(names[suffix]) for suffix in SUFFIXES}, 201)
 
     async def _asked(self, request: Request) -> tuple[str, str | None, dict[str, Any]]:
         """Read what is to be made: its kind, its name if one is given, its configuration."""
@@ -333,7 +337,7 @@ class Server:
         made: list[str] = []
         try:
             for name, config in runs.items():
-                await self.pool.ask(name, "make", name, kind, config)
+                await self.pool.ask("", "make", name, kind, config)
                 made.append(name)
         except BaseException:
             for name in made:
@@ -344,30 +348,32 @@ class Server:
 
     async def pause(self, request: Request) -> Response:
         """Stop a run after its step, to be resumed."""
-        name = self._run(request)
+        name = await self._run(request)
         await self.jobs.stop(name, "paused")
-        return said(self.summary(name))
+        return said(await self._summary(name))
 
     async def resume(self, request: Request) -> Response:
         """Let a run go on."""
-        name = self._run(request)
+        name = await self._run(request)
         self.jobs.start(name)
-        return said(self.summary(name))
+        return said(await self._summary(name))
 
     async def cancel(self, request: Request) -> Response:
         """Stop a run after its step, for good unless somebody resumes it."""
-        name = self._run(request)
+        name = await self._run(request)
         await self.jobs.stop(name, "cancelled")
-        return said(self.summary(name))
+        return said(await self._summary(name))
 
     async def delete(self, request: Request) -> Response:
         """Remove a run that is not going."""
-        name = self._run(request)
+        name = await self._run(request)
         self.jobs.forget(name)
         used = await run_in_threadpool(self._remove, name)
         if not self.making:  # a run that is being made may be about to refer to one
             await run_in_threadpool(self.uploads.sweep, used)
-        await self.pool.ask(name, "forget", name)
+        forgotten = asyncio.create_task(self.pool.ask(name, "forget", name))
+        self.forgetting.add(forgotten)  # nobody waits for it
+        forgotten.add_done_callback(self.forgetting.discard)
         return Response(status_code=204)
 
     def _remove(self, name: str) -> set[str]:
@@ -377,7 +383,10 @@ class Server:
         with suppress(OSError):
             used = sending.used_by(folder / CONFIG)
         gone = folder.with_name(f".{name}.{secrets.token_hex(4)}.part")
-        os.rename(folder, gone)
+        try:
+            os.rename(folder, gone)
+        except FileNotFoundError as cause:
+            raise RefusalError(404, f"there is no run named {name}") from cause
         shutil.rmtree(gone, ignore_errors=True)
         return used
 
@@ -418,11 +427,15 @@ class Server:
         given = (run, *arguments) if of_run else arguments
         return await self.pool.ask(run, name, *given, gone=request.is_disconnected)
 
-    def _run(self, request: Request) -> str:
+    async def _run(self, request: Request) -> str:
         """Give the name of the run in an address, if there is one."""
         name = request.path_params["id"]
-        self.catalogue.find(name)
+        await run_in_threadpool(self.catalogue.find, name)
         return str(name)
+
+    async def _summary(self, name: str) -> dict[str, Any]:
+        """Tell of a run; a file may be long to read, which nobody else is to wait for."""
+        return await run_in_threadpool(self.summary, name)
 
     def _step(self, request: Request) -> int:
         try:
@@ -442,7 +455,7 @@ def value_of(text: str) -> Any:
     """Read a value of a query: a number where it is one, else the text."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float) and not isinstance(value, bool) else text
 
@@ -473,11 +486,14 @@ async def read_json_body(request: Request) -> dict[str, Any]:
     if kind != "application/json":
         raise RefusalError(415, "send JSON, as application/json")
     body = bytearray()
-    async with asyncio.timeout(30):
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > BODY:
-                raise RefusalError(413, f"the request is larger than {BODY >> 20} MB")
+    try:
+        async with asyncio.timeout(STALLED):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > BODY:
+                    raise RefusalError(413, f"the request is larger than {BODY >> 20} MB")
+    except TimeoutError as cause:
+        raise RefusalError(408, f"the request was not sent within {STALLED:g} s") from cause
     try:
         value = json.loads(bytes(body))
     except (ValueError, RecursionError) as cause:

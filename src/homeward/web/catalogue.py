@@ -6,6 +6,7 @@ link, wherever it leads, is no run of ours.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -70,6 +71,15 @@ def plain_file(folder: Path, *parts: str) -> Path | None:
     return path
 
 
+def plain(path: str, flags: int) -> int:
+    """Open a file for reading; refuse links and what is no file, without waiting for it."""
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "is no plain file")
+    return handle
+
+
 class StepCounter:
     """Counts the whole lines of a file that grows; each byte is read once."""
 
@@ -79,19 +89,18 @@ class StepCounter:
     def count(self, path: Path) -> int:
         """Give how many there are by now; begin anew where it is another file or shorter."""
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=plain) as file:
                 found = os.fstat(file.fileno())
                 here = (found.st_dev, found.st_ino)
                 if here != self._file or found.st_size < self._read:
                     self.lines, self._read, self._file = 0, 0, here
-                file.seek(self._read)
+                at = file.seek(self._read)
                 while block := file.read(BLOCK):
                     whole = block.rfind(b"\n") + 1
-                    if not whole:
-                        break
-                    self.lines += block.count(b"\n")
-                    self._read += whole
-                    file.seek(self._read)
+                    if whole:  # a line may be longer than a block
+                        self.lines += block.count(b"\n")
+                        self._read = at + whole
+                    at += len(block)
         except OSError:
             self.lines, self._read = 0, 0
         return self.lines

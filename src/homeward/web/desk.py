@@ -178,6 +178,6 @@ def refusal_of(error: Exception, root: Path) -> tuple[int, str]:
     if isinstance(error, HomewardError):
         return 400, told(error, root)
     if isinstance(error, MemoryError):
-        return 503, "there is not enough memory for that"
+        return 507, "there is not enough memory for that"
     logger.error("%s: %s", type(error).__name__, told(error, root))
     return 500, "something went wrong here; the server's log says what"

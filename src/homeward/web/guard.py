@@ -3,7 +3,8 @@
 - The host that is asked for must be ours, so that no other name can be made to lead here (DNS
   rebinding).
 - Whatever changes something must come from our own page: an `Origin` that is ours, or none, and the
-  header ``X-Homeward``, which no page of another origin can send.
+  header ``X-Homeward``, which no page of another origin can send. Nor may another site's page have
+  something worked out, although it could not read the answer.
 - Beyond loopback a token is asked for, once on the page's address and then by a cookie.
 
 Every answer says what the page may do: nothing from elsewhere, no script but its own.
@@ -115,16 +116,18 @@ class Guard:
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
             return 403, "this server does not go by that name"
-        method = scope["method"]
-        if method in READS:
+        method, site = scope["method"], _headers(scope, b"sec-fetch-site")
+        foreign = bool(site) and site[0] not in ("same-origin", "none")
+        if method in READS:  # a link to the page may stand anywhere; what it asks for may not
+            if foreign and scope["path"].startswith("/api"):
+                return 403, "only the server's own page may ask for that"
             return None
         if method not in CHANGES:
             return 405, f"{method[:20]} is not answered here"
         origins = _headers(scope, b"origin")
         if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
             return 403, "only the server's own page may change something"
-        site = _headers(scope, b"sec-fetch-site")
-        if site and site[0] not in ("same-origin", "none"):
+        if foreign:
             return 403, "only the server's own page may change something"
         if _headers(scope, b"x-homeward") != ["1"]:
             return 403, "a change needs the header X-Homeward: 1"

@@ -51,9 +51,13 @@ def main(folder: str) -> int:
     threading.Thread(target=watch, args=(stop,), daemon=True).start()
     from homeward.errors import HomewardError, InfeasibleError
     from homeward.runs import BusyError, Run
+    from homeward.web.catalogue import BUILT_IN
 
     try:
-        with closing(Run.open(folder).steps()) as steps:
+        run = Run.open(folder)
+        if run.kind not in BUILT_IN:
+            return _say("a run of a kind from elsewhere is resumed by command", REFUSED)
+        with closing(run.steps()) as steps:
             for _ in steps:
                 if stop.is_set():
                     break
@@ -70,7 +74,7 @@ def main(folder: str) -> int:
     return DONE
 
 
-def _say(error: Exception, code: int) -> int:
+def _say(error: Exception | str, code: int) -> int:
     """Say why there is no going on, in one line."""
     sys.stderr.write(str(error).partition("\n")[0] + "\n")
     return code

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 JOURNAL = ".serve.json"
 FORMAT = 1
 STATES = ("queued", "going", "paused", "cancelled", "refused")
-COMMAND = (sys.executable, "-m", "homeward.web.job")
-"""What takes a run to its end, but for the run's folder."""
+COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
+"""What takes a run to its end, but for the run's folder; it imports nothing from where it is."""
 
 PATIENCE = 15.0
 """Seconds that a process has to stop by itself; its run can be resumed even if it has not."""
@@ -54,10 +54,11 @@ class Jobs:
         """Take the journal up where it was left, what was going first."""
         for name, state, error in _read(self.path):
             try:
-                self.catalogue.find(name)
-            except RefusalError:
+                ours = Run(self.catalogue.find(name)).kind in BUILT_IN
+            except HomewardError:
                 continue
-            self.entries[name] = state, error
+            if ours:  # a kind from elsewhere would have a process import what the run names
+                self.entries[name] = state, error
         going = [name for name, (state, _) in self.entries.items() if state == "going"]
         others = [name for name in self.entries if name not in going]
         self.entries = {name: self.entries[name] for name in (*going, *others)}
@@ -81,14 +82,13 @@ class Jobs:
 
     def standing(self, name: str) -> Standing | None:
         """Tell what the server has to do with a run."""
-        entry = self.entries.get(name)
-        if entry is None:
+        entries = self.entries.copy()  # the list of runs is made in a thread
+        if name not in entries:
             return None
-        state, error = entry
+        state, error = entries[name]
         place = None
         if state == "queued":
-            entries = list(self.entries.items())  # the list of runs is made in a thread
-            place = 1 + [n for n, (s, _) in entries if s == "queued"].index(name)
+            place = 1 + [n for n, (s, _) in entries.items() if s == "queued"].index(name)
         return Standing(state, place, error)
 
     def status(self, name: str) -> str:
@@ -118,6 +118,8 @@ class Jobs:
             self._note(name, state)
             return
         if entry != "going":
+            if name in self.tasks:
+                raise RefusalError(409, f"{name} is being stopped already")
             status = self.status(name)
             whose = ", by another process" if status == "running" else ""
             raise RefusalError(409, f"{name} is {status}{whose}")
@@ -163,9 +165,12 @@ class Jobs:
         finally:
             self.processes.pop(name, None)
             self.tasks.pop(name, None)
-        if not self.closing and self.entries.get(name, ("", None))[0] == "going":
-            self._ended(name, code, words)
-        self._turn()
+        try:
+            if not self.closing and self.entries.get(name, ("", None))[0] == "going":
+                self._ended(name, code, words)
+            self._turn()
+        except HomewardError as error:  # the folder is gone, or can't be written
+            logger.warning("%s: %s", name, told(error, self.catalogue.root))
 
     async def _process(self, name: str) -> tuple[int, str]:
         """Run the process; give its exit code and what it said last."""

@@ -26,6 +26,9 @@ CELLS = 4_000_000
 PIXELS = 16_000_000
 """Pixels of the largest synthetic terrain that is made for it."""
 
+SMALLEST, LARGEST = 1e-3, 1e6
+"""Sides of a pixel, in m."""
+
 GROUND = (
     *("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error"),
 )
@@ -79,7 +82,9 @@ def settled(kind: str, config: Any, root: Path) -> Config:
         if name not in allowed:
             raise RefusalError(400, f"{str(name)[:40]!r} can't be set for a {kind} run")
     values = dict(config)
-    if kind == "rover":
+    if kind == "grid":
+        _check_map(values.get("map"))
+    else:
         _check_area(values.get("keep_in"))
         values["terrain"] = path_of(values.get("terrain", "mars"), root)
         if str(config.get("terrain", "")).startswith(PREFIX):
@@ -88,6 +93,12 @@ def settled(kind: str, config: Any, root: Path) -> Config:
     if kind == "rover":
         _check_size(found.model_dump(mode="json"))
     return found
+
+
+def _check_map(text: Any) -> None:
+    """Refuse a drawn world that is too large to be explored from the page."""
+    if isinstance(text, str) and len(text) > CELLS:
+        raise RefusalError(400, f"a map of {len(text):,} letters is more than {CELLS:,}")
 
 
 def _check_area(area: Any) -> None:
@@ -111,7 +122,10 @@ def _check_area(area: Any) -> None:
 
 def _check_size(config: dict[str, Any]) -> None:
     """Refuse a terrain that is too large to be explored from the page."""
-    pixels, cells = size_of(config), cells_of(config)
+    pixels = size_of(config)
+    cells = cells_of(config) or cells_of({**config, "window": None})
+    if not SMALLEST <= (config["pixel"] or 1.0) <= LARGEST:
+        raise RefusalError(400, f"a pixel is {SMALLEST:g} to {LARGEST:g} m wide")
     if pixels is not None and config["terrain"] == "mars":
         rows, columns = pixels[0]
         if rows * columns > PIXELS:

@@ -87,9 +87,15 @@ class Worker:
         assert self._connection is not None
         try:
             self._connection.send((name, arguments))
+        except RecursionError as cause:
+            raise RefusalError(400, "that is nested too deeply") from cause
+        except OSError as cause:
+            self._stop()
+            raise RefusalError(503, "the viewer died and is started again; ask again") from cause
+        try:
             if not self._connection.poll(limit):
                 self._stop()
-                raise RefusalError(503, f"that took longer than {limit:g} s and was given up")
+                raise RefusalError(504, f"that took longer than {limit:g} s and was given up")
             how, answer = self._connection.recv()
         except (EOFError, OSError) as cause:
             self._stop()
@@ -127,15 +133,23 @@ class Worker:
 
 
 class Pool:
-    """The viewing processes."""
+    """The viewing processes, and one for what is of no run: previews and what is being made."""
 
     def __init__(self, root: Path, processes: int = PROCESSES, limit: float = LIMIT) -> None:
         self.limit = limit
-        self.workers = [Worker(root) for _ in range(processes)]
+        self.viewers = [Worker(root) for _ in range(processes)]
+        self.maker = Worker(root)
 
     def worker_of(self, run: str) -> Worker:
-        """Give the process that answers for a run."""
-        return self.workers[zlib.crc32(run.encode()) % len(self.workers)]
+        """Give the process that answers for a run; "" is none."""
+        if not run:
+            return self.maker
+        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]
+
+    @property
+    def workers(self) -> list[Worker]:
+        """All processes."""
+        return [*self.viewers, self.maker]
 
     async def ask(
         self,
@@ -149,7 +163,7 @@ class Pool:
 
     async def warm(self) -> None:
         """Have the processes start and import what they need, before somebody asks."""
-        asked = [worker.ask("ready", (), self.limit) for worker in self.workers]
+        asked = [worker.ask("ready", (), self.limit) for worker in self.viewers]
         await asyncio.gather(*asked, return_exceptions=True)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ which to leave out, and before it starts, the process lists them all and then be
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
@@ -41,6 +42,9 @@ QUIET = {
     "GDAL_CACHEMAX": "64",
 }
 SKIP = "GDAL_SKIP"
+COMMAND = (sys.executable, "-P", "-m", "homeward.web.reading")
+"""What reads an upload, but for the arguments; it imports nothing from where it is."""
+
 SIDE = 64
 """Rows and columns of a preview, at most."""
 
@@ -71,7 +75,9 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     from homeward.rasters import read_elevation
     from homeward.rasters.reading import NO_PIXEL
 
-    if source.suffix != ".npy":
+    if source.suffix == ".npy":
+        _check_size(source, *_npy_shape(source))
+    else:
         _check(source)
     try:
         elevation = read_elevation(source, pixel=pixel)
@@ -105,12 +111,26 @@ def _check(source: Path) -> None:
     except RasterioError as cause:
         raise ValueError(f"{source}: is no raster that is read here") from cause
     with dataset:
-        if dataset.width * dataset.height > PIXELS:
-            raise ValueError(
-                f"{source}: {dataset.height} x {dataset.width} pixels are more than {PIXELS:,}"
-            )
+        _check_size(source, dataset.height, dataset.width)
         if [Path(file) for file in dataset.files] != [source]:
             raise ValueError(f"{source}: refers to other files, which an upload may not")
+
+
+def _npy_shape(source: Path) -> tuple[int, ...]:
+    """Give the shape of an array in a file; none of what the reader will refuse anyway."""
+    import numpy as np
+
+    try:
+        return tuple(getattr(np.load(source, mmap_mode="r"), "shape", ()))
+    except (OSError, ValueError):
+        return ()
+
+
+def _check_size(source: Path, *shape: int) -> None:
+    """Refuse a raster of more pixels than an upload may have."""
+    if math.prod(shape) > PIXELS:
+        told = " x ".join(map(str, shape))
+        raise ValueError(f"{source}: {told} pixels are more than {PIXELS:,}")
 
 
 def write(target: Path, elevation: Elevation) -> None:
@@ -142,8 +162,6 @@ def write(target: Path, elevation: Elevation) -> None:
 
 def preview(elevation: Elevation) -> list[list[float | None]]:
     """Give heights in m at most `SIDE` by `SIDE`, None where there is no data."""
-    import math
-
     rows, columns = (max(1, -(-side // SIDE)) for side in elevation.shape)
     few = elevation.heights[rows // 2 :: rows, columns // 2 :: columns]
     return [
@@ -181,6 +199,6 @@ if __name__ == "__main__":
         except ImportError as error:
             sys.stdout.write(json.dumps({"error": str(error)}))
             sys.exit(0)
-        words = [sys.executable, "-m", "homeward.web.reading", *sys.argv[1:]]
+        words = [*COMMAND, *sys.argv[1:]]
         os.execve(sys.executable, words, {**os.environ, **QUIET, SKIP: others})
     sys.stdout.write(json.dumps(main(sys.argv[1:])))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from homeward.errors import HomewardError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+ABSOLUTE = re.compile(r"(?<![\w.:/\\-])/(?:[^\s/:'\"]+/)+")
+"""The folders of a file that is somewhere else: nobody's business."""
 
 LONGEST = 500
 """Characters of a sentence that a client is told."""
@@ -30,6 +34,7 @@ def told(error: BaseException | str, *folders: Path) -> str:
     text = str(error)
     for folder in folders:
         text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
+    text = ABSOLUTE.sub("", text)
     line = text.strip().partition("\n")[0]
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 

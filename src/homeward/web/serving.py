@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import logging
+import shutil
 import socket
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from homeward.errors import InvalidInputError, MissingExtraError
-from homeward.files import refusing
+from homeward.errors import HomewardError, InvalidInputError, MissingExtraError
+from homeward.files import PART, refusing
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
 
@@ -24,6 +26,12 @@ GRACE = 2
 """Seconds that open connections have when the server stops."""
 
 CONNECTIONS = 512
+LEFT = 3600.0
+"""Seconds after which what a process left half made or half removed is taken away."""
+
+FAILED = (1, 3)
+"""Exit codes of a server that could not start."""
+
 LOCK = ".serve.lock"
 DEMO: dict[str, dict[str, Any]] = {
     "demo-safe": {"explorer": "safe", "delta": 0.9},
@@ -65,7 +73,7 @@ def bind(host: str, port: int) -> socket.socket:
             listener.listen(CONNECTIONS)
         except OSError as cause:
             listener.close()
-            if cause.errno not in (errno.EADDRINUSE, errno.EACCES):
+            if cause.errno != errno.EADDRINUSE:
                 raise InvalidInputError(
                     f"can't listen on {host}, port {candidate}: {cause.strerror or cause}"
                 ) from cause
@@ -90,14 +98,22 @@ def make_demo(root: Path) -> bool:
 
 
 def is_done(folder: Path) -> bool:
-    """Tell whether a run has come to its end."""
-    return Run(folder).status is RunStatus.FINISHED
+    """Tell whether a run has come to its end, or is beyond help: the page says so."""
+    try:
+        return Run.open(folder).status is RunStatus.FINISHED
+    except HomewardError:
+        return True
 
 
 @contextmanager
 def claimed(root: Path) -> Iterator[None]:
-    """Be the only server of a folder."""
+    """Be the only server of a folder, which is made where there is none."""
+    with refusing(root, "can't be written"):
+        root.mkdir(parents=True, exist_ok=True)
     with locked(root / LOCK, f"{root} (served already)"):
+        for left in root.glob(f".*{PART}"):  # of a deletion that was cut off
+            if time.time() - left.lstat().st_mtime > LEFT:
+                shutil.rmtree(left, ignore_errors=True)
         yield
 
 
@@ -113,12 +129,14 @@ def serve(
     import uvicorn
 
     from homeward.web.app import Limits, Server
+    from homeward.web.connections import Patient
     from homeward.web.guard import Guard
 
     server = Server(root, Limits(jobs=jobs, warm=True))
     app = Guard(server.app(), host, listener.getsockname()[1], token)
     config = uvicorn.Config(
         app,
+        http=Patient,
         log_level="error",
         access_log=False,
         server_header=False,
@@ -143,6 +161,8 @@ def serve(
     try:
         Serving(config).run(sockets=[listener])
     except SystemExit as cause:
+        if cause.code not in FAILED:
+            raise
         raise InvalidInputError(f"{root} can't be served; the line above says why") from cause
 
 

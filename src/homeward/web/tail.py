@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 """Bytes that are read at once."""
 
+LONGEST = 64 << 20
+"""Bytes of a line beyond which it is none of ours: one with seeds has a few million."""
+
 
 class LogTail:
     """The columns of a step log, as far as it was read."""
@@ -62,6 +65,8 @@ class LogTail:
             left = b""
             while block := file.read(BLOCK):
                 *lines, left = (left + block).split(b"\n")
+                if len(left) > LONGEST:
+                    raise InvalidFileError(f"{self.path}: line {len(self) + 1} is damaged")
                 for number, line in enumerate(lines):
                     if not self._take(line + b"\n"):
                         if number + 1 < len(lines) or left or file.read(1):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.files import read_json
+from homeward.rasters import MapWindow, parse_window
 from homeward.web.refusals import RefusalError
 
 if TYPE_CHECKING:
@@ -66,10 +67,16 @@ def size_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, fl
 
 
 def cells_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Give the rows and columns of a rover's cells; None where they are not known."""
-    found = None if config.get("window") else size_of(config)
-    if found is None:
+    """Give the rows and columns of a rover's cells; None where they are not known.
+
+    Of a window in map coordinates that is so.
+    """
+    found, part = size_of(config), config.get("window")
+    window = parse_window(part) if part else None
+    if found is None or isinstance(window, MapWindow):
         return None
     (rows, columns), (high, wide) = found
+    if window is not None:
+        rows, columns = window.height, window.width
     cell = float(config["cell"])
     return rows // max(1, round(cell / high)), columns // max(1, round(cell / wide))

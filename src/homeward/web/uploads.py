@@ -13,13 +13,13 @@ import os
 import re
 import secrets
 import shutil
-import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
+from homeward.web.reading import COMMAND
 from homeward.web.refusals import RefusalError
 from homeward.web.terrains import ABOUT, FOLDER, NUMBER, PREFIX, TERRAIN
 
@@ -66,11 +66,14 @@ class Uploads:
 
     def open(self) -> None:
         """Remove what was cut off when the server was last killed."""
-        if self.folder.is_symlink():
-            raise RefusalError(403, f"{FOLDER} is a link, so nothing is kept there")
+        self._check_folder()
         for left in self.folder.glob(f"*{PART}"):
             shutil.rmtree(left, ignore_errors=True)
         self.sweep()
+
+    def _check_folder(self) -> None:
+        if self.folder.is_symlink():
+            raise RefusalError(403, f"{FOLDER} is a link, so nothing is kept there")
 
     def sweep(self, now: Collection[str] = ()) -> None:
         """Remove what no run refers to: after a day, or of these numbers now.
@@ -94,12 +97,13 @@ class Uploads:
     ) -> dict[str, Any]:
         """Take an upload in; give what it is, as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
-        if suffix not in KINDS or len(name) > 200:
+        if suffix not in KINDS or len(name) > 200 or not name.isprintable():
             raise RefusalError(415, f"an upload is named as one of {', '.join(KINDS)}")
         if length is not None and length > self.largest:
             raise self._too_large()
         if self._going >= AT_ONCE:
             raise RefusalError(429, f"{AT_ONCE} uploads are on their way; wait for one to end")
+        self._check_folder()
         self.sweep()
         number = secrets.token_hex(8)
         part = self.folder / f"{number}{PART}"
@@ -149,7 +153,7 @@ class Uploads:
         """Have the raster read, in a process of its own."""
         more = [] if pixel is None else [repr(pixel)]
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "homeward.web.reading", str(source), str(target), name, *more),
+            *(*COMMAND, str(source), str(target), name, *more),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
