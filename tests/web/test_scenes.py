@@ -66,9 +66,33 @@ def test_the_maps_of_terrain_are_the_beliefs_arrays(runs: Path) -> None:
     plan = moment.planner.plan(belief, moment.state, moment.start)
     np.testing.assert_array_equal(maps["v"], plan.way_home.reshape(shape))
     bonus = np.asarray(moment.planner.bonus(belief)).max(axis=1).reshape(shape)
-    np.testing.assert_array_equal(maps["bonus"], 0.5 * bonus)
-    units = {entry["name"]: entry["unit"] for entry in TerrainScene(setup).layers}
-    assert units["bonus"] == "nats"
+    np.testing.assert_array_equal(maps["bonus"], bonus)
+
+
+def test_the_bonus_of_terrain_is_named_for_what_it_adds_up(runs: Path) -> None:
+    maps, moment = maps_of(runs / "rover", 0)
+    belief, setup = moment.belief, setup_of(runs / "rover")
+    [entry] = [each for each in TerrainScene(setup).layers if each["name"] == "bonus"]
+    assert entry["title"] == "Bonus: Σ variance / the sensor's, in its reach"
+    assert entry["unit"] is None  # nats only to first order, and the first order is far off
+    sensor: Any = setup.planner.bonus.sensor
+    rows, columns = belief.shape
+    cell = (rows // 2) * columns + columns // 2
+    r, c = np.divmod(np.arange(rows * columns), columns)
+    away = np.hypot((r - rows // 2) * belief.size[0], (c - columns // 2) * belief.size[1])
+    near = away <= sensor.reach
+    expected = (belief.variance[near] / sensor.variance(away[near])).sum()
+    assert maps["bonus"].flat[cell] == pytest.approx(expected, rel=1e-9)
+    gained = 0.5 * np.log1p(belief.variance[near] / sensor.variance(away[near])).sum()
+    assert expected > 10.0 * gained
+
+
+def test_what_is_seen_is_called_alike_on_both_kinds_of_map(runs: Path) -> None:
+    for name in ("grid-safe", "rover"):
+        scene = scene_of(setup_of(runs / name))
+        assert scene is not None
+        [seen] = [each for each in scene.layers if each["name"] == "seen"]
+        assert [c["title"] for c in seen["categories"]] == ["not yet seen", "seen"]
 
 
 def test_nothing_is_said_of_blocked_cells(runs: Path) -> None:

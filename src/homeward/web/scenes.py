@@ -13,6 +13,7 @@ import numpy as np
 
 from homeward.beliefs.heights import LEVELS, UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.terrain import NAMES, STEPS, TerrainBelief
+from homeward.bonuses import Uncover
 from homeward.runs.rover_products import ROUGHLY
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def either(no: str, yes: str) -> list[dict[str, Any]]:
     return [{"value": 0, "title": no}, {"value": 1, "title": yes}]
 
 
+SEEN = either("not yet seen", "seen")
+
+
 def actions_of(setup: Setup) -> list[dict[str, Any]]:
     """Give the actions as JSON values: rows down and columns to the right, None where unknown."""
     model: Any = setup.belief.mean()
@@ -93,13 +97,13 @@ def actions_of(setup: Setup) -> list[dict[str, Any]]:
     return found
 
 
-def shared_layers(setup: Setup, bonus_unit: str | None) -> list[dict[str, Any]]:
-    """Give the layers that every map has."""
+def shared_layers(setup: Setup, bonus: str, unit: str | None) -> list[dict[str, Any]]:
+    """Give the layers that every map has; `bonus` says what the bonus counts, in `unit`."""
     asked = any(hasattr(c, "home") for c in setup.planner.criteria)
     whose = "chance of a way home" if asked else "chance of a way back to the start"
     layers = [
         layer("v", f"Proven {whose}", None, "probability", PLAN),
-        layer("bonus", "Bonus: what there is to see", bonus_unit, "sequential", PLAN),
+        layer("bonus", f"Bonus: {bonus}", unit, "sequential", PLAN),
         layer("success", "Chance of the surest move away", None, "probability", PLAN),
         layer(
             "visited", "Visited", None, "categorical", categories=either("not visited", "visited")
@@ -141,12 +145,13 @@ class GridScene:
         self.entropy = bits.sum(axis=1)  # [1] or [S]
         steps = [{"value": h, "title": f"height {h}"} for h in range(1, LEVELS + 1)]
         heights = [{"value": WALL, "title": "wall"}, *steps]
-        unit = "squares" if setup.planner.bonus.__class__.__name__ == "Uncover" else None
+        uncovers = isinstance(setup.planner.bonus, Uncover)
+        bonus = "what it would uncover" if uncovers else "what there is to see"
         self.layers = [
             layer("height", "Height", None, "categorical", categories=heights),
             layer("uncertainty", "Entropy of the height", "bits", "sequential"),
-            layer("seen", "Seen", None, "categorical", categories=either("unseen", "seen")),
-            *shared_layers(setup, unit),
+            layer("seen", "Seen", None, "categorical", categories=SEEN),
+            *shared_layers(setup, bonus, "squares" if uncovers else None),
             layer("truth", "True height", None, "categorical", categories=heights),
         ]
 
@@ -192,12 +197,12 @@ class TerrainScene:
             layer("uncertainty", "Standard deviation of the height", "m", "sequential"),
             layer(
                 "seen",
-                f"Known to within {100 * ROUGHLY:g} cm",
+                f"Seen: known to within {100 * ROUGHLY:g} cm",
                 None,
                 "categorical",
-                categories=either("not known", "known"),
+                categories=SEEN,
             ),
-            *shared_layers(setup, "nats"),
+            *shared_layers(setup, "Σ variance / the sensor's, in its reach", None),
             layer("truth", "True height", "m", "sequential"),
         ]
 
@@ -217,8 +222,6 @@ class TerrainScene:
         """Give layers [R, C] by name."""
         belief: Any = moment.belief
         found = _shared(names, moment, self.setup, self.blocked)
-        if "bonus" in found:  # Var/v is, to first order, twice the entropy taken off in nats
-            found["bonus"] = 0.5 * found["bonus"]
         for name in names:
             if name == "height":
                 found[name] = np.where(self.blocked, np.nan, belief.height)

@@ -141,9 +141,11 @@ class Viewer:
     def why(self, step: int) -> dict[str, Any]:
         """Give the plan that was made after so many steps, as JSON values."""
         self._check_step(step)
-        scene, _ = self._moment(step)
+        scene, moment = self._moment(step)
         plan, agrees = self.plan(step)
         columns = scene.shape[1]
+        ways = [c.way_home for c in plan.criteria if c.home.size]
+        ways = ways or [moment.returns[1].value]
 
         def placed(text: str) -> str:
             """Say rows and columns where a plan says the number of a state."""
@@ -194,6 +196,7 @@ class Viewer:
             "value": _plain(plan.exploration_value),
             "upper": _plain(plan.upper_bound),
             "gap": _plain(plan.gap),
+            "way_home": max(float(way[plan.state]) for way in ways),
             "recorded": recorded,
             "agrees": agrees,
         }

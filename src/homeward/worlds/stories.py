@@ -64,7 +64,7 @@ def known_odds() -> Story:
             "Judged one by one, each state-action of a,c,c,c,… leaves a way home with at least .8, "
             "as it does for a,a,b,a,b,…; but repeating c surely ends in E. Both policies use Sa "
             "and B, so these are neither safe nor unsafe: a policy is. At δ = .8 ours accepts "
-            "a,a,b,a,b,… and refuses a,c,c,c,…."
+            "a,a,b,a,b,… and refuses a,c,c,c,…"
         ),
     )
 

@@ -65,14 +65,14 @@ def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: 
 def test_the_level_is_said_in_words(look: Looking) -> None:
     look.open("#/new")
     slider = look.page.get_by_label("Safety level")
-    expect(look.find("#level-meaning")).to_contain_text("In 1 of 20 worlds like this")
+    expect(look.find("#level-meaning")).to_contain_text("of 20 worlds like this, in at most 1")
     slider.focus()
     for _ in range(3):
         look.page.keyboard.press("ArrowRight")
     expect(look.find(".level b")).to_have_text("0.99")
-    expect(look.find("#level-meaning")).to_contain_text("In 1 of 100 worlds")
+    expect(look.find("#level-meaning")).to_contain_text("of 100 worlds like this, in at most 1")
     look.page.keyboard.press("End")
-    expect(look.find("#level-meaning")).to_contain_text("in every world that is possible")
+    expect(look.find("#level-meaning")).to_contain_text("In every world that is possible")
 
 
 def test_what_must_stay_true_is_asked_for_and_refused_in_the_servers_sentence(

@@ -87,6 +87,7 @@ export interface Why {
   value: number | null;
   upper: number | null;
   gap: number | null;
+  way_home: number; // the proven chance of a way home from here
   recorded: { action: number; bounds: number[] } | null;
   agrees: boolean;
 }

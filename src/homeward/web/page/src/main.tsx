@@ -62,8 +62,8 @@ function Header() {
       </button>
       <button
         class="quiet"
-        aria-label="Help: the keys"
-        title="Keys (?)"
+        aria-label="Help: words and keys"
+        title="Words and keys (?)"
         onClick={() => (helping.value = true)}
       >
         ?

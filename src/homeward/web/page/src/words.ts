@@ -35,20 +35,67 @@ export function minus(text: string): string {
   return text.replace("-", "−");
 }
 
-/** Say what a safety level means. */
-export function meaning(delta: number): string {
-  if (delta >= 1)
-    return "Whenever it is called off, there is a way home in every world that is possible.";
-  const odds = ratio(1 - delta);
-  return `In ${odds} worlds like this it may find no way home when it is called off; in the others it does.`;
+const NEAR = 1e-8; // how far below a level the planner still counts as keeping it
+const FINEST = 6; // decimals
+
+/** Write a safety level. */
+export function levelName(level: number): string {
+  return String(Number(level.toFixed(FINEST)));
 }
 
-/** Write a small probability as “1 of 50”. */
-function ratio(part: number): string {
-  if (part >= 0.4) return `${Math.round(part * 10)} of 10`;
-  const whole = 1 / part;
-  if (Math.abs(whole - Math.round(whole)) < 0.02 * whole) return `1 of ${Math.round(whole)}`;
-  return `${Math.round(part * 100)} of 100`;
+/** Tell whether a level is kept, as the planner counts it. */
+export function keeps(value: number, level: number): boolean {
+  return value >= level - NEAR;
+}
+
+/** Write a proven chance beside its level, in as many decimals as it takes to tell the two apart.
+ *
+ * What is below the level is never written as the level, and what keeps it never as less.
+ */
+export function beside(value: number, level: number | null | undefined, digits = 4): string {
+  if (level === null || level === undefined) return chance(value, digits);
+  const mark = Number(levelName(level));
+  const kept = keeps(value, level);
+  const held = kept ? Math.max(value, mark) : Math.min(value, mark - 10 ** -FINEST);
+  for (let decimals = digits; decimals < FINEST; decimals++) {
+    const text = chance(held, decimals);
+    const said = Number(text.replace(/[<>]/, ""));
+    if (kept ? said >= mark : said < mark) return text;
+  }
+  return chance(held, FINEST);
+}
+
+/** Where the way home leads, as it is set up. */
+export type HomeWord = "current" | "start" | "bases";
+
+/** Say what a safety level promises of each plan, and what not of a whole run. */
+export function meaning(delta: number, home: HomeWord): string {
+  const here = "Home is where it stood when it planned";
+  if (delta >= 1) {
+    const sure = "In every world that is possible it finds a way home if it is called off.";
+    return home === "current" ? `${sure} ${here}.` : sure;
+  }
+  const plan = `Each plan by itself: ${atMost(delta)}, if it is called off.`;
+  return home === "current"
+    ? `${plan} ${here}: nothing is promised of the start.`
+    : `${plan} It plans at every step, and over many steps such risks add up.`;
+}
+
+/** Say what a budget for a whole run promises, in the place of a level. */
+export function budgetMeaning(budget: number): string {
+  const instead = "The budget of the whole run takes the place of δ";
+  if (!(budget > 0 && budget <= 1)) return `${instead}.`;
+  const kept = budget < 1 ? atMost(budget) : "in every world that is possible it finds a way home";
+  return `${instead}: ${kept}, whenever the run is called off.`;
+}
+
+/** Say in how many worlds there may be no way home, in the smallest whole numbers. */
+function atMost(delta: number): string {
+  const whole = 1_000_000;
+  const some = Math.ceil(whole * (1 - delta) - 1e-6);
+  let [a, b] = [whole, some];
+  while (b) [a, b] = [b, a % b];
+  return `of ${whole / a} worlds like this, in at most ${some / a} it finds no way home`;
 }
 
 export const STATUS: Record<Status, string> = {
@@ -119,7 +166,9 @@ export function reading(details: Details, name: string, value: number): string {
   }
   if (layer?.scale === "probability") return chance(value);
   const unit = layer?.unit ?? "";
-  return unit ? `${figure(value)} ${unit}` : figure(value);
+  const said = figure(value);
+  if (!unit) return said;
+  return `${said} ${said === "1" ? unit.replace(/s$/, "") : unit}`;
 }
 
 const SHORT: Record<string, string> = {

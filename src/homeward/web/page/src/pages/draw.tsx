@@ -146,7 +146,7 @@ export function DrawPage() {
       <div class="draw-right">
         <section class="card">
           <h2>Let both explorers loose</h2>
-          <LevelSlider level={level} />
+          <LevelSlider level={level} home={home.value} />
           <Choice
             label="Home is"
             value={home}

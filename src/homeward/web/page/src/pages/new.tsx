@@ -298,7 +298,12 @@ function Promises() {
   return (
     <fieldset class="card">
       <legend>What must stay true</legend>
-      <LevelSlider level={level} />
+      <LevelSlider
+        level={level}
+        home={home.value}
+        budget={home.value === "start" ? budget.value : ""}
+        naive={explorer.value === "naive"}
+      />
       <Choice
         label="There is a way home. Home is"
         value={home}

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { getJson } from "../api";
 import type { Counterexample, Examples } from "../api";
 import { complain } from "../messages";
-import { chance } from "../words";
+import { beside, chance, keeps } from "../words";
 
 const found = signal<Counterexample[] | null>(null);
 
@@ -74,15 +74,16 @@ function Story({ story }: { story: Counterexample }) {
 
 function Number({ value, delta }: { value: number | null; delta: number | null }) {
   if (value === null) return <td>–</td>;
-  const safe = delta !== null && value >= delta - 1e-9;
+  const safe = delta !== null && keeps(value, delta);
   return (
     <td class={delta === null ? "" : safe ? "yes" : "no"}>
-      {chance(value, 3)} {delta === null ? "" : safe ? "✓" : "✕"}
+      {beside(value, delta, 3)} {delta === null ? "" : safe ? "✓" : "✕"}
     </td>
   );
 }
 
 const [UNIT, DISC] = [88, 15];
+const LETTER = 3.4; // half the width of one, in a label
 
 interface Arrow {
   from: number;
@@ -116,6 +117,11 @@ function Graph({ story, world }: { story: Counterexample; world: number }) {
   const said = [...merged.values()]
     .map((a) => `${states[a.from]?.name} by ${a.label} to ${states[a.to]?.name}`)
     .join("; ");
+  const drawn = [...merged.values()].map((arrow) => ({
+    key: `${arrow.from},${arrow.to}`,
+    label: arrow.label,
+    ...curved(place(arrow.from), place(arrow.to), arrow.label),
+  }));
   return (
     <figure>
       <svg
@@ -137,13 +143,8 @@ function Graph({ story, world }: { story: Counterexample; world: number }) {
             <path d="M0 0 8 4 0 8z" class="tip" />
           </marker>
         </defs>
-        {[...merged.values()].map((arrow) => (
-          <Edge
-            key={`${arrow.from},${arrow.to}`}
-            arrow={arrow}
-            place={place}
-            tip={`url(#tip-${story.name}-${world})`}
-          />
+        {drawn.map(({ key, path }) => (
+          <path key={key} class="edge" d={path} marker-end={`url(#tip-${story.name}-${world})`} />
         ))}
         {states.map((state, s) => {
           const [x, y] = place(s);
@@ -156,6 +157,11 @@ function Graph({ story, world }: { story: Counterexample; world: number }) {
             </g>
           );
         })}
+        {drawn.map(({ key, at: [x, y], label }) => (
+          <text key={key} class="edge" x={x} y={y}>
+            {label}
+          </text>
+        ))}
       </svg>
       <figcaption class="unit">
         {story.worlds.length > 1
@@ -167,29 +173,18 @@ function Graph({ story, world }: { story: Counterexample; world: number }) {
   );
 }
 
-function Edge({
-  arrow,
-  place,
-  tip,
-}: {
-  arrow: Arrow;
-  place: (s: number) => [number, number];
-  tip: string;
-}) {
-  const [ax, ay] = place(arrow.from);
-  const [bx, by] = place(arrow.to);
-  if (arrow.from === arrow.to) {
-    return (
-      <g class="edge">
-        <path
-          d={`M${ax - 8} ${ay - DISC + 1}C${ax - 26} ${ay - 48} ${ax + 26} ${ay - 48} ${ax + 8} ${ay - DISC + 1}`}
-          marker-end={tip}
-        />
-        <text x={ax} y={ay - 44}>
-          {arrow.label}
-        </text>
-      </g>
-    );
+/** Give the line of an arrow, and the place of its label: beside the line, on the outer side. */
+function curved(
+  [ax, ay]: [number, number],
+  [bx, by]: [number, number],
+  label: string,
+): { path: string; at: [number, number] } {
+  if (ax === bx && ay === by) {
+    const top = ay - DISC + 1;
+    return {
+      path: `M${ax - 8} ${top}C${ax - 26} ${ay - 48} ${ax + 26} ${ay - 48} ${ax + 8} ${top}`,
+      at: [ax, ay - 44],
+    };
   }
   const length = Math.hypot(bx - ax, by - ay);
   const [ux, uy] = [(bx - ax) / length, (by - ay) / length];
@@ -201,12 +196,9 @@ function Edge({
   };
   const [sx, sy] = cut(ax, ay);
   const [ex, ey] = cut(bx, by);
-  return (
-    <g class="edge">
-      <path d={`M${sx} ${sy}Q${mx} ${my} ${ex} ${ey}`} marker-end={tip} />
-      <text x={mx - uy * 6} y={my + ux * 6 + 4}>
-        {arrow.label}
-      </text>
-    </g>
-  );
+  const away = bend / 2 + 10 * Math.abs(ux) + (4 + LETTER * label.length) * Math.abs(uy);
+  return {
+    path: `M${sx} ${sy}Q${mx} ${my} ${ex} ${ey}`,
+    at: [(ax + bx) / 2 - uy * away, (ay + by) / 2 + ux * away + 4],
+  };
 }

@@ -17,6 +17,7 @@ import { RunModel } from "../run/model";
 import { Scene } from "../run/scene";
 import { Show, isGrid } from "../run/show";
 import { explorerName, titleOf, worldOf } from "../words";
+import { helping } from "./help";
 import { useKeys } from "./keys";
 
 export interface Watching {
@@ -117,7 +118,7 @@ export function ComparePage({ link }: { link: Link }) {
           <div key={scene.run.id + String(i)}>
             <WhyPanel
               scene={scene}
-              title={`Why this move? ${explorerName(scene.run.details.value?.explorer ?? null)}`}
+              who={explorerName(scene.run.details.value?.explorer ?? null)}
             />
             <WayPanel scene={scene} />
           </div>
@@ -193,7 +194,10 @@ function FirstVisit({ grid }: { grid: boolean }) {
           ? "It drops any depth but climbs one height at a time"
           : "It descends steeper slopes than it climbs"}
         , so not every move can be undone. Dashed: the way home that it keeps. Under “Why this
-        move?”, <b>s</b> is how surely there is a way home; it must not fall below δ.
+        move?”, <b>s</b> is how surely there is a way home; it must not fall below δ.{" "}
+        <button class="link" onClick={() => (helping.value = true)}>
+          What the words mean
+        </button>
       </span>
       <button
         class="quiet"

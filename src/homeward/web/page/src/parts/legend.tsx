@@ -43,11 +43,31 @@ export function keyOf(details: Details, shown: Shown): Key | null {
   return { title: layer.title, unit, bar, swatches: grey };
 }
 
+/** Give a layer's words for 0 and 1: the same that are read out at the pointer. */
 function wordsFor(layer: Layer): [string, string] {
-  if (layer.name === "seen") return ["not yet seen", "seen"];
-  if (layer.name === "visited") return ["not visited", "visited"];
-  if (layer.name === "kept") return ["outside the set", "inside the set"];
-  return ["no", "yes"];
+  const named = (value: number): string | undefined =>
+    layer.categories?.find((category) => category.value === value)?.title;
+  return [named(0) ?? "no", named(1) ?? "yes"];
+}
+
+type Mark = "here" | "path" | "start" | "home" | "way";
+
+/** Colours of the marks on the map. */
+export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#e8590c" };
+
+/** The house of a home, about the origin, ten units around. */
+export const HOUSE = "M-5.5 .4 0-5 5.5 .4M-3.6-.6V5H3.6V-.6";
+
+/** Say what the marks on the map mean. */
+export function marksOf(details: Details): { mark: Mark; text: string }[] {
+  const apart = details.home !== null && details.home !== "current"; // else it is where one stands
+  return [
+    { mark: "here", text: "explorer" },
+    { mark: "path", text: "its path" },
+    { mark: "start", text: "start" },
+    ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
+    { mark: "way", text: "way home" },
+  ];
 }
 
 function swatch(colour: Rgb, text: string): { colour: string; text: string } {
@@ -125,22 +145,19 @@ export function Legend({
       ))}
       {marks && (
         <div class="key marks">
-          <span class="swatch">
-            <i class="mark-here" />
-            explorer
-          </span>
-          <span class="swatch">
-            <i class="mark-path" />
-            its path
-          </span>
-          <span class="swatch">
-            <i class="mark-start" />
-            start
-          </span>
-          <span class="swatch">
-            <i class="mark-way" />
-            way home
-          </span>
+          {marksOf(details).map(({ mark, text }) => (
+            <span class="swatch" key={mark}>
+              {mark === "home" ? (
+                <svg class="mark-home" viewBox="-11 -11 22 22" aria-hidden="true">
+                  <circle r="10" />
+                  <path d={HOUSE} />
+                </svg>
+              ) : (
+                <i class={`mark-${mark}`} />
+              )}
+              {text}
+            </span>
+          ))}
         </div>
       )}
     </div>

@@ -1,20 +1,31 @@
 // The safety level by a slider, with what it means in words.
 
 import type { Signal } from "@preact/signals";
-import { meaning } from "../words";
+import { budgetMeaning, meaning } from "../words";
+import type { HomeWord } from "../words";
 
 const LEVELS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 1];
 
-/** Set δ; `level` holds one of the levels. */
-export function LevelSlider({ level }: { level: Signal<number> }) {
+interface LevelProps {
+  level: Signal<number>; // one of the levels
+  home: HomeWord;
+  budget?: string; // of the whole run, as it was typed; it takes the level's place
+  naive?: boolean; // whether the explorer takes the mean model for the truth
+}
+
+/** Set δ. */
+export function LevelSlider({ level, home, budget = "", naive = false }: LevelProps) {
   const place = Math.max(
     0,
     LEVELS.findIndex((each) => each >= level.value - 1e-9),
   );
+  const replaced = budget.trim() !== "";
+  const promise = replaced ? budgetMeaning(Number(budget)) : meaning(level.value, home);
+  const said = naive ? `${promise} So it believes, on the mean model; nothing is proven.` : promise;
   return (
-    <div class="level">
+    <div class={replaced ? "level replaced" : "level"}>
       <label for="level">
-        Safety level δ <b class="num">{level.value}</b>
+        Safety level δ <b class="num">{replaced ? "–" : level.value}</b>
       </label>
       <input
         id="level"
@@ -23,13 +34,14 @@ export function LevelSlider({ level }: { level: Signal<number> }) {
         max={LEVELS.length - 1}
         step={1}
         value={place}
-        aria-valuetext={`${level.value}: ${meaning(level.value)}`}
+        disabled={replaced}
+        aria-valuetext={replaced ? "not asked for" : `${level.value}: ${said}`}
         aria-describedby="level-meaning"
         style={{ "--part": `${(100 * place) / (LEVELS.length - 1)}%` }}
         onInput={(event) => (level.value = LEVELS[Number(event.currentTarget.value)] ?? 0.98)}
       />
       <p id="level-meaning" class="soft">
-        {meaning(level.value)}
+        {said}
       </p>
     </div>
   );

@@ -1,7 +1,7 @@
 // The way home from a cell, edge by edge, with what each edge risks.
 
 import type { Scene } from "../run/scene";
-import { cellName, chance } from "../words";
+import { beside, cellName, chance } from "../words";
 import { Icon } from "./icons";
 
 export function WayPanel({ scene }: { scene: Scene }) {
@@ -18,6 +18,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
     );
   }
   const way = scene.way.value;
+  const level = (scene.why.value ?? details).criteria.find(({ kind }) => kind === "return")?.level;
   return (
     <section class="way card" aria-label="Way home" aria-live="polite">
       <header>
@@ -38,7 +39,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
       {way && way.edges.length > 0 && (
         <>
           <p>
-            It works with probability at least <b class="num">{chance(way.bound)}</b>: 1 less the
+            It works with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 less the
             risk of each of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
           </p>
           <div class="scroll" tabIndex={0} role="region" aria-label="Moves of the way home">
@@ -49,7 +50,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
                   <th scope="col">to</th>
                   <th scope="col">success</th>
                   <th scope="col">risk</th>
-                  <th scope="col">left</th>
+                  <th scope="col">from there on</th>
                 </tr>
               </thead>
               <tbody>
@@ -61,7 +62,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
                     </td>
                     <td>{chance(edge.success, 3)}</td>
                     <td data-value={String(edge.risk)}>{chance(edge.risk)}</td>
-                    <td>{chance(edge.left)}</td>
+                    <td>{beside(edge.left, level)}</td>
                   </tr>
                 ))}
               </tbody>

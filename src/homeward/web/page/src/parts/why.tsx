@@ -3,15 +3,16 @@
 import { useSignal } from "@preact/signals";
 import type { Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
-import { cellName, chance, compass, figure, readable } from "../words";
+import { beside, chance, compass, figure, keeps, levelName, readable } from "../words";
 
-type Sign = "chosen" | "unsafe" | "less" | "plan" | "closed";
+type Sign = "chosen" | "unsafe" | "less" | "plan" | "closest" | "closed";
 
 const SIGNS: Record<Sign, { mark: string; text: string }> = {
   chosen: { mark: "✓", text: "chosen" },
   plan: { mark: "○", text: "in the plan, not taken" },
-  less: { mark: "=", text: "worth no more" },
+  less: { mark: "=", text: "worth no more than the plan" },
   unsafe: { mark: "✕", text: "below δ" },
+  closest: { mark: "≤", text: "no safer" },
   closed: { mark: "–", text: "can't be chosen" },
 };
 
@@ -20,11 +21,12 @@ export function signOf(verdict: string): Sign {
   if (verdict === "chosen") return "chosen";
   if (verdict.startsWith("in the plan")) return "plan";
   if (verdict.startsWith("would fall")) return "unsafe";
+  if (verdict.startsWith("no safer")) return "closest";
   if (verdict.startsWith("can't")) return "closed";
   return "less";
 }
 
-export function WhyPanel({ scene, title }: { scene: Scene; title?: string }) {
+export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const why = scene.why.value;
   const details = scene.run.details.value;
   const pointed = useSignal<number | null>(null);
@@ -33,20 +35,19 @@ export function WhyPanel({ scene, title }: { scene: Scene; title?: string }) {
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
   const [first, rest] = parted(readable(why?.sentence ?? ""));
+  const head = ended ? "What it would do next" : "Why this move?";
   return (
     <section
       class={`why card${stale ? " stale" : ""}`}
-      aria-label={title ? `Why this move, ${title}` : "Why this move"}
+      aria-label={[ended ? head : "Why this move", who].filter(Boolean).join(", ")}
       aria-busy={stale}
       data-step={why?.step}
     >
       <header>
-        <h2>{title ?? "Why this move?"}</h2>
-        {why && details.shape && (
-          <span class="unit">from {cellName(why.state, details.shape[1])}</span>
-        )}
+        <h2>{head}</h2>
+        {who && <span class="unit">{who}</span>}
       </header>
-      {ended && <p class="ended">{endWord(details.end, details.status)}</p>}
+      {!why && ended && <p class="ended">{endWord(details.end, details.status)}</p>}
       {!why && scene.slow.value && !scene.planning.value && (
         <p class="soft">
           On a map of this size a plan takes a while.{" "}
@@ -62,23 +63,22 @@ export function WhyPanel({ scene, title }: { scene: Scene; title?: string }) {
       {why && (
         <>
           <p class="sentence">{first}</p>
-          {rest && <p class="reasons">{rest}</p>}
+          <Rose
+            why={why}
+            ended={ended}
+            pointed={pointed.value}
+            point={(action) => (pointed.value = action)}
+          />
+          {ended && <p class="ended">{endWord(details.end, details.status)}</p>}
+          {why.way_home <= 0 && <p class="ended">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
             <p class="ended">
               Planned again, this is not what was recorded: another version of the software made the
               run.
             </p>
           )}
-          <Rose why={why} pointed={pointed.value} point={(action) => (pointed.value = action)} />
-          {shown && (
-            <p class={`verdict ${signOf(shown.verdict)}`}>
-              <b>{shown.name}</b>: {shown.verdict}
-              {shown.weight > 0 && shown.weight < 1
-                ? `; ${figure(100 * shown.weight, 3)} % of the plan start with it`
-                : ""}
-              .
-            </p>
-          )}
+          {shown && <Verdict why={why} action={shown} ended={ended} />}
+          {rest && <p class="reasons">{rest}</p>}
           <Criteria why={why} />
           <details class="numbers">
             <summary>All numbers</summary>
@@ -100,6 +100,34 @@ function parted(text: string): [string, string] {
   return end < 0 ? [text, ""] : [text.slice(0, end + 1), text.slice(end + 2)];
 }
 
+/** Say of one action why it is taken or not; below a level, by how much. */
+function Verdict({ why, action, ended }: { why: Why; action: WhyAction; ended: boolean }) {
+  const sign = signOf(action.verdict);
+  const tight = tightest(why, action);
+  const short = sign === "unsafe" && tight && !keeps(tight.value, tight.level) ? tight : null;
+  return (
+    <p class={`verdict ${sign}`}>
+      <b>{action.name}</b>: {ended && sign === "chosen" ? "would be chosen" : action.verdict}
+      {short && `, ${beside(short.value, short.level)} < ${levelName(short.level)}`}
+      {action.weight > 0 && action.weight < 1
+        ? `; ${figure(100 * action.weight, 3)} % of the plan starts with it`
+        : ""}
+      .
+    </p>
+  );
+}
+
+/** Give the safety value that has least to spare above its level, and the level. */
+function tightest(why: Why, action: WhyAction): { value: number; level: number } | null {
+  let found: { value: number; level: number } | null = null;
+  why.criteria.forEach(({ level, kind }, k) => {
+    const value = action.safety[k];
+    if (value === undefined || kind === "earn") return;
+    if (!found || value - level < found.value - found.level) found = { value, level };
+  });
+  return found;
+}
+
 function endWord(end: string | null, status: string): string {
   if (status === "finished") return `The run ended here${end ? `: ${end}` : ""}.`;
   return `The run is ${status} here.`;
@@ -111,17 +139,19 @@ function Criteria({ why }: { why: Why }) {
   return (
     <ul class="criteria">
       {why.criteria.map((criterion) => {
-        const kept = criterion.kept_bound >= criterion.level - 1e-8;
+        const { bound, kept_bound: kept_with, level, kind } = criterion;
+        const kept = keeps(bound, level);
         return (
           <li key={criterion.name} class={kept ? "kept" : "broken"}>
             <span>{criterion.name}</span>
             <span class="num">
-              <b data-value={String(criterion.bound)}>
-                {criterion.kind === "earn"
-                  ? figure(criterion.bound)
-                  : chance(kept ? Math.max(criterion.bound, criterion.level) : criterion.bound)}
+              <b data-value={String(bound)}>
+                {kind === "earn" ? figure(bound) : beside(bound, level)}
               </b>{" "}
-              {kept ? "≥" : "<"} {figure(criterion.level)}
+              {kept ? "≥" : "<"} {kind === "earn" ? figure(level) : levelName(level)}
+              {kept && kind !== "earn" && !keeps(kept_with, level) && (
+                <span class="soft">; with this move {beside(kept_with, level)}</span>
+              )}
             </span>
           </li>
         );
@@ -134,17 +164,19 @@ const [INNER, OUTER, GAP] = [42, 160, 0.028];
 
 function Rose({
   why,
+  ended,
   pointed,
   point,
 }: {
   why: Why;
+  ended: boolean;
   pointed: number | null;
   point: (action: number | null) => void;
 }) {
   const moves = why.actions.filter((action) => action.dr || action.dc);
   const stay = why.actions.find((action) => action.dr === 0 && action.dc === 0);
   const others = why.actions.filter((action) => action.dr == null);
-  const whole = why.actions.find((action) => action.action === why.action)?.exploration ?? 0;
+  const shared = { why, point };
   return (
     <figure class="rose">
       <svg
@@ -153,30 +185,31 @@ function Rose({
         aria-label={`Compass rose of ${why.actions.length} actions; the table of all numbers says the same.`}
       >
         {moves.map((action) => (
-          <Petal
-            key={action.action}
-            action={action}
-            whole={whole}
-            on={pointed === action.action}
-            point={point}
-          />
+          <Petal key={action.action} action={action} on={pointed === action.action} {...shared} />
         ))}
-        {stay && <Stay action={stay} whole={whole} on={pointed === stay.action} point={point} />}
+        {stay && <Stay action={stay} on={pointed === stay.action} {...shared} />}
       </svg>
       {others.length > 0 && (
         <p class="soft">{others.map((action) => action.name).join(", ")}: see the numbers.</p>
       )}
       <figcaption>
         <span>
-          In each direction: the chance that the move works; <b>e</b>, how much more or less it is
-          worth to explore than the chosen one; <b>s</b>, its safety value.
+          In each direction: the chance that the move works; <b>e</b>, what it is worth to explore
+          {wholeOf(why) === null ? "" : ", against the plan"}
+          {why.criteria.length > 0 && (
+            <>
+              ; <b>s</b>, its safety value
+            </>
+          )}
+          .
         </span>
         <span class="signs">
           {(Object.keys(SIGNS) as Sign[])
             .filter((sign) => why.actions.some((action) => signOf(action.verdict) === sign))
             .map((sign) => (
               <span key={sign} class={`sign ${sign}`}>
-                <i>{SIGNS[sign].mark}</i> {SIGNS[sign].text}
+                <i>{SIGNS[sign].mark}</i>{" "}
+                {ended && sign === "chosen" ? "would be chosen" : SIGNS[sign].text}
               </span>
             ))}
         </span>
@@ -186,13 +219,13 @@ function Rose({
 }
 
 interface PetalProps {
+  why: Why;
   action: WhyAction;
-  whole: number; // the exploration value of the chosen action
   on: boolean;
   point: (action: number | null) => void;
 }
 
-function Petal({ action, whole, on, point }: PetalProps) {
+function Petal({ why, action, on, point }: PetalProps) {
   const turn = Math.atan2(action.dr ?? 0, action.dc ?? 0);
   const [from, to] = [turn - Math.PI / 8 + GAP, turn + Math.PI / 8 - GAP];
   const at = (radius: number, angle: number): string =>
@@ -212,50 +245,57 @@ function Petal({ action, whole, on, point }: PetalProps) {
       <text x={x} y={y - 20} class="direction">
         {compass(action)} {SIGNS[sign].mark}
       </text>
-      {sign !== "closed" && <Lines action={action} whole={whole} x={x} y={y} />}
+      {sign !== "closed" && <Lines why={why} action={action} x={x} y={y} />}
     </g>
   );
 }
 
-/** Write how far an exploration value is from the chosen one's; where that is none, as it is. */
-function worth(action: WhyAction, whole: number): string {
+const NOTHING = 1e-12; // what a plan calls worth nothing
+
+/** Give the plan's own exploration value, if it is one to measure others by. */
+function wholeOf(why: Why): number | null {
+  return why.value !== null && why.value > NOTHING ? why.value : null;
+}
+
+/** Write an exploration value against the plan's; where the plan is worth nothing, as it is. */
+function worth(why: Why, action: WhyAction): string {
+  const whole = wholeOf(why);
   if (action.exploration === null) return "–";
-  if (whole <= 0) return figure(action.exploration, 3);
+  if (whole === null)
+    return figure(Math.abs(action.exploration) < NOTHING ? 0 : action.exploration, 3);
   const percent = 100 * (action.exploration / whole - 1);
   const far = Math.abs(percent);
   if (far < 5e-4) return "±0 %";
   return `${percent > 0 ? "+" : "−"}${Number(far.toPrecision(far < 1 ? 2 : 3))} %`;
 }
 
-function Lines({
-  action,
-  whole,
-  x,
-  y,
-}: {
-  action: WhyAction;
-  whole: number;
-  x: number;
-  y: number;
-}) {
+/** Write an action's safety value: the one that has least to spare. */
+function safety(why: Why, action: WhyAction): string {
+  const tight = tightest(why, action);
+  if (!tight) return figure(Math.min(...action.safety), 3);
+  return beside(tight.value, tight.level, 3).replace(/(\.\d*?)0+$/, "$1");
+}
+
+function Lines({ why, action, x, y }: { why: Why; action: WhyAction; x: number; y: number }) {
+  const safe = safety(why, action);
   return (
     <>
       <text x={x} y={y - 3} class="chance">
         {chance(action.leaves, 2)}
       </text>
       <text x={x} y={y + 13}>
-        e {worth(action, whole)}
+        e {worth(why, action)}
       </text>
       {action.safety.length > 0 && (
-        <text x={x} y={y + 28}>
-          s {figure(Math.min(...action.safety), 3)}
+        <text x={x} y={y + 28} class={safe.length > 6 ? "long" : ""}>
+          s {safe}
         </text>
       )}
     </>
   );
 }
 
-function Stay({ action, whole, on, point }: PetalProps) {
+function Stay({ why, action, on, point }: PetalProps) {
   const sign = signOf(action.verdict);
   return (
     <g
@@ -271,10 +311,8 @@ function Stay({ action, whole, on, point }: PetalProps) {
       </text>
       {sign !== "closed" && (
         <>
-          <text y={4}>e {worth(action, whole)}</text>
-          {action.safety.length > 0 && (
-            <text y={18}>s {figure(Math.min(...action.safety), 3)}</text>
-          )}
+          <text y={4}>e {worth(why, action)}</text>
+          {action.safety.length > 0 && <text y={18}>s {safety(why, action)}</text>}
         </>
       )}
     </g>
@@ -318,7 +356,7 @@ function Table({ why }: { why: Why }) {
                       ? "–"
                       : criterion.kind === "earn"
                         ? figure(action.safety[k])
-                        : chance(action.safety[k] ?? 0)}
+                        : beside(action.safety[k] ?? 0, criterion.level)}
                   </td>
                 ))}
                 <td class="text">{action.verdict}</td>

@@ -1,0 +1,475 @@
+"""What the page says of a plan: nothing that it prints contradicts anything else that it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.image
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from tests.web.page.looking import PACKAGE, PATIENCE
+
+from homeward.plan import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import Locator, Route
+    from tests.web.page.looking import Looking
+
+WORLD = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
+RUNS = [
+    ("safe", "grid", {**WORLD, "delta": 0.9}),
+    ("unsafe", "grid", {**WORLD, "explorer": "uncover"}),
+    ("roaming", "grid", {**WORLD, "home": "current", "delta": 0.9, "limit": 3}),
+    ("ground", "rover", {"rows": 200, "columns": 300, "sensor_range": 60.0, "limit": 3}),
+]
+AXE = PACKAGE / "web" / "page" / "node_modules" / "axe-core" / "axe.min.js"
+SAFE_STEPS, UNSAFE_STEPS = 98, 20
+MIXED = 26  # where safety decides, against the better part of the plan
+NEARLY = 49  # where a move is a ten-thousandth short of δ
+
+
+def tell(look: Looking, change: Callable[[dict[str, Any]], None]) -> None:
+    """Let the server's plans say something else."""
+
+    def answer(route: Route) -> None:
+        why = route.fetch().json()
+        change(why)
+        route.fulfill(body=json.dumps(why), content_type="application/json")
+
+    look.page.route("**/why", answer)
+
+
+def petal(look: Looking, action: int) -> list[str]:
+    lines = look.find(f'.petal[data-action="{action}"] text')
+    return [" ".join(line.split()) for line in lines.all_text_contents()]
+
+
+def said_of(look: Looking, action: int) -> dict[str, str]:
+    """Give e and s as the rose says them."""
+    return {line[0]: line[2:] for line in petal(look, action) if line[:2] in ("e ", "s ")}
+
+
+def percent(text: str) -> float:
+    return 0.0 if text == "±0 %" else float(text.removesuffix(" %").replace("−", "-"))
+
+
+def why_of(look: Looking, name: str, step: int) -> dict[str, Any]:
+    answer = look.page.request.get(f"{look.site.address}/api/runs/{name}/steps/{step}/why")
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_the_rose_measures_every_move_by_the_plan(look: Looking) -> None:
+    look.open("#/run/safe")
+    look.explained(SAFE_STEPS)
+    for step in (SAFE_STEPS, 5, MIXED):
+        look.scrub(step)
+        look.explained(step)
+        why = why_of(look, "safe", step)
+        for action in why["actions"]:
+            e = percent(said_of(look, action["action"])["e"])
+            away = 100.0 * (action["exploration"] / why["value"] - 1.0)
+            assert e == pytest.approx(away, rel=0.06, abs=6e-4)
+            if action["verdict"] == Verdict.WORTH_LESS:
+                assert e <= 0.0
+    look.sees(".rose figcaption", "what it is worth to explore, against the plan;")
+    assert percent(said_of(look, why["action"])["e"]) < -20.0
+
+
+def test_where_the_plan_is_worth_nothing_worth_is_told_as_it_is(look: Looking) -> None:
+    look.open("#/run/unsafe")
+    look.explained(UNSAFE_STEPS)
+    why = why_of(look, "unsafe", UNSAFE_STEPS)
+    assert why["value"] == 0.0
+    for action in why["actions"]:
+        assert said_of(look, action["action"]) == {"e": "0"}
+    caption = look.find(".rose figcaption")
+    expect(caption).to_contain_text("what it is worth to explore.")
+
+
+SIGNS = {
+    Verdict.CHOSEN: "✓ chosen",
+    Verdict.LESS_SAFE: "○ in the plan, not taken",
+    Verdict.WAITS: "○ in the plan, not taken",
+    Verdict.UNSAFE: "✕ below δ",
+    Verdict.WORTH_LESS: "= worth no more than the plan",
+    Verdict.NO_SAFER: "≤ no safer",
+    Verdict.UNAVAILABLE: "– can't be chosen",
+}
+
+
+def test_each_verdict_has_its_own_true_sign(look: Looking) -> None:
+    assert set(SIGNS) == set(Verdict)
+
+    def change(why: dict[str, Any]) -> None:
+        for action, verdict in zip(why["actions"], Verdict, strict=False):
+            action["verdict"] = verdict
+        why["actions"] = why["actions"][: len(Verdict)]
+
+    tell(look, change)
+    look.open("#/run/safe?step=5")
+    look.explained(5)
+    signs = [" ".join(sign.split()) for sign in look.find(".sign").all_text_contents()]
+    assert set(signs) == set(SIGNS.values())
+    for action, verdict in enumerate(Verdict):
+        assert petal(look, action)[0].endswith(SIGNS[verdict][0])
+
+
+def test_a_move_that_falls_short_of_the_level_is_not_said_to_reach_it(look: Looking) -> None:
+    look.open(f"#/run/safe?step={NEARLY}")
+    why = look.explained(NEARLY)
+    plan = why_of(look, "safe", NEARLY)
+    short = [a for a in plan["actions"] if 0.8995 < a["safety"][0] < 0.9 - 1e-5]
+    assert short
+    for action in short:
+        assert said_of(look, action["action"])["s"] == "0.8999"
+        row = why.locator(f'tbody tr[data-action="{action["action"]}"] td[data-value]').nth(2)
+        expect(row).to_have_text("0.8999")
+    look.find(f'.petal[data-action="{short[0]["action"]}"]').hover()
+    look.sees(".verdict.unsafe", "would fall below the safety level, 0.8999 < 0.9.")
+
+
+BESIDE = [  # a level, a value, and how the rose and the table write it
+    (0.95, 0.94999024, "0.94999", "0.94999"),
+    (0.95, 0.95 - 1.3e-7, "0.949999", "0.949999"),
+    (0.95, 0.95 - 1e-10, "0.95", "0.9500"),
+    (0.95, 0.9500049, "0.95", "0.9500"),
+    (0.95, 0.9212, "0.921", "0.9212"),
+    (1.0, 1.0 - 1e-7, ">0.999", ">0.9999"),
+    (1.0, 1.0, "1", "1"),
+    (0.99995, 0.99996, "0.99996", "0.99996"),
+    (0.9634514, 0.9634512, "0.963", "0.9634"),
+    (0.95, -0.2, "0", "0"),
+]
+
+
+def test_a_number_beside_a_level_has_the_digits_to_tell_them_apart(look: Looking) -> None:
+    def change(why: dict[str, Any]) -> None:
+        level, value, _, _ = BESIDE[why["step"]]
+        criterion = why["criteria"][0]
+        criterion["level"] = level
+        criterion["bound"] = criterion["kept_bound"] = value
+        for action in why["actions"]:
+            action["safety"] = [value]
+
+    tell(look, change)
+    look.open("#/run/safe?step=0")
+    look.explained(0)
+    for step, (level, value, rose, table) in enumerate(BESIDE):
+        look.scrub(step)
+        why = look.explained(step)
+        assert said_of(look, 0)["s"] == rose
+        expect(why.locator("tbody tr").first.locator("td[data-value]").nth(2)).to_have_text(table)
+        kept = value >= level - 1e-8
+        written = f"{level:.6f}".rstrip("0").rstrip(".")
+        proven = why.locator(".criteria .num")
+        expect(proven).to_have_text(f"{table} {'≥' if kept else '<'} {written}")
+        said = float(re.sub(r"[<>]", "", table))
+        assert (said < float(written)) == (not kept)
+
+
+def test_the_way_home_is_told_beside_the_level_too(look: Looking) -> None:
+    def answer(route: Route) -> None:
+        way = route.fetch().json()
+        way["bound"] = 0.89999
+        way["edges"][0]["left"] = 0.89998
+        route.fulfill(body=json.dumps(way), content_type="application/json")
+
+    look.open(f"#/run/safe?step={NEARLY}")
+    look.explained(NEARLY)
+    look.painted(NEARLY)
+    look.page.route("**/way?cell=*", answer)
+    look.find(".map canvas").focus()
+    look.page.keyboard.press("Enter")
+    look.sees(".way .num", "0.89999")
+    expect(look.find(".way thead th").last).to_have_text("from there on")
+    expect(look.find(".way tbody tr").first.locator("td").last).to_have_text("0.89998")
+
+
+def test_the_level_is_said_to_be_what_each_plan_keeps(look: Looking) -> None:
+    look.open("#/new")
+    level, meaning = look.find("#level"), look.find("#level-meaning")
+    level.fill("6")
+    expect(meaning).to_have_text(
+        "Each plan by itself: of 20 worlds like this, in at most 1 it finds no way home, if it is "
+        "called off. Home is where it stood when it planned: nothing is promised of the start."
+    )
+    for home in ("The start", "Bases"):
+        look.page.get_by_role("radio", name=home).check()
+        expect(meaning).to_have_text(
+            "Each plan by itself: of 20 worlds like this, in at most 1 it finds no way home, if it "
+            "is called off. It plans at every step, and over many steps such risks add up."
+        )
+    level.fill("4")
+    expect(meaning).to_contain_text("of 20 worlds like this, in at most 3 it")
+    level.fill("13")
+    sure = "In every world that is possible it finds a way home if it is called off."
+    expect(meaning).to_have_text(sure)
+    look.page.get_by_role("radio", name="Where it stands").check()
+    expect(meaning).to_have_text(f"{sure} Home is where it stood when it planned.")
+    look.page.get_by_role("radio", name="Terrain A rover").check()
+    look.page.get_by_role("radio", name="Naive").check()
+    expect(meaning).to_contain_text("So it believes, on the mean model; nothing is proven.")
+
+
+def test_a_drawn_world_says_what_its_home_means(look: Looking) -> None:
+    look.open("#/draw")
+    look.find("#level").fill("5")
+    expect(look.find("#level-meaning")).to_contain_text("nothing is promised of the start")
+    look.page.get_by_role("radio", name="The start").check()
+    expect(look.find("#level-meaning")).to_contain_text("such risks add up")
+
+
+def test_a_budget_takes_the_place_of_the_level(look: Looking) -> None:
+    look.open("#/new")
+    level, meaning = look.find("#level"), look.find("#level-meaning")
+    look.page.get_by_role("radio", name="The start").check()
+    field = look.page.get_by_label("Budget of the whole run")
+    field.fill("0.98")
+    expect(level).to_be_disabled()
+    expect(meaning).to_have_text(
+        "The budget of the whole run takes the place of δ: of 50 worlds like this, in at most 1 it "
+        "finds no way home, whenever the run is called off."
+    )
+    look.page.get_by_role("radio", name="Where it stands").check()
+    expect(level).to_be_enabled()
+    look.page.get_by_role("radio", name="The start").check()
+    field.fill("")
+    expect(level).to_be_enabled()
+
+
+def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
+    look.open("#/run/safe")
+    why = look.explained(SAFE_STEPS)
+    expect(why.locator("h2")).to_have_text("What it would do next")
+    expect(why).to_have_attribute("aria-label", "What it would do next")
+    expect(why.locator(".sign.chosen")).to_contain_text("would be chosen")
+    expect(why.locator(".verdict")).to_contain_text("would be chosen; 99.4 % of the plan starts")
+    expect(why.locator(".ended")).to_contain_text("The run ended here")
+    look.page.keyboard.press("ArrowLeft")
+    look.explained(SAFE_STEPS - 1)
+    expect(why.locator("h2")).to_have_text("Why this move?")
+    expect(why.locator(".ended")).to_have_count(0)
+    look.open(f"#/compare/safe/unsafe?step={UNSAFE_STEPS}")
+    look.explained(UNSAFE_STEPS, 0)
+    look.explained(UNSAFE_STEPS, 1)
+    expect(look.find(".why").nth(0).locator("header")).to_have_text("Why this move?safe")
+    ended = "What it would do nextunsafe (uncover)"
+    expect(look.find(".why").nth(1).locator("header")).to_have_text(ended)
+
+
+def test_where_no_way_home_can_be_proven_it_says_so(look: Looking) -> None:
+    lost = "From here no way home can be proven."
+    look.open("#/run/unsafe")
+    why = look.explained(UNSAFE_STEPS)
+    expect(why).to_contain_text(lost)
+    assert why_of(look, "unsafe", UNSAFE_STEPS)["way_home"] == 0.0
+    look.page.keyboard.press("ArrowLeft")
+    look.explained(UNSAFE_STEPS - 1)
+    assert why_of(look, "unsafe", UNSAFE_STEPS - 1)["way_home"] > 0.0
+    expect(why).not_to_contain_text(lost)
+    assert why_of(look, "safe", NEARLY)["way_home"] == pytest.approx(
+        look.page.request.get(
+            f"{look.site.address}/api/runs/safe/steps/{NEARLY}/way"
+            f"?cell={why_of(look, 'safe', NEARLY)['state']}"
+        ).json()["bound"]
+    )
+
+
+WORDS = (
+    *("way home", "bonus", "safety level δ", "called off", "discount γ", "proven bound"),
+    *("correction", "one more percent would cost", "the plan draws its policy once"),
+    *("e and s", "entropy"),
+)
+
+
+def test_the_words_are_explained_by_a_key_and_from_the_first_visit(look: Looking) -> None:
+    look.open("#/run/safe?step=5")
+    look.painted(5)
+    look.button("What the words mean").click()
+    help_ = look.find("dialog[open]")
+    expect(help_.locator(".words dt")).to_have_text(list(WORDS))
+    for sentence in help_.locator(".words dd").all_text_contents():
+        assert sentence.endswith(".")
+        assert ". " not in sentence
+    expect(look.button("Close")).to_be_focused()
+    look.page.evaluate(AXE.read_text())
+    found = look.page.evaluate("() => axe.run('dialog', { resultTypes: ['violations'] })")
+    assert [v["id"] for v in found["violations"] if v["impact"] in ("serious", "critical")] == []
+    look.page.keyboard.press("Enter")
+    expect(help_).to_have_count(0)
+    look.page.keyboard.press("?")
+    look.sees("dialog[open] .keys", "play or pause")
+
+
+def test_the_rose_stays_where_it_is_while_reasons_change(look: Looking) -> None:
+    look.open(f"#/run/safe?step={MIXED}")
+    look.explained(MIXED)
+    lengths, places = set(), set()
+    for step in (MIXED, 5, NEARLY, SAFE_STEPS):
+        look.scrub(step)
+        why = look.explained(step)
+        box = why.locator(".rose svg").bounding_box()
+        assert box is not None
+        places.add(box["y"])
+        lengths.add(len(why.locator(".reasons").text_content() or ""))
+    assert len(lengths) > 1
+    assert len(places) == 1
+
+
+def test_the_reasons_grey_only_after_a_while_of_waiting(look: Looking) -> None:
+    look.open("#/run/safe?step=5")
+    why = look.explained(5)
+    held: list[Route] = []
+    look.page.route("**/steps/6/why", lambda route: held.append(route))
+    look.page.evaluate(
+        """() => {
+          const why = document.querySelector(".why");
+          const now = () => getComputedStyle(why).opacity;
+          window.seen = [];
+          new MutationObserver(() => {
+            if (!why.classList.contains("stale")) return;
+            for (const ms of [0, 150, 900]) setTimeout(() => window.seen.push(now()), ms);
+          }).observe(why, { attributes: true, attributeFilter: ["class"] });
+        }"""
+    )
+    look.page.keyboard.press("ArrowRight")
+    look.page.wait_for_function("() => window.seen.length === 3")
+    at_once, soon, late = (float(part) for part in look.page.evaluate("() => window.seen"))
+    assert (at_once, soon) == (1.0, 1.0)
+    assert late == pytest.approx(0.62)
+    held[0].continue_()
+    look.explained(6)
+    expect(why).to_have_css("opacity", "1")
+
+
+def colours(look: Looking, width: int) -> tuple[np.ndarray[Any, Any], float]:
+    """Save a picture in a window of some width; give its pixels, and where the legend starts."""
+    look.page.set_viewport_size({"width": width, "height": 900})
+    look.page.emulate_media(color_scheme="light")
+    look.open("#/run/safe?step=20")
+    look.painted(20)
+    with look.page.expect_download() as download:
+        look.button("Save a picture of this view").click()
+    box = look.find(".map canvas").bounding_box()
+    assert box is not None
+    image = np.asarray(matplotlib.image.imread(download.value.path()))[..., :3]
+    pixels = np.rint(255.0 * image).astype(int)
+    assert pixels.shape[1] == round(box["width"])
+    return pixels, 64 + box["height"]
+
+
+KEYED = {
+    **{f"height {h + 1}": c for h, c in enumerate(("aab4f2", "a9d3a9", "dfc7a8", "f2aca6"))},
+    **{"height 5": "cfa3d6", "wall": "3a3f44", "not yet seen": "cfd2d5"},
+    **{"explorer": "0f6cb4", "path": "12283d", "way home and home": "e8590c"},
+}
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_a_saved_picture_has_its_whole_legend_and_the_marks(look: Looking, width: int) -> None:
+    pixels, top = colours(look, width)
+    legend = pixels[int(top) + 1 :]
+    found = {"".join(f"{part:02x}" for part in pixel) for row in legend for pixel in row}
+    missing = {name for name, colour in KEYED.items() if colour not in found}
+    assert missing == set()
+    assert (legend[:, -8:] == 255).all()  # nothing runs over the edge
+    rows = np.flatnonzero((legend != 255).any(axis=(1, 2)))
+    assert rows.max() < len(legend) - 8
+
+
+def legend(look: Looking) -> Locator:
+    look.sees(".legend .marks")
+    return look.find(".legend")
+
+
+def test_a_home_apart_from_the_explorer_has_its_mark_in_the_legend(look: Looking) -> None:
+    look.open("#/run/safe?step=5")
+    look.painted(5)
+    marks = ["explorer", "its path", "start", "home", "way home"]
+    expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
+    expect(look.find(".legend .mark-home")).to_be_visible()
+    look.open("#/run/roaming?step=1")
+    look.painted(1)
+    marks.remove("home")
+    expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
+
+
+def test_swatches_are_outlined(look: Looking) -> None:
+    look.page.emulate_media(color_scheme="dark")
+    look.open("#/run/safe?step=5")
+    look.painted(5)
+    wall = legend(look).locator(".swatch", has_text="wall").locator("i")
+    outline = wall.evaluate("(e) => getComputedStyle(e).boxShadow")
+    assert "rgb(165, 178, 188) 0px 0px 0px 1px" in outline
+
+
+@pytest.mark.parametrize(("name", "shape"), [("safe", (12, 12)), ("ground", (10, 15))])
+def test_legend_and_readout_call_what_is_seen_alike(
+    look: Looking, name: str, shape: tuple[int, int]
+) -> None:
+    look.open(f"#/run/{name}?step=1&layer=seen")
+    look.painted(1, "seen")
+    swatches = legend(look).locator(".key").first.locator(".swatch").all_text_contents()
+    assert swatches == ["seen", "not yet seen"]
+    said = set()
+    for cell in range(0, shape[0] * shape[1], 7):
+        look.point(cell, shape)
+        reading = look.find('.readout dd[data-layer="seen"]')
+        expect(reading).to_be_visible(timeout=PATIENCE)
+        said.add(reading.text_content())
+    assert said == set(swatches)
+
+
+def test_the_bonus_of_terrain_has_no_unit_but_its_name(look: Looking) -> None:
+    look.open("#/run/ground?step=1&layer=bonus")
+    look.painted(1, "bonus")
+    title = legend(look).locator(".key-title")
+    expect(title).to_have_text("Bonus: Σ variance / the sensor's, in its reach")
+
+
+def test_one_of_something_is_singular(look: Looking) -> None:
+    look.open("#/run/safe?step=20&layer=bonus")
+    look.painted(20, "bonus")
+    found = set()
+    for cell in range(144):
+        look.point(cell, (12, 12))
+        text = look.find('.readout dd[data-layer="bonus"]').first.text_content(timeout=PATIENCE)
+        found.add(text)
+        if text == "1 square":
+            break
+    assert "1 square" in found
+    assert "1 squares" not in found
+
+
+def test_labels_of_the_counter_examples_stand_clear_of_their_lines(look: Looking) -> None:
+    look.open("#/stories")
+    look.sees(".story svg")
+    crossed = look.page.evaluate(
+        """() => {
+          const crossed = [];
+          for (const svg of document.querySelectorAll(".story svg")) {
+            const labels = [...svg.querySelectorAll("text.edge")];
+            for (const line of svg.querySelectorAll("path.edge")) {
+              const long = line.getTotalLength();
+              for (let at = 0; at <= long; at += 1) {
+                const { x, y } = line.getPointAtLength(at);
+                for (const label of labels) {
+                  const box = label.getBBox();
+                  const [dx, dy] = [x - box.x, y - box.y];
+                  if (dx > 0 && dx < box.width && dy > 3 && dy < box.height - 3)
+                    crossed.push(label.textContent);
+                }
+              }
+            }
+          }
+          return [...new Set(crossed)];
+        }"""
+    )
+    assert crossed == []
+    assert "…." not in (look.find(".stories-page").text_content() or "")
