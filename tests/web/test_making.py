@@ -163,9 +163,11 @@ def test_schemas_tell_what_can_be_set() -> None:
 def test_a_preview_is_the_mean_of_the_cells(tmp_path: Path) -> None:
     from homeward.runs.rover import RoverConfig, cells_of
 
-    _, arrays = unpack(preview_of({"rows": 100, "columns": 160}, tmp_path))
-    cells = cells_of(RoverConfig(rows=100, columns=160))
+    about, arrays = unpack(preview_of({"rows": 100, "columns": 160, "cell": 9.6}, tmp_path))
+    cells = cells_of(RoverConfig(rows=100, columns=160, cell=9.6))
     np.testing.assert_array_equal(arrays["height"], cells.mean.astype(np.float32))
+    assert about["cell"] == [10.0, 10.0]
+    assert tuple(about["transform"]) == cells.transform == (10.0, 0.0, 0.0, 0.0, -10.0, 100.0)
 
 
 def test_a_preview_is_of_the_terrain_alone(tmp_path: Path) -> None:

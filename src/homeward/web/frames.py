@@ -27,8 +27,11 @@ TYPES = {"b": "u1", "u": "<i4", "i": "<i4", "f": "<f4"}
 NAMES = {"float32": "<f4", "int32": "<i4", "uint8": "u1"}
 
 
-def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int) -> bytes:
-    """Give the frame of arrays by name: `step` is what they are of, `total` how many there are."""
+def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: Any) -> bytes:
+    """Give the frame of arrays by name: `step` is what they are of, `total` how many there are.
+
+    What `more` is said of them stands beside these two in the frame's JSON.
+    """
     about, parts, offset = [], [], 0
     for name, array in arrays.items():
         dtype = np.dtype("u1" if array.dtype == np.uint8 else TYPES[array.dtype.kind])
@@ -47,7 +50,8 @@ def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int) -> bytes:
         data = sent.tobytes()
         parts += [data, bytes(-len(data) % 8)]
         offset += len(data) + -len(data) % 8
-    text = json.dumps({"arrays": about, "step": step, "total": total}, allow_nan=False).encode()
+    said = {"arrays": about, "step": step, "total": total, **more}
+    text = json.dumps(said, allow_nan=False).encode()
     head = MAGIC + struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % 8), *parts])
 

@@ -135,7 +135,11 @@ def _check_size(config: dict[str, Any]) -> None:
 
 
 def preview_of(query: Mapping[str, Any], root: Path) -> bytes:
-    """Give the frame of the mean heights [R, C] of the cells that a rover would plan on."""
+    """Give the frame of the mean heights [R, C] of the cells that a rover would plan on.
+
+    Beside them stand `cell`, the height and width of a cell in m, and `transform`, which leads from
+    a column and a row to map coordinates, see `rasters.transforms`.
+    """
     from homeward.runs.rover import cells_of as make_cells
 
     for name in query:
@@ -147,7 +151,8 @@ def preview_of(query: Mapping[str, Any], root: Path) -> bytes:
     except InvalidInputError as cause:
         raise RefusalError(422, str(cause)) from cause
     heights = np.where(cells.blocked, np.nan, cells.mean)
-    return pack({"height": heights}, step=0, total=0)
+    where = {"cell": list(cells.size), "transform": list(cells.transform)}
+    return pack({"height": heights}, step=0, total=0, **where)
 
 
 def schemas() -> dict[str, Any]:

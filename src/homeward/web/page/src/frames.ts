@@ -9,13 +9,19 @@ export interface FrameArray {
   max: number | null;
 }
 
-export interface Frame {
+/** Where the cells of a preview lie, see docs/api.md. */
+export interface Where {
+  cell?: [number, number]; // m, height and width
+  transform?: [number, number, number, number, number, number];
+}
+
+export interface Frame extends Where {
   step: number | null;
   total: number | null;
   arrays: Map<string, FrameArray>;
 }
 
-interface Head {
+interface Head extends Where {
   arrays: {
     name: string;
     dtype: string;
@@ -46,7 +52,9 @@ export function decode(buffer: ArrayBuffer): Frame {
     const data = numbers(buffer, entry.dtype, body + entry.offset, count, entry.name);
     arrays.set(entry.name, { data, shape: entry.shape, min: entry.min, max: entry.max });
   }
-  return { step: head.step ?? null, total: head.total ?? null, arrays };
+  const { cell, transform } = head;
+  const where = { ...(cell && { cell }), ...(transform && { transform }) };
+  return { step: head.step ?? null, total: head.total ?? null, arrays, ...where };
 }
 
 function numbers(

@@ -1,0 +1,157 @@
+// The ground from above: a click sets the start, and polygons to stay inside are drawn on it.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { paint } from "../../map/paint";
+import { Field } from "../../parts/fields";
+import { cellName, figure } from "../../words";
+import { AreaLines, AreaTools, close, corner, isDrawing } from "./area";
+import * as ground from "./ground";
+import type { Ground } from "./ground";
+import * as settings from "./settings";
+
+const PAUSE = 350; // ms after the last letter
+const WIDEST = 600; // pixels of the picture
+
+export function Preview() {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const note = useSignal("");
+  const query = settings.query.value;
+  const on = ground.ground.value;
+  const ready = settings.source.value !== "upload" || settings.file.value !== null;
+  useEffect(() => {
+    if (!query || ground.ground.value?.query === query) {
+      note.value = "";
+      return undefined;
+    }
+    const stop = new AbortController();
+    const wait = window.setTimeout(() => {
+      note.value = "Reading the ground…";
+      ground
+        .groundOf(query, stop.signal)
+        .then((found) => {
+          note.value = "";
+          ground.settle(found);
+        })
+        .catch((cause: unknown) => {
+          if (stop.signal.aborted) return;
+          ground.ground.value = null;
+          note.value = cause instanceof Error ? cause.message : String(cause);
+        });
+    }, PAUSE);
+    return () => {
+      window.clearTimeout(wait);
+      stop.abort();
+    };
+  }, [query]);
+  useEffect(() => {
+    if (on && canvas.current) draw(canvas.current, on);
+  }, [on, ready]);
+  if (!ready) return null;
+  const at = on && ground.place.value && ground.cellAt(on, ground.place.value);
+  const choose = (event: MouseEvent): void => {
+    if (!on) return;
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    const along = (part: number, cells: number): number =>
+      Math.max(0, Math.min(cells - 1e-6, part * cells));
+    const column = along((event.clientX - box.left) / box.width, on.columns);
+    const row = along((event.clientY - box.top) / box.height, on.rows);
+    const point = ground.toMap(on, column, row);
+    if (!isDrawing()) ground.choose(point);
+    else if (event.detail < 2) corner(point); // the second click of a double one closes
+  };
+  return (
+    <div class="preview">
+      <div class="preview-box" hidden={!on}>
+        <canvas
+          ref={canvas}
+          onClick={choose}
+          onDblClick={() => on && isDrawing() && close(on)}
+          role="img"
+          aria-label="The ground seen from above. Click to set the start, or give its row and column below."
+        />
+        {on && <AreaLines on={on} />}
+        {at && on && (
+          <i
+            class="pin"
+            style={{
+              left: `${(100 * (at[1] + 0.5)) / on.columns}%`,
+              top: `${(100 * (at[0] + 0.5)) / on.rows}%`,
+            }}
+          />
+        )}
+      </div>
+      <p class="soft" aria-live="polite">
+        {note.value || (on && `${cellsWord(on)} ${startWord(on, at)}`)}
+      </p>
+      {on && <AreaTools on={on} />}
+      {on && (
+        <div class="fields start">
+          <Field
+            label="Start in row"
+            value={ground.startRow}
+            min={0}
+            max={on.rows - 1}
+            step={1}
+            check={ground.wrongStart}
+            hint="counted from 0, from the north; found for you if empty"
+            onChange={ground.typed}
+          />
+          <Field
+            label="Start in column"
+            value={ground.startColumn}
+            min={0}
+            max={on.columns - 1}
+            step={1}
+            check={ground.wrongStart}
+            hint="counted from 0, from the west"
+            onChange={ground.typed}
+          />
+          {at && (
+            <button type="button" class="small" onClick={() => ground.forget()}>
+              Find it for me
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Say how many cells of what size a run will have. */
+function cellsWord({ rows, columns, cell: [high, wide] }: Ground): string {
+  const asked = Number(settings.cell.value);
+  const is = `The run has ${rows} × ${columns} cells of ${figure(high)} × ${figure(wide)} m`;
+  const near = [high, wide].every((side) => Math.abs(side - asked) <= 0.005 * asked);
+  return near
+    ? `${is}.`
+    : `${is}: a side is a whole number of pixels, so it can't be ${figure(asked)} m.`;
+}
+
+function startWord({ columns }: Ground, at: [number, number] | null): string {
+  if (at) return `The start is ${cellName(at[0] * columns + at[1], columns)}.`;
+  return (
+    ground.lost.value ||
+    "The start is found for you: in the largest part where one can get about, near the middle. Click to set it."
+  );
+}
+
+function draw(canvas: HTMLCanvasElement, { rows, columns, cell, height }: Ground): void {
+  // it is small: every so many cells will do
+  const every = Math.max(1, Math.ceil(Math.max(rows, columns) / WIDEST));
+  const [small, wide] = [Math.ceil(rows / every), Math.ceil(columns / every)];
+  const taken = new Float32Array(small * wide);
+  for (let y = 0; y < small; y++)
+    for (let x = 0; x < wide; x++)
+      taken[y * wide + x] = height.data[y * every * columns + x * every] ?? NaN;
+  const { pixels } = paint(
+    taken,
+    null,
+    { rows: small, columns: wide, cell: [cell[0] * every, cell[1] * every], marked: false },
+    { way: "relief", palette: "ground" },
+    { low: height.min ?? 0, high: height.max ?? 1 },
+  );
+  canvas.width = wide;
+  canvas.height = small;
+  canvas.getContext("2d")?.putImageData(new ImageData(pixels, wide, small), 0, 0);
+}

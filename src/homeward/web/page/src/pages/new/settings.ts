@@ -1,0 +1,134 @@
+// The settings of a new run as the form holds them, and as a configuration's keys.
+
+import { computed, signal } from "@preact/signals";
+import type { Upload } from "../../api";
+import { cells, number, polygons, span } from "./reading";
+
+export type Kind = "grid" | "rover";
+export type Source = "mars" | "sample" | "upload";
+
+export const kind = signal<Kind>("grid");
+export const name = signal("");
+export const level = signal(0.95);
+export const explorer = signal("safe");
+export const beside = signal(true);
+export const home = signal<"current" | "start" | "bases">("current");
+export const bases = signal("");
+export const each = signal(false);
+export const within = signal("");
+export const withinLevel = signal("");
+export const insideRows = signal("");
+export const insideColumns = signal("");
+export const inside = signal("");
+export const insideLevel = signal("");
+export const recall = signal("");
+export const budget = signal("");
+export const seed = signal("0");
+export const limit = signal("");
+
+export const size = signal("12");
+export const walls = signal("0.2");
+
+export const source = signal<Source>("mars");
+export const file = signal<Upload | null>(null);
+export const landSeed = signal("0");
+export const rows = signal("1000");
+export const columns = signal("2000");
+export const cell = signal("20");
+export const part = signal("");
+export const climb = signal("5");
+export const descend = signal("45");
+export const range = signal("100");
+export const truth = signal<"model" | "prior">("model");
+
+export const keepsLevel = computed(() => explorer.value === "safe" || explorer.value === "naive");
+
+/** Whether an unsafe explorer goes beside the safe one. */
+export const isPair = computed(() => explorer.value === "safe" && beside.value);
+
+function given(entries: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(entries).filter(([, value]) => value !== null && value !== ""),
+  );
+}
+
+/** Give what a terrain is made of, as a configuration's keys. */
+function land(): Record<string, unknown> {
+  const terrain = source.value === "upload" ? (file.value?.upload ?? null) : source.value;
+  const mars = source.value === "mars";
+  return given({
+    terrain,
+    terrain_seed: mars ? number(landSeed.value) : null,
+    rows: mars ? number(rows.value) : null,
+    columns: mars ? number(columns.value) : null,
+    cell: number(cell.value),
+    window: part.value.trim(),
+  });
+}
+
+/** What the terrain is asked for by; "" while something of it is missing. */
+export const query = computed(() => {
+  const mars = [landSeed, rows, columns];
+  const needed = source.value === "mars" ? [cell, ...mars] : [cell];
+  if (source.value === "upload" && !file.value) return "";
+  if (needed.some((field) => !field.value.trim())) return "";
+  return new URLSearchParams(
+    Object.entries(land()).map(([key, value]) => [key, String(value)]),
+  ).toString();
+});
+
+/** Give the squares to stay inside: the first and the last row, and so for columns. */
+function windowGiven(): unknown {
+  const found = [insideRows, insideColumns].map((side) => span(side.value));
+  const all = [0, Number(size.value) - 1];
+  return found.every((side) => side === null) ? null : found.map((side) => side ?? all);
+}
+
+/** Give the polygons to stay inside, each ring closed. */
+function polygonsGiven(): unknown {
+  const rings = polygons(inside.value);
+  if (typeof rings === "string") return rings;
+  return rings.length ? rings.map((ring) => [[...ring, ring[0]]]) : null;
+}
+
+/** Give what must stay true, as a configuration's keys. */
+function promises(): Record<string, unknown> {
+  const shared = { recall: number(recall.value) };
+  if (!keepsLevel.value) return { ...shared, home: home.value === "start" ? "start" : "current" };
+  const named = home.value === "bases";
+  const area = kind.value === "grid" ? windowGiven() : polygonsGiven();
+  const whole = home.value === "start" ? number(budget.value) : null;
+  return {
+    ...shared,
+    delta: whole === null ? level.value : null,
+    home: named ? null : home.value,
+    bases: named ? cells(bases.value) : null,
+    each_base: named && each.value ? true : null,
+    back_within: number(within.value),
+    back_within_delta: within.value.trim() ? number(withinLevel.value) : null,
+    keep_in: area,
+    keep_in_delta: area === null ? null : number(insideLevel.value),
+    budget: whole,
+  };
+}
+
+/** Give the whole configuration; `start` is a row and a column of the terrain, if one was chosen. */
+export function config(start: [number, number] | null): Record<string, unknown> {
+  const shared = {
+    seed: number(seed.value),
+    explorer: explorer.value,
+    ...promises(),
+    limit: number(limit.value),
+  };
+  if (kind.value === "grid")
+    return given({ ...shared, size: number(size.value), walls: number(walls.value) });
+  return given({
+    ...shared,
+    ...land(),
+    climb: number(climb.value),
+    descend: number(descend.value),
+    sensor_range: number(range.value),
+    start,
+    truth: truth.value,
+  });
+}

@@ -1,0 +1,168 @@
+// An elevation model of one's own: chosen or dropped, sent, and asked for what it lacks.
+
+import { signal, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { Refusal, getJson, upload } from "../../api";
+import type { About, Upload } from "../../api";
+import { complain, hush, message } from "../../messages";
+import { Field } from "../../parts/fields";
+import { figure } from "../../words";
+import { forget } from "./ground";
+import { number } from "./reading";
+import { cell, file, range } from "./settings";
+
+const ACROSS = 100; // cells along the longer side, unless the pixels are larger
+const LACKS = "has no pixel size of its own"; // what the server says of such a raster
+
+/** The file that was chosen, be it taken or not; whether it needs a pixel size, and which. */
+const chosen = signal<File | null>(null);
+const needsPixel = signal(false);
+const pixel = signal("");
+let sentWith = "";
+const progress = signal<number | null>(null);
+let sending: { stop: () => void } | null = null;
+let tries = 0;
+
+/** Take a file in the place of the one before; send it, unless something is to be said first. */
+function take(next: File | undefined): void {
+  if (!next) return;
+  chosen.value = next;
+  needsPixel.value = /\.npy$/i.test(next.name);
+  pixel.value = sentWith = ""; // it was the other file's
+  file.value = null;
+  forget();
+  if (message.value?.wrong) hush();
+  tries++; // what is on its way is of no interest any more
+  sending?.stop();
+  progress.value = null;
+  if (!needsPixel.value) void send(next);
+}
+
+/** Send the file again, once its pixel size is given. */
+function again(): void {
+  if (chosen.value && progress.value === null && Number(pixel.value) > 0) void send(chosen.value);
+}
+
+/** Say why there is no terrain yet. */
+export function missing(): string {
+  if (!chosen.value) return "Choose a terrain file first.";
+  return progress.value === null
+    ? `${chosen.value.name} was not taken: choose another file.`
+    : `Wait until ${chosen.value.name} has been read.`;
+}
+
+async function send(sent: File): Promise<void> {
+  const turn = ++tries;
+  progress.value = 0;
+  sentWith = pixel.value;
+  try {
+    const { limits } = await getJson<About>("/api/about");
+    if (turn !== tries) return;
+    if (sent.size > limits.uploads)
+      throw new Error(
+        `${sent.name} has ${figure(sent.size / 1e6, 3)} MB; at most ${figure(limits.uploads / 1e6, 3)} MB are taken.`,
+      );
+    const size = needsPixel.value ? number(pixel.value) : null;
+    const request = upload(sent, size, (part) => (progress.value = part));
+    sending = request;
+    const done = await request.done;
+    if (turn !== tries) return;
+    if (message.value?.wrong) hush();
+    settle(done);
+  } catch (cause) {
+    if (turn !== tries) return; // another file was chosen meanwhile
+    if (cause instanceof Refusal && cause.message.includes(LACKS)) needsPixel.value = true;
+    complain(cause);
+  }
+  progress.value = null;
+  sending = null;
+}
+
+/** Take what was sent for the terrain, in cells of a whole number of pixels. */
+function settle(done: Upload): void {
+  file.value = done;
+  forget();
+  const pixels = Math.max(1, Math.round(Math.max(...done.shape) / ACROSS));
+  const side = Number((pixels * Math.max(...done.size)).toPrecision(6));
+  cell.value = String(side);
+  if (range.value === "100") range.value = String(Number((5 * side).toPrecision(6)));
+}
+
+export function Uploader() {
+  const over = useSignal(false);
+  const input = useRef<HTMLInputElement>(null);
+  const lacking = needsPixel.value && chosen.value;
+  const choose = (next: File | undefined): void => {
+    take(next);
+    if (input.current) input.current.value = ""; // so that the same file can be chosen again
+  };
+  return (
+    <div
+      class={over.value ? "drop over" : "drop"}
+      onDragOver={(event) => {
+        event.preventDefault();
+        over.value = true;
+      }}
+      onDragLeave={() => (over.value = false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        over.value = false;
+        choose(event.dataTransfer?.files[0]);
+      }}
+    >
+      <label>
+        <span>Drop an elevation model here, or choose it: </span>
+        <input
+          ref={input}
+          type="file"
+          onChange={(event) => choose(event.currentTarget.files?.[0])}
+        />
+      </label>
+      {lacking && (
+        <div class="lacking">
+          <p aria-live="polite">
+            {lacking.name} {LACKS}: say how many metres a pixel is wide.
+          </p>
+          <div class="fields">
+            <Field
+              label="Side of a pixel"
+              unit="m"
+              value={pixel}
+              required
+              step="any"
+              check={(text) => (Number(text) > 0 ? "" : "Give a length above 0 in m.")}
+              onCommit={() => pixel.value !== sentWith && again()}
+            />
+          </div>
+          <button
+            type="button"
+            disabled={progress.value !== null || !(Number(pixel.value) > 0)}
+            onClick={again}
+          >
+            {file.value ? "Send it again" : "Send it"}
+          </button>
+        </div>
+      )}
+      {progress.value !== null && (
+        <p>
+          <progress max={1} value={progress.value} aria-label="Upload" />{" "}
+          {progress.value < 1 ? `${Math.round(100 * progress.value)} %` : "Reading it…"}{" "}
+          <button type="button" class="small" onClick={() => sending?.stop()}>
+            Stop
+          </button>
+        </p>
+      )}
+      {file.value && (
+        <p class="soft" data-upload={file.value.upload}>
+          {file.value.name}: {file.value.shape[0]} × {file.value.shape[1]} pixels of{" "}
+          {sizeWord(file.value)}
+          {file.value.crs ? `, ${String(file.value.crs).slice(0, 60)}` : ""}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function sizeWord({ size: [high, wide] }: Upload): string {
+  return `${figure(high, 3)} × ${figure(wide, 3)} m`;
+}

@@ -1,0 +1,414 @@
+"""The forms of the page: what is typed into them is kept, explained or refused, never lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from tests.web.page.looking import PATIENCE
+from tests.web.rasters import geotiff
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Locator
+    from tests.web.page.looking import Looking, Site
+
+RUNS: list[tuple[str, str, dict[str, Any]]] = []
+
+
+def unfold(look: Looking, title: str) -> None:
+    look.find("summary").filter(has_text=title).click()
+
+
+def field(look: Looking, label: str) -> Locator:
+    return look.page.get_by_label(label, exact=False).first
+
+
+def drawn(look: Looking) -> list[str]:
+    return look.find("textarea").input_value().splitlines()
+
+
+def complaint(box: Locator) -> str:
+    """Give what the browser says of a field, "" where it will do."""
+    return str(box.evaluate("box => box.validationMessage"))
+
+
+def says(box: Locator, said: str) -> None:
+    """Wait until a field is complained of in words that begin so; "" for no complaint."""
+    for _ in range(100):
+        found = complaint(box)
+        if found.startswith(said) and bool(found) == bool(said):
+            return
+        box.page.wait_for_timeout(20)
+    raise AssertionError(f"of the field is said {complaint(box)!r}")
+
+
+def to_terrain(look: Looking) -> None:
+    look.open("#/new")
+    look.page.get_by_text("Terrain", exact=True).first.click()
+
+
+def small_mars(look: Looking) -> None:
+    """Choose synthetic Mars of 200 x 400 m in cells of 20 m, and wait for it."""
+    to_terrain(look)
+    field(look, "From north to south").fill("200")
+    field(look, "From west to east").fill("400")
+    look.sees(".preview", "10 × 20 cells of 20 × 20 m")
+
+
+def test_a_number_of_rows_is_taken_when_it_is_whole(look: Looking) -> None:
+    look.open("#/draw")
+    unfold(look, "Size")
+    before = drawn(look)
+    rows = field(look, "Rows")
+    rows.focus()
+    rows.press("Control+A")
+    look.page.keyboard.type("1")
+    assert drawn(look) == before
+    look.page.keyboard.type("2")
+    look.page.keyboard.press("Enter")
+    expect(look.find("[data-square]")).to_have_count(96)
+    assert drawn(look)[:6] == before
+    rows.fill("99")
+    rows.blur()
+    expect(rows).to_have_value("16")
+    rows.fill("")
+    rows.blur()
+    expect(rows).to_have_value("16")
+
+
+def test_what_was_cut_comes_back_with_growing(look: Looking) -> None:
+    look.open("#/draw")
+    unfold(look, "Size")
+    rows, columns = field(look, "Rows"), field(look, "Columns")
+    look.find('[data-square="5,7"]').focus()
+    look.page.keyboard.press("s")
+    before = drawn(look)
+    assert before[5] == "3333333c"
+    for box, value in ((rows, "2"), (columns, "3")):
+        box.fill(value)
+        box.blur()
+    assert drawn(look) == ["333", "33c"]
+    look.find('[data-square="0,0"]').click()
+    for box, value in ((rows, "6"), (columns, "8")):
+        box.fill(value)
+        box.blur()
+    assert drawn(look) == ["53333333", *before[1:]]
+
+
+def test_the_keyboard_still_comes_to_a_board_that_was_cut(look: Looking) -> None:
+    look.open("#/draw")
+    unfold(look, "Size")
+    look.find('[data-square="5,7"]').focus()
+    field(look, "Rows").fill("3")
+    field(look, "Rows").blur()
+    expect(look.find('[data-square][tabindex="0"]')).to_have_attribute("data-square", "2,7")
+
+
+def test_painting_loading_and_resizing_are_taken_back(look: Looking) -> None:
+    look.open("#/draw")
+    unfold(look, "Size")
+    undo = look.button("Undo")
+    expect(undo).to_be_disabled()
+    first = drawn(look)
+    near, far = (look.find(f'[data-square="0,{c}"]').bounding_box() for c in (1, 4))
+    assert near is not None
+    assert far is not None
+    look.page.mouse.move(near["x"] + 9, near["y"] + 9)
+    look.page.mouse.down()
+    look.page.mouse.move(far["x"] + 9, far["y"] + 9, steps=12)
+    look.page.mouse.up()
+    stroke = drawn(look)
+    assert stroke[0] == "35555333"
+    look.button("The gamble").click()
+    gamble = drawn(look)
+    field(look, "Rows").fill("9")
+    field(look, "Rows").press("Enter")
+    expect(look.find("[data-square]")).to_have_count(72)
+    look.page.keyboard.press("Control+z")
+    look.sees('[role="status"] .message', "Taken back: resizing.")
+    assert drawn(look) == gamble
+    expect(field(look, "Rows")).to_have_value("5")
+    undo.click()
+    assert drawn(look) == stroke
+    undo.click()
+    assert drawn(look) == first
+    expect(undo).to_be_disabled()
+
+
+def test_a_text_with_two_starts_is_refused_and_a_good_one_hushes(look: Looking) -> None:
+    look.open("#/draw")
+    unfold(look, "Size")
+    text = look.find("textarea")
+    text.fill("12a\nb21")
+    text.blur()
+    alert = look.find('[role="alert"] .message')
+    expect(alert).to_contain_text("The map has 2 starts, the second in line 2")
+    expect(look.find("[data-square]")).to_have_count(48)
+    text.fill("12a\n221")
+    text.blur()
+    expect(alert).to_have_count(0)
+    expect(look.find("[data-square]")).to_have_count(6)
+    text.fill("12")
+    text.blur()
+    look.button("Undo").click()
+    look.sees('[role="status"] .message', "Taken back: changing the text.")
+    expect(look.find("[data-square]")).to_have_count(48)
+    for wrong, said in (
+        ("12\n22", "The map has no start"),
+        ("12x", "Line 1 of the map has “x”"),
+        ("a" + "1" * 40, "at most 40 of each"),
+    ):
+        text.fill(wrong)
+        text.blur()
+        expect(alert).to_contain_text(said)
+
+
+def test_a_wrong_text_is_unfolded_and_not_run(look: Looking) -> None:
+    look.open("#/draw")
+    unfold(look, "Size")
+    look.find("textarea").fill("12\n22")
+    unfold(look, "Size")
+    expect(look.find("textarea")).to_be_hidden()
+    look.button("Run both and compare").click()
+    expect(look.find("textarea")).to_be_focused()
+    look.sees('[role="alert"] .message', "The map has no start")
+    look.sees("h1", "Draw a world")
+
+
+def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
+    look: Looking, tmp_path: Path
+) -> None:
+    path = tmp_path / "bare.npy"
+    np.save(path, np.add.outer(np.arange(250.0), np.arange(348.0)) / 100)
+    to_terrain(look)
+    look.page.get_by_text("Your file").click()
+    expect(look.page.get_by_label("Side of a pixel")).to_have_count(0)
+    look.find("input[type=file]").set_input_files(path)
+    look.sees(".lacking", "bare.npy has no pixel size of its own")
+    assert look.find("input[type=file]").input_value() == ""
+    look.button("Start and watch").click()
+    expect(look.page.get_by_label("Side of a pixel")).to_be_focused()
+    assert complaint(look.page.get_by_label("Side of a pixel")) != ""
+    look.page.get_by_label("Side of a pixel").fill("2")
+    look.page.keyboard.press("Enter")
+    look.sees("[data-upload]", "250 × 348 pixels of 2 × 2 m")
+    expect(look.page.get_by_label("Side of a cell")).to_have_value("6")
+    look.sees(".preview", "83 × 116 cells of 6 × 6 m.")
+    field(look, "Side of a cell").fill("6.96")
+    look.sees(".preview", "a side is a whole number of pixels, so it can't be 6.96 m")
+    look.page.get_by_label("Side of a pixel").fill("3")
+    look.button("Send it again").click()
+    look.sees("[data-upload]", "pixels of 3 × 3 m")
+
+
+def bare_tiff(path: Path) -> Path:
+    rasterio = pytest.importorskip("rasterio")
+    options = {"driver": "GTiff", "height": 30, "width": 40, "count": 1, "dtype": "float32"}
+    with pytest.warns(), rasterio.open(path, "w", **options) as file:
+        file.write(np.ones((30, 40), np.float32), 1)
+    return path
+
+
+def test_a_pixel_size_is_asked_for_where_the_server_misses_one_and_is_not_left_over(
+    look: Looking, tmp_path: Path
+) -> None:
+    look.allowed = ("422",)
+    own = tmp_path / "own.tif"
+    own.write_bytes(geotiff())
+    to_terrain(look)
+    look.page.get_by_text("Your file").click()
+    look.find("input[type=file]").set_input_files(bare_tiff(tmp_path / "bare.tif"))
+    look.sees('[role="alert"] .message', "has no pixel size of its own")
+    look.page.get_by_label("Side of a pixel").fill("5")
+    look.button("Send it").click()
+    look.sees("[data-upload]", "30 × 40 pixels of 5 × 5 m")
+    expect(look.find('[role="alert"] .message')).to_have_count(0)
+    with look.page.expect_request("**/api/uploads/*") as request:
+        look.find("input[type=file]").set_input_files(own)
+    assert "pixel" not in request.value.url
+    look.sees("[data-upload]", "40 × 60 pixels of 10 × 10 m")
+    expect(look.page.get_by_label("Side of a pixel")).to_have_count(0)
+
+
+def test_a_wrong_field_that_is_folded_away_comes_on_view(look: Looking) -> None:
+    look.open("#/new")
+    unfold(look, "More settings")
+    field(look, "Steps at most").fill("-3")
+    unfold(look, "More settings")
+    expect(field(look, "Steps at most")).to_be_hidden()
+    look.button("Start and watch").click()
+    expect(field(look, "Steps at most")).to_be_focused()
+    look.sees("h1", "New run")
+
+
+def test_an_empty_field_without_a_default_is_refused(look: Looking) -> None:
+    look.open("#/new")
+    size = field(look, "Squares along a side")
+    size.fill("")
+    look.button("Start and watch").click()
+    expect(size).to_be_focused()
+    assert complaint(size) != ""
+    size.fill("5")
+    walls = field(look, "Fraction of walls")
+    walls.fill("0.33")
+    assert complaint(size) == complaint(walls) == ""
+
+
+def test_a_start_stays_where_it_is_on_the_map(look: Looking) -> None:
+    look.allowed = ("400",)
+    small_mars(look)
+    canvas = look.find(".preview canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.click(position={"x": box["width"] * 0.76, "y": box["height"] * 0.57})
+    row, column = field(look, "Start in row"), field(look, "Start in column")
+    expect(row).to_have_value("5")
+    expect(column).to_have_value("15")
+    field(look, "Side of a cell").fill("10")
+    look.sees(".preview", "20 × 40 cells of 10 × 10 m")
+    expect(row).to_have_value("11")
+    expect(column).to_have_value("30")
+    enough = {"status": 400, "json": {"error": "enough"}}
+    look.page.route("**/api/pairs", lambda route: route.fulfill(**enough))
+    field(look, "Side of a cell").fill("20")
+    with look.page.expect_request("**/api/pairs") as request:
+        look.button("Start and watch").click()  # before the ground of the new cells has come
+    sent: Any = request.value.post_data_json
+    assert sent["config"]["start"] == [5, 15]
+    look.sees('[role="alert"] .message', "enough")
+
+
+def test_a_start_that_is_no_longer_on_the_ground_goes_with_a_sentence(look: Looking) -> None:
+    small_mars(look)
+    row, column = field(look, "Start in row"), field(look, "Start in column")
+    row.fill("9")
+    column.fill("19")
+    pin = look.find(".pin")
+    expect(pin).to_have_attribute("style", "left: 97.5%; top: 95%;")
+    look.sees(".preview", "The start is row 9, column 19.")
+    column.fill("")
+    expect(pin).to_have_count(0)
+    look.button("Start and watch").click()
+    expect(column).to_be_focused()
+    assert complaint(column) == "Give both the row and the column of the start, or neither."
+    column.fill("19")
+    field(look, "From west to east").fill("300")
+    look.sees(".preview", "The start, at x 390 m and y 10 m, is not on this ground")
+    expect(row).to_have_value("")
+    expect(pin).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "said"),
+    [
+        ("Where they are", "", "Say where the bases are"),
+        ("Where they are", "a,b", "“a,b” is no base: give each as row,column"),
+        ("Where they are", "1,2 -1,3", "“-1,3” is no base"),
+        ("Stay inside rows", "abc", "“abc” is no stretch"),
+        ("and columns", "7:2", "The first, 7, is after the last, 2."),
+        ("Home within", "1", ""),
+        ("with the chance", "0", "Give a chance above 0"),
+    ],
+)
+def test_what_is_expected_is_said_at_the_field(
+    look: Looking, label: str, text: str, said: str
+) -> None:
+    look.open("#/new")
+    look.page.get_by_text("Bases", exact=True).click()
+    field(look, "Where they are").fill("3,4 7, 0")
+    unfold(look, "More that must stay true")
+    field(look, "Home within").fill("9")
+    field(look, label).fill(text)
+    says(field(look, label), said)
+    if said:
+        look.button("Start and watch").click()
+        expect(field(look, label)).to_be_focused()
+        look.sees("h1", "New run")
+
+
+def test_polygons_and_parts_are_checked_at_their_fields(look: Looking) -> None:
+    small_mars(look)
+    unfold(look, "More that must stay true")
+    area = field(look, "Stay inside polygons")
+    for text, said in (
+        ("area.geojson", "“area.geojson” in line 1 is no corner"),
+        ("0,0 9,0 9,9\n0,0 1,1", "The polygon in line 2 has 2 corners"),
+        ("0,0 9,0 9, 9 0,0", ""),
+    ):
+        area.fill(text)
+        says(area, said)
+    unfold(look, "More settings")
+    look.allowed = ("400", "422")
+    field(look, "Part of the terrain").fill("1,2")
+    says(field(look, "Part of the terrain"), "Give the part as column,row,width,height")
+
+
+def test_the_name_that_a_run_will_have_is_shown(look: Looking, site: Site) -> None:
+    look.open("#/new")
+    expect(look.find(".choice-label").get_by_text("Explorer", exact=True)).to_have_count(0)
+    unfold(look, "More settings")
+    name = field(look, "Name")
+    name.fill("ünïcode <b>")
+    look.sees(".field:has-text('Name') small", "unicode-b-safe and unicode-b-unsafe")
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.sees(".field:has-text('Name') small", "the run will be called unicode-b")
+    name.fill("日本")
+    look.sees(".field:has-text('Name') small", "so it is found for you")
+    name.fill("ünïcode <b>")
+    field(look, "Squares along a side").fill("4")
+    look.button("Start and watch").click()
+    look.page.wait_for_url("**/#/run/unicode-b*", timeout=PATIENCE)
+    assert (site.root / "unicode-b").is_dir()
+
+
+def test_a_polygon_is_drawn_by_its_corners_in_step_with_its_text(look: Looking) -> None:
+    small_mars(look)
+    unfold(look, "More that must stay true")
+    text = field(look, "Stay inside polygons")
+    canvas = look.find(".preview canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    wide, high = box["width"], box["height"]
+
+    def click(x: float, y: float, double: bool = False) -> None:
+        place: Any = {"x": wide * x / 400, "y": high * (200 - y) / 200}
+        (canvas.dblclick if double else canvas.click)(position=place)
+
+    def corners() -> list[list[float]]:
+        pairs = text.input_value().splitlines()[-1].split()
+        return [[float(value) for value in pair.split(",")] for pair in pairs]
+
+    look.button("Draw a polygon to stay inside").click()
+    click(100, 40)
+    click(300, 40)
+    look.sees(".area-tools", "2 so far")
+    click(20, 20)
+    look.page.keyboard.press("Backspace")
+    click(300, 160)
+    expect(look.find(".area polygon")).to_have_count(0)
+    look.page.keyboard.press("Enter")
+    expect(look.find(".area polygon")).to_have_count(1)
+    np.testing.assert_allclose(corners(), [[100, 40], [300, 40], [300, 160]], atol=1)
+    expect(look.find(".pin")).to_have_count(0)
+
+    look.button("Draw a polygon to stay inside").click()
+    click(20, 20)
+    look.page.keyboard.press("Escape")
+    expect(look.button("Draw a polygon to stay inside")).to_be_visible()
+    assert len(text.input_value().splitlines()) == 1
+
+    look.button("Draw a polygon to stay inside").click()
+    click(20, 20)
+    click(80, 20)
+    click(80, 80, double=True)
+    look.sees(".area-tools", "It stays inside 2 polygons")
+    np.testing.assert_allclose(corners(), [[20, 20], [80, 20], [80, 80]], atol=1)
+    text.fill("0,0 400,0 400,200 0,200")
+    look.sees(".area-tools", "It stays inside 1 polygon;")
+    expect(look.find(".area polygon")).to_have_attribute("points", "0,10 20,10 20,0 0,0")
+    click(100, 40)
+    expect(look.find(".pin")).to_have_count(1)
