@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -53,6 +54,11 @@ def plan_of(root: Path, name: str, steps: int) -> Plan:
         explorer.step()
     assert explorer.plan is not None
     return explorer.plan
+
+
+def table_of(explanation: str) -> list[str]:
+    """Give the lines of an explanation that name no place: those of its table."""
+    return [line for line in explanation.splitlines() if line.startswith("  ")]
 
 
 def test_the_list_shows_every_run_and_opens_one(look: Looking) -> None:
@@ -139,7 +145,7 @@ def test_the_reasons_are_the_plans_own(look: Looking, site: Site, name: str, ste
     plan = plan_of(site.root, name, step)
     look.open(f"#/run/{name}?step={step}")
     why = look.explained(step)
-    assert why.locator("pre").text_content() is not None
+    assert table_of(why.locator("pre").text_content() or "") == table_of(plan.explain()) != []
     chosen = why.locator(".petal.chosen")
     expect(chosen).to_have_attribute("data-action", str(plan.action))
     assert plan.action == steps_of(site, name)[step]["action"]
@@ -203,7 +209,11 @@ def test_two_runs_are_chosen_from_the_list(look: Looking) -> None:
     look.page.get_by_label("Compare meadow-safe").check()
     look.page.get_by_role("link", name="Compare the two").click()
     look.sees('[data-run="meadow-safe"] .map canvas[data-step]')
-    assert look.page.url.endswith("#/compare/meadow-safe/meadow-unsafe") or "?" in look.page.url
+    stages = look.find(".stage[data-run]")
+    expect(stages).to_have_count(2)
+    runs = [stage.get_attribute("data-run") for stage in stages.all()]
+    assert runs == ["meadow-safe", "meadow-unsafe"]  # the safe one first
+    assert urlsplit(look.page.url).fragment.split("?")[0] == "/compare/meadow-safe/meadow-unsafe"
 
 
 def test_a_link_brings_back_run_step_layer_and_view(look: Looking) -> None:
@@ -220,16 +230,23 @@ def test_a_link_brings_back_run_step_layer_and_view(look: Looking) -> None:
     assert look.page.url.partition("/#")[2] == link
 
 
-@pytest.mark.parametrize(
-    "link",
-    ["#/run/none", "#/run/../../etc", "#/run", "#/compare/x", "#nonsense?step=-1&view=0,0,0"],
-)
-def test_a_wrong_link_says_so_or_shows_the_list(look: Looking, link: str) -> None:
+@pytest.mark.parametrize("link", ["#/run/none", "#/run/../../etc"])
+def test_a_link_to_no_run_says_so(look: Looking, link: str) -> None:
     look.allowed = ("404",)
     look.open(link)
-    look.sees("h1")
+    look.sees("main h1", "This run can't be shown")
+    expect(look.find(".map canvas")).to_have_count(0)
     look.page.get_by_role("link", name="Runs", exact=True).click()
     look.sees('tr[data-run="meadow-safe"]')
+
+
+@pytest.mark.parametrize("link", ["#/run", "#/compare/x", "#nonsense?step=-1&view=0,0,0"])
+def test_a_link_that_names_no_view_shows_the_list(look: Looking, link: str) -> None:
+    look.open(link)
+    look.sees('tr[data-run="meadow-safe"]')
+    expect(look.page.get_by_role("link", name="Runs", exact=True)).to_have_attribute(
+        "aria-current", "page"
+    )
 
 
 def test_a_step_beyond_the_end_shows_the_end(look: Looking, site: Site) -> None:
@@ -269,7 +286,12 @@ def test_all_can_be_done_by_keyboard(look: Looking, site: Site) -> None:
     look.sees(".way h2", "Way home from row")
     press("Escape")
     expect(look.find(".way")).to_have_count(0)
+    press("Home")
+    look.painted(0)
     press("Space")
+    expect(look.button("Pause playing")).to_be_visible()
+    press("Space")
+    expect(look.button("Play")).to_be_visible()
     press("+")
     look.page.wait_for_url("**view=**")
 
@@ -332,6 +354,7 @@ def test_a_click_on_a_plot_moves_the_cursor(look: Looking, site: Site) -> None:
     last = len(path_of(site, "meadow-safe"))
     look.open("#/run/meadow-safe?step=0")
     look.painted(0)
+    look.explained(0)  # the plots move down when the reasons come
     over = look.find(".plot .u-over").first
     over.scroll_into_view_if_needed()
     box = over.bounding_box()

@@ -1,0 +1,165 @@
+"""What the forms send: each setting as it was given, under its own name."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
+    from tests.web.page.looking import Looking
+
+Sent = list[tuple[str, dict[str, Any]]]
+RUNS: list[tuple[str, str, dict[str, Any]]] = []
+REFUSED = {"error": "That will do."}
+LEVELS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0]
+
+
+@pytest.fixture
+def sent(look: Looking) -> Sent:
+    """Collect what would be started, by the address it is sent to; nothing is."""
+    found: Sent = []
+
+    def take(route: Route) -> None:
+        if route.request.method != "POST":
+            route.continue_()
+            return
+        body: Any = route.request.post_data_json
+        found.append((route.request.url.rpartition("/")[2], body))
+        route.fulfill(status=409, content_type="application/json", body=json.dumps(REFUSED))
+
+    look.allowed = ("409",)
+    look.page.route("**/api/runs", take)
+    look.page.route("**/api/pairs", take)
+    return found
+
+
+def fill(look: Looking, label: str, value: str) -> None:
+    look.page.get_by_label(label).first.fill(value)
+
+
+def choose(look: Looking, text: str) -> None:
+    look.page.get_by_text(text, exact=True).first.click()
+
+
+def set_level(look: Looking, level: float) -> None:
+    """Move the slider of δ from one end, as keys do."""
+    slider = look.page.get_by_label("Safety level")
+    slider.press("Home")
+    for _ in range(LEVELS.index(level)):
+        slider.press("ArrowRight")
+    expect(look.find(".level b")).to_have_text(f"{level:g}")
+
+
+def alone(look: Looking) -> None:
+    """Ask for the safe explorer only."""
+    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+
+
+def submit(look: Looking, button: str) -> None:
+    look.button(button).click()
+    look.sees('[role="alert"] .message', "That will do.")
+
+
+@pytest.mark.parametrize("level", [0.7, 0.998])
+def test_a_new_run_has_the_level_that_was_set(look: Looking, sent: Sent, level: float) -> None:
+    look.open("#/new")
+    set_level(look, level)
+    alone(look)
+    fill(look, "Squares along a side", "7")
+    fill(look, "Fraction of walls", "0.35")
+    choose(look, "The start")
+    look.find("summary").filter(has_text="More settings").click()
+    fill(look, "Name", "levelled")
+    fill(look, "Seed", "11")
+    fill(look, "Steps at most", "13")
+    submit(look, "Start and watch")
+    config = {
+        "size": 7,
+        "walls": 0.35,
+        "explorer": "safe",
+        "delta": level,
+        "home": "start",
+        "seed": 11,
+        "limit": 13,
+    }
+    assert sent == [("runs", {"kind": "grid", "name": "levelled", "config": config})]
+
+
+def test_a_pair_is_asked_for_with_the_level_that_was_set(look: Looking, sent: Sent) -> None:
+    look.open("#/new")
+    set_level(look, 0.8)
+    submit(look, "Start and watch")
+    [(where, body)] = sent
+    assert where == "pairs"
+    expected = {"explorer": "safe", "delta": 0.8, "home": "current"}
+    assert {key: body["config"].get(key) for key in expected} == expected
+
+
+def test_an_explorer_that_keeps_nothing_is_sent_without_a_level(look: Looking, sent: Sent) -> None:
+    look.open("#/new")
+    choose(look, "R-max")
+    submit(look, "Start and watch")
+    [(where, body)] = sent
+    assert where == "runs"
+    assert body["config"]["explorer"] == "rmax"
+    assert "delta" not in body["config"]
+
+
+def test_a_vehicles_limits_and_a_clicked_start_are_sent_as_given(look: Looking, sent: Sent) -> None:
+    look.open("#/new")
+    choose(look, "Terrain")
+    for label, value in (
+        ("Seed of the ground", "3"),
+        ("From north to south", "200"),
+        ("From west to east", "600"),
+        ("Side of a cell", "10"),
+        ("Climbs at most", "7"),
+        ("Descends at most", "33"),
+        ("Sees as far as", "80"),
+    ):
+        fill(look, label, value)
+    set_level(look, 0.9)
+    alone(look)
+    look.sees(".preview", "20 × 60 cells")
+    ground = look.find(".preview-box canvas")
+    ground.scroll_into_view_if_needed()
+    box = ground.bounding_box()
+    assert box is not None
+    row, column = 4, 51
+    look.page.mouse.click(
+        box["x"] + box["width"] * (column + 0.5) / 60, box["y"] + box["height"] * (row + 0.5) / 20
+    )
+    expect(look.find(".preview .pin")).to_be_visible()
+    submit(look, "Start and watch")
+    [(where, body)] = sent
+    assert (where, body["kind"]) == ("runs", "rover")
+    expected = {
+        "terrain": "mars",
+        "terrain_seed": 3,
+        "rows": 200,
+        "columns": 600,
+        "cell": 10,
+        "climb": 7,
+        "descend": 33,
+        "sensor_range": 80,
+        "start": [row, column],
+        "delta": 0.9,
+    }
+    assert {key: body["config"].get(key) for key in expected} == expected
+
+
+def test_a_drawn_world_is_sent_with_its_level_and_home(look: Looking, sent: Sent) -> None:
+    look.open("#/draw")
+    submit(look, "Run both and compare")
+    set_level(look, 0.85)
+    choose(look, "The start")
+    submit(look, "Run both and compare")
+    drawn = "33333333\n33333333\n3c311133\n33311133\n33311133\n33333333"
+    assert sent == [
+        ("pairs", {"kind": "grid", "config": {"map": drawn, "delta": delta, "home": home}})
+        for delta, home in ((1, "current"), (0.85, "start"))
+    ]
