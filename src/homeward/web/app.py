@@ -242,8 +242,9 @@ class Server:
         """Tell all of a run."""
         name = self._run(request)
         summary = self.summary(name)
-        if summary["status"] == "damaged":
-            raise RefusalError(409, f"{name} is damaged: {summary['error']}")
+        if summary["kind"] is None:  # it can't be opened
+            damaged = "is damaged" if summary["status"] == "damaged" else "can't be opened"
+            raise RefusalError(409, f"{name} {damaged}: {summary['error']}")
         more = self.catalogue.details(name)
         try:
             drawn = await self._ask(request, name, "details")
