@@ -345,14 +345,19 @@ def test_a_damaged_run_is_told_of_and_the_rest_goes_on(site: Site, runs: Path) -
     shutil.copytree(runs / "grid-safe", folder)
     lines = (folder / "steps.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "steps.jsonl").write_bytes(b"".join([*lines[:2], b"noise\n", *lines[3:]]))
-    answer = site.get("/api/runs/broken/records")
-    assert answer.status_code == 409
-    assert "line 3 is damaged" in answer.json()["error"]
-    (folder / "manifest.json").write_text('{"format": 2}')
-    answer = site.get("/api/runs/broken")
-    assert answer.status_code == 409
-    assert "has format 2" in answer.json()["error"]
+    details = site.get("/api/runs/broken").json()
+    assert (details["status"], details["steps"]) == ("damaged", 2)
+    assert "line 3 is damaged" in details["error"]
+    assert details["layers"]
+    _, arrays = unpack(site.get("/api/runs/broken/records").content)
+    assert arrays["state"].size == 2
+    assert site.get("/api/runs/broken/steps/2/fields").status_code == 200
+    for text, said in (("{", "broken is damaged"), ('{"format": 2}', "made by a newer version")):
+        (folder / "manifest.json").write_text(text)
+        answer = site.get("/api/runs/broken")
+        assert answer.status_code == 409
+        assert said in answer.json()["error"]
     listed = {r["id"]: r["status"] for r in site.get("/api/runs").json()["runs"]}
-    assert (listed["broken"], listed["grid-safe"]) == ("damaged", "finished")
+    assert (listed["broken"], listed["grid-safe"]) == ("newer", "finished")
     assert site.delete("/api/runs/broken").status_code == 204
     assert not folder.exists()

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,9 @@ from homeward.web.catalogue import (
     status_of,
 )
 from homeward.web.refusals import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BAD_NAMES = [
     *("", ".", "..", "../runs", "a/b", "a\\b", ".hidden", "/etc", "a\0b", "%2e%2e", "a b", "ä"),
@@ -135,7 +139,6 @@ def test_the_shape_of_a_drawn_map_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "text", "said"),
     [
-        ("manifest.json", '{"format": 2}', "has format 2"),
         ("manifest.json", "{", "is not JSON"),
         ("config.json", '{"format": 1, "kind": "grid"}', "was changed"),
         ("manifest.json", '{"format": 1}', "kind is missing"),
@@ -180,6 +183,18 @@ def test_details_name_a_terrain_by_its_file_alone(own: Path) -> None:
     assert name_of(config, own) == {"terrain": "gale.tif"}
 
 
+def test_a_run_that_goes_while_it_is_told_of_is_none(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(folder: Path) -> Run:
+        shutil.rmtree(folder)
+        return Run(folder)
+
+    monkeypatch.setattr(Run, "open", opened)
+    with pytest.raises(RefusalError, match="there is no run named grid-safe"):
+        Catalogue(own).summary("grid-safe")
+
+
 def test_the_other_of_a_pair_is_found(runs: Path) -> None:
     catalogue = Catalogue(runs)
     assert catalogue.summary("grid-safe")["pair"] == "grid-unsafe"
@@ -218,16 +233,107 @@ def test_a_stamp_changes_with_the_manifest_and_the_lock(own: Path) -> None:
     assert catalogue.stamp("grid-safe") is None
 
 
-def test_lines_are_counted_as_they_come(tmp_path: Path) -> None:
+def test_steps_are_counted_as_they_come(tmp_path: Path, runs: Path) -> None:
     path, counter = tmp_path / "steps", StepCounter()
+    lines = (runs / "grid-safe" / "steps.jsonl").read_bytes().splitlines(keepends=True)
     assert counter.count(path) == 0
-    path.write_text("a\nb\nhalf")
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:9])
     assert counter.count(path) == 2
-    with open(path, "a") as file:
-        file.write(" and whole\nc\n")
+    with open(path, "ab") as file:
+        file.write(lines[2][9:] + lines[3])
     assert counter.count(path) == 4
-    path.write_text("a\n")
+    path.write_bytes(lines[0])
     assert counter.count(path) == 1
+    assert counter.broken is None
+
+
+@pytest.mark.parametrize("block", [1 << 20, 700, 7])
+def test_steps_are_counted_up_to_a_damaged_line(
+    tmp_path: Path, runs: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homeward.web.catalogue.BLOCK", block)
+    lines = (runs / "grid-safe" / "steps.jsonl").read_bytes().splitlines(keepends=True)
+    path, counter = tmp_path / "steps", StepCounter()
+    path.write_bytes(b"".join([*lines[:3], lines[3].replace(b":", b";", 1), *lines[4:]]))
+    for _ in range(2):
+        assert counter.count(path) == 3
+        assert counter.broken == 4
+    path.write_bytes(b"".join(lines))
+    assert counter.count(path) == len(lines)
+    assert counter.broken is None
+
+
+def test_another_file_under_the_same_number_is_counted_anew(tmp_path: Path, runs: Path) -> None:
+    path, counter = tmp_path / "steps", StepCounter()
+    lines = (runs / "grid-safe" / "steps.jsonl").read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]))
+    assert counter.count(path) == 4
+    path.write_bytes(b"".join(lines[6:8] + lines[:5]))
+    assert counter.count(path) == 7
+    assert counter.broken is None
+
+
+def test_a_damaged_last_line_is_left_out(tmp_path: Path, runs: Path) -> None:
+    lines = (runs / "grid-safe" / "steps.jsonl").read_bytes().splitlines(keepends=True)
+    path, counter = tmp_path / "steps", StepCounter()
+    path.write_bytes(b"".join(lines[:3]) + b"noise\n")
+    assert counter.count(path) == 3
+    assert counter.broken is None
+
+
+def change_log(folder: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    path = folder / "steps.jsonl"
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+
+
+def test_a_finished_run_whose_log_is_cut_short_is_damaged(own: Path) -> None:
+    catalogue = Catalogue(own)
+    whole = catalogue.summary("grid-safe")
+    change_log(own / "grid-safe", lambda lines: [*lines[:7], lines[7][:20]])
+    found = catalogue.summary("grid-safe")
+    assert (found["status"], found["steps"], found["end"]) == ("damaged", 7, None)
+    assert found["error"] == f"its record holds 7 steps, but it ended after {whole['steps']}"
+    assert found["kind"] == "grid"
+    assert found["shape"] == whole["shape"]
+
+
+def test_a_finished_run_whose_log_is_too_long_is_damaged(own: Path) -> None:
+    catalogue = Catalogue(own)
+    steps = catalogue.summary("grid-safe")["steps"]
+    change_log(own / "grid-safe", lambda lines: [*lines, lines[-1]])
+    found = catalogue.summary("grid-safe")
+    assert found["status"] == "damaged"
+    assert f"holds {steps + 1} steps" in found["error"]
+
+
+def test_a_run_with_a_damaged_line_is_damaged_whether_it_has_ended_or_not(own: Path) -> None:
+    change_log(own / "grid-safe", lambda lines: [*lines[:3], b"noise\n", *lines[4:]])
+    path = own / "grid-safe" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for status in ("finished", "interrupted"):
+        path.write_text(json.dumps({**manifest, "status": status}))
+        found = Catalogue(own).summary("grid-safe")
+        assert (found["status"], found["steps"]) == ("damaged", 3)
+        assert found["error"] == "line 4 of its record is damaged; what is before it is shown"
+    assert Catalogue(own).summary("grid-safe", Standing("going"))["status"] == "running"
+
+
+def test_a_run_that_has_not_ended_may_have_more_steps_than_it_noted(own: Path) -> None:
+    path = own / "grid-safe" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "status": "interrupted", "steps": 2}))
+    assert Catalogue(own).summary("grid-safe")["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("part", ["manifest.json", "config.json"])
+def test_a_run_of_a_newer_version_is_not_called_damaged(own: Path, part: str) -> None:
+    (own / "grid-safe" / part).write_text('{"format": 2}')
+    found = Catalogue(own).summary("grid-safe")
+    assert found["status"] == "newer"
+    assert found["error"].startswith("it was made by a newer version of Homeward")
+    assert "format 2" in found["error"]
+    (own / "grid-safe" / part).write_text('{"format": 0}')
+    assert Catalogue(own).summary("grid-safe")["status"] == "damaged"
 
 
 def test_a_free_name_is_free(own: Path) -> None:

@@ -111,11 +111,15 @@ def test_the_list_is_told_when_it_changes(own: Path) -> None:
     async def scene() -> None:
         streams = streams_of(own)
         stream = streams._list()
-        assert (await following(stream)) == ("runs", None, {"count": 1})
+        begun = {"count": 1, "changed": [], "gone": []}
+        assert (await following(stream)) == ("runs", None, begun)
         Run.create(own / "another", "grid", {"size": 4})
-        assert (await following(stream))[2] == {"count": 2}
+        told = {"count": 2, "changed": ["another"], "gone": []}
+        assert (await following(stream))[2] == told
         streams.jobs._note("another", "queued")
-        assert (await following(stream))[2] == {"count": 2}
+        assert (await following(stream))[2] == told
+        shutil.rmtree(own / "grid-safe")
+        assert (await following(stream))[2] == {"count": 1, "changed": [], "gone": ["grid-safe"]}
         streams.closing = True
         with pytest.raises(StopAsyncIteration):
             await anext(stream)

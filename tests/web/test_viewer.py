@@ -264,9 +264,47 @@ def test_a_run_that_was_made_anew_is_noticed(own: Path) -> None:
     assert not viewer.refresh()
 
 
-def test_a_run_of_another_version_is_not_set_up(own: Path) -> None:
+def test_what_is_before_a_damaged_line_is_shown(own: Path) -> None:
+    path = own / "grid-safe" / "steps.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:4], b"noise\n", *lines[5:]]))
+    viewer = Viewer(own / "grid-safe")
+    for _ in range(2):
+        details = viewer.details()
+        assert (details["status"], details["steps"], details["end"]) == ("damaged", 4, None)
+        assert details["error"].startswith("steps.jsonl: line 5 is damaged")
+        assert unpack(viewer.records(0, None))[1]["state"].size == 4
+        assert viewer.why(3)["agrees"]
+        assert viewer.refresh()
+    path.write_bytes(b"".join(lines))
+    assert viewer.refresh()
+    assert "status" not in viewer.details()
+    path.write_bytes(path.read_bytes() + b"noise\nnoise\n")
+    assert not viewer.refresh()  # it may be another file
+    path.unlink()
+    with pytest.raises(InvalidFileError, match="can't be read"):
+        viewer.refresh()
+
+
+def test_records_that_lead_elsewhere_are_given_and_refused_as_a_map(own: Path) -> None:
+    path = own / "grid-safe" / "steps.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    wrong = from_line(lines[2])
+    lines[2] = to_line(replace(wrong, next_state=wrong.next_state + 1))
+    path.write_bytes(b"".join(lines))
+    viewer = Viewer(own / "grid-safe")
+    _, arrays = unpack(viewer.records(0, None))
+    assert arrays["state"].size == len(lines)
+    assert "known" not in arrays
+    assert viewer.fields(2, ["seen"])
+    with pytest.raises(InvalidFileError, match="step 3 leads to"):
+        viewer.fields(3, ["seen"])
+
+
+@pytest.mark.parametrize(("version", "said"), [(99, "newer version"), (0, "not read any more")])
+def test_a_run_of_another_version_is_not_set_up(own: Path, version: int, said: str) -> None:
     config = json.loads((own / "grid-safe" / "config.json").read_text())
-    config["version"] = 99
+    config["version"] = version
     text = json.dumps(config)
     (own / "grid-safe" / "config.json").write_text(text)
     import hashlib
@@ -274,5 +312,5 @@ def test_a_run_of_another_version_is_not_set_up(own: Path) -> None:
     manifest = json.loads((own / "grid-safe" / "manifest.json").read_text())
     manifest["config_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (own / "grid-safe" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InvalidFileError, match="version 99"):
+    with pytest.raises(InvalidFileError, match=f"{said}.*of version {version}"):
         Viewer(own / "grid-safe").details()

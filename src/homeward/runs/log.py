@@ -64,8 +64,8 @@ def to_line(record: Record) -> bytes:
     return text[:-1] + _BEFORE + b"%08x" % zlib.crc32(text) + _AFTER
 
 
-def from_line(line: bytes) -> Record:
-    """Read a line of the log; a `ValueError` says why it is not as it was written."""
+def text_of(line: bytes) -> bytes:
+    """Give the JSON of a line without its checksum; a `ValueError` says why that does not fit."""
     if not line.endswith(b"\n"):
         raise ValueError("it ends in the middle")
     if line[-_TAIL : -_TAIL + len(_BEFORE)] != _BEFORE:
@@ -73,7 +73,12 @@ def from_line(line: bytes) -> Record:
     text = line[:-_TAIL] + b"}"
     if line[-_TAIL + len(_BEFORE) :] != b"%08x" % zlib.crc32(text) + _AFTER:
         raise ValueError("its checksum does not fit")
-    value = json.loads(text)
+    return text
+
+
+def from_line(line: bytes) -> Record:
+    """Read a line of the log; a `ValueError` says why it is not as it was written."""
+    value = json.loads(text_of(line))
     for name in ("value", "upper"):
         value[name] = float(value[name])
     for name in ("bounds", "kept_bounds"):

@@ -246,8 +246,9 @@ class Server:
         """Tell all of a run."""
         name = await self._run(request)
         summary = await self._summary(name)
-        if summary["status"] == "damaged":
-            raise RefusalError(409, f"{name} is damaged: {summary['error']}")
+        if summary["kind"] is None:  # it can't be opened
+            damaged = "is damaged" if summary["status"] == "damaged" else "can't be opened"
+            raise RefusalError(409, f"{name} {damaged}: {summary['error']}")
         more = await run_in_threadpool(self.catalogue.details, name)
         try:
             drawn = await self._ask(request, name, "details")

@@ -12,12 +12,14 @@ import re
 import stat
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import is_held
+from homeward.runs.log import text_of
+from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import RefusalError, last_words, told
 from homeward.web.terrains import cells_of, name_of
@@ -26,8 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    from homeward.runs.manifest import Manifest
+
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 BLOCK = 1 << 20
+"""Bytes that are read at once."""
+
+LONGEST = 64 << 20
+"""Bytes of a line beyond which it is none of ours: one with seeds has a few million."""
+
 BUILT_IN = ("grid", "rover", "toytext")
 """Kinds that the server sets up; those from elsewhere would have it import what a run names."""
 
@@ -81,29 +90,61 @@ def plain(path: str, flags: int) -> int:
 
 
 class StepCounter:
-    """Counts the whole lines of a file that grows; each byte is read once."""
+    """Counts the steps of a log that grows, as far as its checksums fit; a byte is read once.
+
+    A last line that is not whole is left out, as whoever goes on with the run does.
+    """
 
     def __init__(self) -> None:
-        self.lines, self._read, self._file = 0, 0, (0, 0)
+        self.lines, self._read = 0, 0
+        self.broken: int | None = None  # the first line that is damaged, from 1
+        self._file: tuple[int, ...] = ()  # which it is, its size, and when it was written
 
     def count(self, path: Path) -> int:
         """Give how many there are by now; begin anew where it is another file or shorter."""
         try:
             with open(path, "rb", opener=plain) as file:
                 found = os.fstat(file.fileno())
-                here = (found.st_dev, found.st_ino)
-                if here != self._file or found.st_size < self._read:
-                    self.lines, self._read, self._file = 0, 0, here
-                at = file.seek(self._read)
-                while block := file.read(BLOCK):
-                    whole = block.rfind(b"\n") + 1
-                    if whole:  # a line may be longer than a block
-                        self.lines += block.count(b"\n")
-                        self._read = at + whole
-                    at += len(block)
+                here = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+                if here == self._file:
+                    return self.lines
+                if here[:2] != self._file[:2] or found.st_size < self._read:
+                    self.lines, self._read = 0, 0
+                self._file, begun = here, self._read
+                self._read_on(file)
+                if self.broken is not None and begun:  # or another file has this one's number
+                    self.lines, self._read = 0, 0
+                    self._read_on(file)
         except OSError:
-            self.lines, self._read = 0, 0
+            self.lines, self._read, self.broken, self._file = 0, 0, None, ()
         return self.lines
+
+    def _read_on(self, file: BinaryIO) -> None:
+        """Count on from where it was read to, up to the end or to a line that is damaged."""
+        self.broken = None
+        file.seek(self._read)
+        left = b""
+        while block := file.read(BLOCK):
+            *lines, left = (left + block).split(b"\n")
+            for number, line in enumerate(lines, start=1):
+                if not _is_whole(line):
+                    if number < len(lines) or left or file.read(1):
+                        self.broken = self.lines + 1
+                    return
+                self.lines += 1
+                self._read += len(line) + 1
+            if len(left) > LONGEST:
+                self.broken = self.lines + 1
+                return
+
+
+def _is_whole(line: bytes) -> bool:
+    """Tell whether a line of the log, without its end, is as it was written."""
+    try:
+        text_of(line + b"\n")
+    except ValueError:
+        return False
+    return True
 
 
 class Catalogue:
@@ -172,9 +213,13 @@ class Catalogue:
 
     def steps(self, name: str) -> int:
         """Give how many steps of a run are recorded."""
+        return self._count(name)[0]
+
+    def _count(self, name: str) -> tuple[int, int | None]:
+        """Give how many steps of a run are recorded, and the first line that is damaged."""
         with self._turn:
             counter = self._counters.setdefault(name, StepCounter())
-            return counter.count(self.root / name / STEPS)
+            return counter.count(self.root / name / STEPS), counter.broken
 
     def stamp(self, name: str) -> tuple[Any, ...] | None:
         """Give what changes whenever a run does, but for its steps; None once it is gone."""
@@ -190,18 +235,31 @@ class Catalogue:
         return [(name, self.stamp(name)) for name in self.names()]
 
     def summary(self, name: str, standing: Standing | None = None) -> dict[str, Any]:
-        """Tell of a run, as JSON values; of a damaged one, what is wrong with it."""
+        """Tell of a run, as JSON values; of a damaged one, what is wrong with it.
+
+        Where the log alone is damaged, all is told but how the run ended, and `steps` are those
+        before the damage.
+        """
         folder = self.find(name)
         try:
             run = Run.open(folder)
-            manifest, config, status = run.manifest, run.config, run.status
-            kind = run.kind
+            config, status = run.config, run.status
+            manifest, kind = run.manifest, run.kind  # after the status, so that they fit together
         except HomewardError as error:
-            return _damaged(name, told(error, folder, self.root))
-        found = status_of(status, standing)
+            self.find(name)  # or it has gone in the meantime
+            newer = _newer(folder)
+            if newer is not None:
+                return _unread(name, "newer", newer)
+            return _unread(name, "damaged", told(error, folder, self.root))
+        found, end = status_of(status, standing), manifest.end
         reason = None if manifest.error is None else last_words(manifest.error, folder, self.root)
         if found == "failed" and standing is not None and standing.error is not None:
             reason = standing.error
+        steps, broken = self._count(name)
+        if found not in ("running", "queued"):
+            damage = _damage(run, manifest, steps, broken)
+            if damage is not None:
+                found, end, reason = "damaged", None, damage
         explorer = config.get("explorer")
         level = config.get("delta", config.get("budget"))  # a budget takes its place
         delta = level if explorer in (None, "safe", "naive") else None
@@ -214,9 +272,9 @@ class Catalogue:
             "seed": manifest.seed,
             "status": found,
             "place": None if standing is None else standing.place,
-            "steps": self.steps(name),
+            "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
-            "end": manifest.end,
+            "end": end,
             "error": reason,
             "created": manifest.created,
             "updated": manifest.updated,
@@ -284,7 +342,34 @@ def _grid_shape(config: dict[str, Any]) -> list[int] | None:
     return [len(lines), len(lines[0])] if lines else None
 
 
-def _damaged(name: str, error: str) -> dict[str, Any]:
+def _damage(run: Run, manifest: Manifest, steps: int, broken: int | None) -> str | None:
+    """Say what is wrong with the log of a run that is not going; None if nothing is."""
+    if broken is not None:
+        return f"line {broken} of its record is damaged; what is before it is shown"
+    if manifest.status is not RunStatus.FINISHED or steps == manifest.steps:
+        return None
+    if run.manifest != manifest or run.status is not RunStatus.FINISHED:
+        return None  # it went on in the meantime
+    return f"its record holds {steps} steps, but it ended after {manifest.steps}"
+
+
+def _newer(folder: Path) -> str | None:
+    """Say so if a run was written by a newer version."""
+    for part in (MANIFEST, CONFIG):
+        try:
+            format_ = read_json(folder / part)["format"]
+        except (InvalidFileError, KeyError, TypeError):
+            continue
+        if isinstance(format_, int) and format_ > FORMAT:
+            return (
+                f"it was made by a newer version of Homeward: its {part} has format {format_}, "
+                f"and format {FORMAT} is read here"
+            )
+    return None
+
+
+def _unread(name: str, status: str, error: str) -> dict[str, Any]:
+    """Tell of a run that can't be opened."""
     nothing = dict.fromkeys(
         (
             "kind",
@@ -304,7 +389,7 @@ def _damaged(name: str, error: str) -> dict[str, Any]:
         **nothing,
         "id": name,
         "title": name,
-        "status": "damaged",
+        "status": status,
         "steps": 0,
         "error": error,
         "live": False,

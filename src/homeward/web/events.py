@@ -91,13 +91,17 @@ class Streams:
             await asyncio.sleep(PAUSE)
 
     async def _list(self) -> AsyncIterator[str]:
-        seen: Any = None
+        seen: dict[str, Any] | None = None
         spoke = time.monotonic()
         while not self.closing:
-            now = self.jobs.revision, await run_in_threadpool(self.catalogue.stamps)
+            stamps = await run_in_threadpool(self.catalogue.stamps)
+            now = {name: (stamp, self.jobs.standing(name)) for name, stamp in stamps}
             if now != seen:
+                before = now if seen is None else seen
+                changed = [name for name in now if now[name] != before.get(name)]
+                gone = [name for name in before if name not in now]
                 seen, spoke = now, time.monotonic()
-                yield event("runs", {"count": len(now[1])})
+                yield event("runs", {"count": len(now), "changed": changed, "gone": gone})
             if time.monotonic() - spoke > ALIVE:
                 spoke = time.monotonic()
                 yield ": \n\n"

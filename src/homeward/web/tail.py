@@ -16,6 +16,7 @@ from homeward.errors import InvalidFileError
 from homeward.files import refusing
 from homeward.runs.log import Record, from_line
 from homeward.runs.seeds import Seeds
+from homeward.web.catalogue import BLOCK, LONGEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.arrays import IntArray
-
-BLOCK = 1 << 20
-"""Bytes that are read at once."""
-
-LONGEST = 64 << 20
-"""Bytes of a line beyond which it is none of ours: one with seeds has a few million."""
 
 
 class LogTail:

@@ -28,7 +28,7 @@ from homeward.web.catalogue import BUILT_IN
 from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
 from homeward.web.moments import Moment
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
 
@@ -60,7 +60,8 @@ class Viewer:
         self.kind = self.run.kind
         self.room = room
         self.tail = LogTail(directory / STEPS)
-        self.tail.read_on()
+        self.damage: str | None = None  # what is wrong with the log after its last step
+        self._read_on()
         self.others: Callable[[], bool] = lambda: False  # whether somebody else asks
         self.made = self.run.manifest.config_sha256, self.run.manifest.created
         self._scene: tuple[Setup, Scene | None, History | None] | None = None
@@ -70,7 +71,19 @@ class Viewer:
     def refresh(self) -> bool:
         """Read on; False where another run has taken this one's place."""
         manifest = self.run.manifest
-        return self.made == (manifest.config_sha256, manifest.created) and self.tail.read_on()
+        return self.made == (manifest.config_sha256, manifest.created) and self._read_on()
+
+    def _read_on(self) -> bool:
+        """Read on as far as the log is sound; False where it is another now, or may be."""
+        known, before = self.damage, len(self.tail)
+        self.damage = None
+        try:
+            return self.tail.read_on()
+        except InvalidFileError as error:
+            if not self.tail.path.is_file():
+                raise
+            self.damage = told(error, self.run.directory)
+            return self.damage == known or not before
 
     @property
     def behind(self) -> bool:
@@ -84,13 +97,21 @@ class Viewer:
             self._scene[2].advance(len(self.tail), seconds)
 
     def details(self) -> dict[str, Any]:
-        """Give what is to be known of the run beyond its summary, as JSON values."""
+        """Give what is to be known of the run beyond its summary, as JSON values.
+
+        Where the log is damaged, the status, the steps and the error are this viewer's own.
+        """
+        own: dict[str, Any] = {}
+        if self.damage is not None:
+            said = f"{self.damage}; what is before it is shown"
+            own = {"status": "damaged", "end": None, "error": said, "steps": len(self.tail)}
         if self.kind not in BUILT_IN:
-            return _NOTHING
+            return {**_NOTHING, **own}
         setup, scene, history = self._set_up()
         if scene is None or history is None:
-            return _NOTHING
+            return {**_NOTHING, **own}
         return {
+            **own,
             "limit": setup.limit if self.run.manifest.limit is None else self.run.manifest.limit,
             "home": _home_of(setup),
             "start": history.start,
@@ -111,9 +132,16 @@ class Viewer:
         if self.kind == "grid":  # which takes no time
             self._set_up()
         history = self._scene[2] if self._scene is not None else None
-        if history is not None and history.advance(last, AT_ONCE):
+        if history is not None and self._learned(history, last):
             columns["known"] = np.array(history.known[first + 1 : last + 1], np.float64)
         return pack(columns, step=last, total=total)
+
+    def _learned(self, history: History, step: int) -> bool:
+        """Learn up to a step, for a moment; whoever asks for a map is told why it can't be."""
+        try:
+            return history.advance(step, AT_ONCE)
+        except InvalidFileError:
+            return False
 
     def fields(self, step: int, names: Sequence[str]) -> bytes:
         """Give the frame of maps of what was known after so many steps."""
@@ -282,8 +310,11 @@ class Viewer:
             path = self.run.directory / CONFIG
             version = read_json(path)["version"]
             if version != kind.version:
+                newer = isinstance(version, int) and version > kind.version
+                whose = "newer version of Homeward" if newer else "version not read any more"
                 raise InvalidFileError(
-                    f"{path}: a {kind.name} run of version {version}; this is {kind.version}"
+                    f"{path}: was made by a {whose}: a {kind.name} run of version {version}, and "
+                    f"this is {kind.version}"
                 )
             config = checked(kind.config, self.run.config, str(path))
             setup = kind.make(config)

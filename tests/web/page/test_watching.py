@@ -73,12 +73,22 @@ def test_the_list_shows_every_run_and_opens_one(look: Looking) -> None:
 def test_scrubbing_moves_the_map_the_count_and_the_reasons(look: Looking, site: Site) -> None:
     last = len(path_of(site, "meadow-safe"))
     look.open("#/run/meadow-safe")
-    look.painted(last)
-    for step in (0, last // 2):
+    look.painted(0)
+    for step in (last, last // 2):
         look.scrub(step)
         look.painted(step)
         look.sees(".count", f"after {step} of {last}")
         look.explained(step)
+        look.page.wait_for_url(f"**/#/run/meadow-safe?step={step}")
+
+
+def test_a_run_that_was_just_started_is_seen_at_its_end(look: Looking, site: Site) -> None:
+    last = len(path_of(site, "meadow-safe"))
+    look.open("#/new")
+    look.sees("h1", "New run")
+    look.page.evaluate("location.hash = '#/run/meadow-safe'")  # as when it is started there
+    look.painted(last)
+    look.page.wait_for_url(f"**step={last}")
 
 
 def test_playing_goes_from_the_start_to_the_end(look: Looking, site: Site) -> None:
@@ -98,7 +108,7 @@ def test_what_is_read_at_the_pointer_is_what_the_run_left(
     run = Run.open(site.root / name)
     fields = run.fields()
     last = len(path_of(site, name))
-    look.open(f"#/run/{name}")
+    look.open(f"#/run/{name}?step={last}")
     look.painted(last)
     grid = name != "ground"
     heights = np.asarray(fields["heights" if grid else "height"], float)
@@ -190,8 +200,8 @@ def test_two_runs_are_compared_on_one_cursor(look: Looking, site: Site) -> None:
     safe, unsafe = (len(path_of(site, f"meadow-{which}")) for which in ("safe", "unsafe"))
     look.open("#/run/meadow-safe?step=2")
     look.page.get_by_role("link", name="Compare with its pair").click()
-    look.painted(safe, map_=0)
-    look.painted(unsafe, map_=1)
+    look.painted(0, map_=0)
+    look.painted(0, map_=1)
     step = min(safe, unsafe) // 2
     look.scrub(step)
     look.painted(step, map_=0)
@@ -263,12 +273,13 @@ def test_all_can_be_done_by_keyboard(look: Looking, site: Site) -> None:
     look.sees('tr[data-run="meadow-safe"]')
     look.page.get_by_role("link", name="meadow-safe", exact=True).focus()
     press("Enter")
-    look.painted(last)
-    press("Home")
     look.painted(0)
+    expect(look.find("h1")).to_be_focused()
     press("ArrowRight")
     press("Shift+ArrowRight")
     look.painted(11)
+    press("Home")
+    look.painted(0)
     press("End")
     look.painted(last)
     press("ArrowLeft")
@@ -336,6 +347,147 @@ def test_two_fingers_zoom_about_what_is_between_them(look: Looking, site: Site) 
     expect(look.find(".way")).to_have_count(0)
 
 
+def tap(look: Looking, *fingers: list[tuple[float, float]]) -> None:
+    """Put fingers on the page, move them from place to place, and lift them."""
+    hand = look.page.context.new_cdp_session(look.page)
+    for number, places in enumerate(fingers):
+        points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)]
+        kind = "touchMove" if number else "touchStart"
+        hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_a_tap_reads_a_cell_out_and_a_second_one_puts_it_away(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=4")
+    look.painted(4)
+    place = look.point(9, (8, 8))
+    look.page.mouse.move(2, 2)
+    expect(look.find(".readout")).to_have_count(0)
+    tap(look, [place])
+    look.sees(".way h2", "Way home from row 1, column 1")
+    look.sees('.readout[data-cell="9"] dd[data-layer="v"]')
+    tap(look, [place])
+    expect(look.find(".way")).to_have_count(0)
+    expect(look.find(".readout")).to_have_count(0)
+
+
+def test_two_fingers_moved_together_move_the_map(look: Looking, site: Site) -> None:
+    look.open("#/run/ground?step=0")
+    look.painted(0)
+    box = look.find(".map canvas").bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    places = [[(x - 40 + by, y + by), (x + 40 + by, y + by)] for by in (0, 20, 40, 60)]
+    tap(look, *places)
+    look.page.wait_for_url("**view=**")
+    view = re.search(r"view=([\d.]+),([\d.]+),([\d.]+)", look.page.url)
+    assert view is not None
+    rows, columns = Run(site.root / "ground").fields()["height"].shape
+    zoom = min(box["width"] / columns, box["height"] / rows) * MARGIN
+    assert float(view[3]) == pytest.approx(zoom, rel=0.01)
+    moved = columns / 2 - 60 / zoom, rows / 2 - 60 / zoom
+    assert (float(view[1]), float(view[2])) == pytest.approx(moved, abs=0.1)
+
+
+def test_a_view_off_the_map_shows_its_nearest_part(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3&view=-1e9,4,40")
+    look.painted(3)
+    box = look.find(".map canvas").bounding_box()
+    assert box is not None
+    look.page.mouse.move(box["x"] + box["width"] / 2 + 20, box["y"] + box["height"] / 2 + 20)
+    look.sees('.readout[data-cell="32"]')
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (820, 1180)])
+def test_the_map_keeps_its_height_whatever_the_layer(look: Looking, size: tuple[int, int]) -> None:
+    look.page.set_viewport_size({"width": size[0], "height": size[1]})
+    look.open("#/run/ground?step=3")
+    look.painted(3)
+    heights, legends = set(), set()
+    for number in range(1, 9):
+        look.page.keyboard.press(str(number))
+        look.page.wait_for_function(
+            "() => document.querySelector('.segments [aria-pressed=true]').textContent"
+            " && !document.querySelector('.map .working')"
+        )
+        box = look.find(".map canvas").bounding_box()
+        own = look.find(".legend").first.bounding_box()
+        assert box is not None
+        assert own is not None
+        heights.add(round(box["height"], 1))
+        legends.add(round(own["height"]))
+    assert len(heights) == 1
+    if size == (1440, 900):
+        assert len(legends) > 1  # or there would be nothing to make room for
+
+
+def test_a_cells_way_home_comes_into_sight_and_leaves_the_focus(look: Looking) -> None:
+    look.open("#/run/based?step=4")
+    look.painted(4)
+    look.explained(4)
+    side = look.find(".side")
+    side.evaluate("(side) => side.scrollTo(0, side.scrollHeight)")
+    place = look.point(9, (8, 8))
+    look.page.mouse.click(*place)
+    look.sees(".way h2")
+    expect(look.find(".way h2")).to_be_in_viewport()
+    look.find(".map canvas").focus()
+    side.evaluate("(side) => side.scrollTo(0, side.scrollHeight)")
+    look.page.keyboard.press("ArrowDown")
+    look.page.keyboard.press("Enter")
+    expect(look.find(".way h2")).to_be_in_viewport()
+    expect(look.find(".map canvas")).to_be_focused()
+
+
+def test_the_truth_is_in_colour_where_it_is_unseen_and_paler(look: Looking) -> None:
+    look.allowed = ("willReadFrequently",)
+    look.open("#/run/ground?step=2&layer=truth")
+    look.painted(2, "truth")
+    look.sees(".legend", "paler: not yet seen")
+    spread = """(canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let coloured = 0, drawn = 0;
+        for (let i = 0; i < data.length; i += 4) {
+            if (!data[i + 3]) continue;
+            drawn += 1;
+            const parts = [data[i], data[i + 1], data[i + 2]];
+            if (Math.max(...parts) - Math.min(...parts) > 20) coloured += 1;
+        }
+        return coloured / drawn;
+    }"""
+    assert look.find(".map canvas").evaluate(spread) > 0.9
+    look.page.keyboard.press("1")
+    look.painted(2)
+    assert look.find(".map canvas").evaluate(spread) < 0.7
+
+
+def test_layers_are_buttons_and_the_arrows_stay_with_time(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3)
+    button = look.button("Way home")
+    button.click()
+    look.painted(3, "v")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(look.button("Height")).to_have_attribute("aria-pressed", "false")
+    look.page.keyboard.press("ArrowRight")
+    look.painted(4, "v")
+
+
+def test_a_view_has_a_title_and_its_heading_takes_the_focus(look: Looking) -> None:
+    look.open("#/compare/meadow-safe/meadow-unsafe")
+    expect(look.page).to_have_title("meadow-safe and meadow-unsafe · Homeward")
+    assert look.page.evaluate("document.activeElement === document.body")
+    for name in ("New run", "Draw a world", "Counter-examples", "Runs"):
+        link = look.page.get_by_role("link", name=name, exact=True)
+        link.focus()
+        look.page.keyboard.press("Enter")
+        expect(look.find("#main h1").first).to_be_focused()
+        expect(look.page).to_have_title(f"{name} · Homeward")
+    look.page.get_by_role("link", name="based", exact=True).click()
+    expect(look.page).to_have_title("based · Homeward")
+    expect(look.find("h1")).to_be_focused()
+
+
 def test_the_plots_say_what_was_recorded(look: Looking, site: Site) -> None:
     run = Run(site.root / "meadow-safe")
     records = list(run.records())
@@ -344,10 +496,24 @@ def test_the_plots_say_what_was_recorded(look: Looking, site: Site) -> None:
     look.painted(5)
     for title, value in (("Proven safety", records[5].bounds[0]), ("Planning time", times[5])):
         plot = look.find(f'.plot-box[aria-label^="{title}"]')
-        said = re.search(r" (\d[\d.]*)(,|$)", plot.get_attribute("aria-label") or "")
+        said = re.search(r" (\d[\d.]*)(;|$)", plot.get_attribute("aria-label") or "")
         assert said is not None
         assert float(said[1]) == pytest.approx(value, rel=1e-3)
         expect(plot.locator(".u-over")).to_be_visible()
+
+
+def test_the_first_plot_says_what_is_proven_of_the_plan_and_of_the_move(
+    look: Looking, site: Site
+) -> None:
+    records = list(Run(site.root / "meadow-safe").records())
+    step = next(n for n, r in enumerate(records) if r.kept_bounds[0] - r.bounds[0] > 1e-3)
+    look.open(f"#/run/meadow-safe?step={step}")
+    look.painted(step)
+    values = look.find(".plot-values").first
+    bound, kept = records[step].bounds[0], records[step].kept_bounds[0]
+    expect(values).to_contain_text(f"of the plan {bound:.4g}")
+    expect(values).to_contain_text(f"of the move made {kept:.4g}")
+    expect(values).to_contain_text("δ = 0.8")
 
 
 def test_a_click_on_a_plot_moves_the_cursor(look: Looking, site: Site) -> None:

@@ -1,11 +1,11 @@
 // The server's interface, docs/api.md, as types and as calls.
 
 export type Status =
-  "running" | "queued" | "paused" | "cancelled" | "interrupted" | "failed" | "finished" | "damaged";
+  "running" | "queued" | "paused" | "cancelled" | "interrupted" | "failed" | "finished" | "damaged" | "newer";
 
 export interface Summary {
   id: string;
-  kind: string;
+  kind: string | null; // null: it can't be opened
   title: string | null;
   explorer: string | null;
   delta: number | null;
@@ -160,6 +160,7 @@ export class Refusal extends Error {
 
 const CHANGES = { "X-Homeward": "1" };
 const [TRIES, AGAIN] = [40, 300]; // ms
+export const UNREACHABLE = "The server does not answer. Is `homeward serve` still running?";
 
 /** Give the address of a run's resource. */
 export function runUrl(id: string, rest = ""): string {
@@ -208,7 +209,7 @@ async function reach(url: string, init: RequestInit): Promise<Response> {
     }
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
-    throw new Refusal("The server does not answer. Is `homeward serve` still running?", 0);
+    throw new Refusal(UNREACHABLE, 0);
   }
   if (!answer.ok || later(answer)) throw new Refusal(await sentence(answer), answer.status);
   return answer;

@@ -11,11 +11,13 @@ export interface Port {
 export interface Link {
   page: Page;
   runs: string[]; // one to watch, two to compare
-  step: number | null; // null: where the run is now
+  step: number | null; // null: the first, or where a run is that goes
   layer: string | null;
   over: string | null;
   mix: number | null;
   port: Port | null; // null: the whole map
+  other: Port | null; // of the second map, where it is not of the first one's shape
+  started?: boolean; // just now, from the page: it is followed even if it has ended by now
 }
 
 const PAGES: readonly Page[] = ["runs", "run", "compare", "new", "draw", "stories"];
@@ -36,6 +38,7 @@ export function parse(hash: string): Link {
     over: said.get("over"),
     mix: between(said.get("mix"), 0, 1),
     port: portOf(said.get("view")),
+    other: portOf(said.get("view2")),
   };
 }
 
@@ -47,13 +50,15 @@ export function format(link: Link): string {
   if (link.layer) said.push(`layer=${encodeURIComponent(link.layer)}`);
   if (link.over) said.push(`over=${encodeURIComponent(link.over)}`);
   if (link.over && link.mix !== null) said.push(`mix=${short(link.mix)}`);
-  if (link.port)
-    said.push(`view=${[link.port.x, link.port.y, link.port.zoom].map(short).join(",")}`);
+  for (const [name, port] of Object.entries({ view: link.port, view2: link.other })) {
+    if (port) said.push(`${name}=${[port.x, port.y, port.zoom].map(short).join(",")}`);
+  }
   return `#/${path}${said.length ? `?${said.join("&")}` : ""}`;
 }
 
 export function to(page: Page, ...runs: string[]): string {
-  return format({ page, runs, step: null, layer: null, over: null, mix: null, port: null });
+  const rest = { step: null, layer: null, over: null, mix: null, port: null, other: null };
+  return format({ page, runs, ...rest });
 }
 
 function short(value: number): string {

@@ -1,12 +1,12 @@
 // The page: a header, the view that the link names, and one line for what there is to say.
 
 import "./page.css";
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { Component, render } from "preact";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { parse, to } from "./link";
-import type { Page } from "./link";
+import type { Link, Page } from "./link";
 import { hush, message } from "./messages";
 import { DrawPage } from "./pages/draw";
 import { Help, helping } from "./pages/help";
@@ -20,7 +20,10 @@ import { dark, nextTheme } from "./parts/theme";
 const link = signal(parse(location.hash));
 window.addEventListener("hashchange", () => {
   hush();
-  link.value = parse(location.hash);
+  const before = link.value;
+  const started = before.page === "new" || before.page === "draw";
+  link.value = { ...parse(location.hash), started };
+  if (placeOf(link.value) !== placeOf(before)) window.setTimeout(toHeading);
 });
 
 const PAGES: [Page, string][] = [
@@ -29,6 +32,24 @@ const PAGES: [Page, string][] = [
   ["draw", "Draw a world"],
   ["stories", "Counter-examples"],
 ];
+
+/** Name a view: two links with the same name differ in what they show of it. */
+function placeOf({ page, runs }: Link): string {
+  return [page, ...runs].join("/");
+}
+
+effect(() => {
+  const { page, runs } = link.value;
+  const title = runs.length ? runs.join(" and ") : PAGES.find(([each]) => each === page)?.[1];
+  document.title = `${title ?? "Runs"} · Homeward`;
+});
+
+/** Focus the heading of a view that was just opened, so that the keyboard goes on from there. */
+function toHeading(): void {
+  const heading = document.querySelector<HTMLElement>("#main h1");
+  heading?.setAttribute("tabindex", "-1");
+  heading?.focus({ preventScroll: true });
+}
 
 function Header() {
   const page = link.value.page;
@@ -103,7 +124,7 @@ function Messages() {
 
 function View() {
   const here = link.value;
-  const key = `${here.page}/${here.runs.join("/")}`;
+  const key = placeOf(here);
   switch (here.page) {
     case "run":
       return <RunPage key={key} link={here} />;
@@ -162,7 +183,7 @@ function App() {
     <>
       <Header />
       <Messages />
-      <Guard place={link.value.page + link.value.runs.join("/")}>
+      <Guard place={placeOf(link.value)}>
         <View />
       </Guard>
       <Help />

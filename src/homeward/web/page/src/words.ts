@@ -107,6 +107,7 @@ export const STATUS: Record<Status, string> = {
   failed: "failed",
   finished: "finished",
   damaged: "damaged",
+  newer: "newer version",
 };
 
 const EXPLORERS: Record<string, string> = {
@@ -128,7 +129,8 @@ export function titleOf(run: Summary): string {
 
 /** Say what kind of world a run is in. */
 export function worldOf(run: Summary): string {
-  const kind = { grid: "grid world", rover: "terrain", toytext: "toy text" }[run.kind] ?? run.kind;
+  const named = run.kind ?? "";
+  const kind = { grid: "grid world", rover: "terrain", toytext: "toy text" }[named] ?? named;
   return run.shape ? `${kind}, ${run.shape[0]}\u00a0×\u00a0${run.shape[1]}` : kind;
 }
 

@@ -59,7 +59,7 @@ export class MapCanvas {
           scene.run.details.value,
           scene.run.count.value,
         ];
-        void [scene.show.port.value, scene.show.mix.value];
+        void [scene.port.value, scene.show.mix.value];
         this.plan();
       }),
     );
@@ -85,13 +85,28 @@ export class MapCanvas {
     return { rows, columns, tall: dx > 0 && dy > 0 ? dy / dx : 1 };
   }
 
-  /** Give the part on view: what was chosen, or the whole map. */
+  /** Give the part on view: what was chosen, as far as it is on the map, or the whole map. */
   get port(): Port {
-    const chosen = this.scene.show.port.peek();
-    if (chosen) return chosen;
+    const chosen = this.scene.port.peek();
+    if (chosen) return this.within(chosen);
+    const { rows, columns } = this.ground;
+    return { x: columns / 2, y: rows / 2, zoom: Math.max(this.whole * 0.94, 0.01) };
+  }
+
+  /** The pixels to a column with which the map fills the canvas one way or the other. */
+  private get whole(): number {
     const { rows, columns, tall } = this.ground;
-    const zoom = Math.min(this.wide / columns, this.high / (rows * tall)) * 0.94;
-    return { x: columns / 2, y: rows / 2, zoom: Math.max(zoom, 0.01) };
+    return Math.min(this.wide / columns, this.high / (rows * tall));
+  }
+
+  /** Give the nearest part whose middle is on the map, neither too near nor too far. */
+  private within({ x, y, zoom }: Port): Port {
+    const { rows, columns } = this.ground;
+    return {
+      x: Math.max(0, Math.min(columns, x)),
+      y: Math.max(0, Math.min(rows, y)),
+      zoom: Math.max(this.whole * 0.5, Math.min(CLOSE, zoom)),
+    };
   }
 
   private toScreen(x: number, y: number): [number, number] {
@@ -119,10 +134,8 @@ export class MapCanvas {
 
   /** Zoom by a factor, holding a place on the canvas still: the middle unless given. */
   zoom(factor: number, x = this.wide / 2, y = this.high / 2): void {
-    const { rows, columns, tall } = this.ground;
-    const before = this.port;
-    const least = Math.min(this.wide / columns, this.high / (rows * tall)) * 0.5;
-    const zoom = Math.max(least, Math.min(CLOSE, before.zoom * factor));
+    const { tall } = this.ground;
+    const { zoom } = this.within({ ...this.port, zoom: this.port.zoom * factor });
     const [mx, my] = this.toMap(x, y);
     this.look({
       x: mx - (x - this.wide / 2) / zoom,
@@ -141,7 +154,7 @@ export class MapCanvas {
   }
 
   fit(): void {
-    this.scene.show.port.value = null;
+    this.scene.port.value = null;
   }
 
   /** Bring a cell into view. */
@@ -153,10 +166,7 @@ export class MapCanvas {
   }
 
   private look(port: Port): void {
-    const { rows, columns } = this.ground;
-    const x = Math.max(0, Math.min(columns, port.x));
-    const y = Math.max(0, Math.min(rows, port.y));
-    this.scene.show.port.value = { x, y, zoom: port.zoom };
+    this.scene.port.value = this.within(port);
   }
 
   private plan(): void {
@@ -518,6 +528,7 @@ export class MapCanvas {
     this.pointers.set(event.pointerId, { x, y });
     this.moved += Math.hypot(x - before.x, y - before.y);
     if (other) {
+      this.pan((x - before.x) / 2, (y - before.y) / 2); // what is between them goes with them
       const was = Math.hypot(before.x - other.x, before.y - other.y);
       const now = Math.hypot(x - other.x, y - other.y);
       if (was > 0) this.zoom(now / was, (x + other.x) / 2, (y + other.y) / 2);
@@ -528,12 +539,14 @@ export class MapCanvas {
     if (!this.pointers.delete(event.pointerId) || this.moved > 4 || event.type !== "pointerup")
       return;
     const cell = this.cellAt(...this.place(event));
-    this.scene.hover.value = cell;
-    this.scene.selected.value = cell === this.scene.selected.value ? null : cell;
+    const put = cell === this.scene.selected.value; // away, by a second tap
+    this.scene.hover.value = put && event.pointerType === "touch" ? null : cell;
+    this.scene.selected.value = put ? null : cell;
   };
 
-  private readonly onLeave = (): void => {
-    if (!this.pointers.size) this.scene.hover.value = null;
+  /** A pointer that leaves points at nothing; a finger leaves whenever it is lifted. */
+  private readonly onLeave = (event: PointerEvent): void => {
+    if (!this.pointers.size && event.pointerType !== "touch") this.scene.hover.value = null;
   };
 }
 

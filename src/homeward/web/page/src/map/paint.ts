@@ -5,7 +5,7 @@ import { FLOOR, HEIGHTS, NO, UNSEEN, WALL, YES, table } from "./colours";
 import type { Palette, Rgb } from "./colours";
 
 export type How =
-  | { way: "relief"; palette: Palette }
+  | { way: "relief"; palette: Palette; dims?: boolean } // what is unseen: paler, or else grey
   | { way: "heights" }
   | { way: "marks" }
   | { way: "scale"; palette: Palette; log: boolean };
@@ -46,7 +46,7 @@ export function paint(
 ): Picture {
   const side = sideOf(ground, how);
   const cells = new Uint8ClampedArray(ground.rows * ground.columns * 4);
-  if (how.way === "relief") relief(values, seen, ground, how.palette, range, cells);
+  if (how.way === "relief") relief(values, seen, ground, how, range, cells);
   else if (how.way === "heights") heights(values, cells);
   else if (how.way === "marks") marks(values, cells);
   else scale(values, how, range, cells);
@@ -96,19 +96,21 @@ export function placer(range: Range, log: boolean): (value: number) => number {
   return (value) => Math.max(0, Math.min(255, Math.round((value - low) * unit)));
 }
 
-/** Colour heights and shade their slopes, light from the north-west; what is unseen is grey. */
+const [PALE, GREY] = [0.5, 208]; // how much is left of a dimmed colour; the rest is this grey
+
+/** Colour heights and shade their slopes, light from the north-west; what is unseen is apart. */
 function relief(
   values: Numbers,
   seen: Numbers | null,
   ground: Ground,
-  palette: Palette,
+  how: { palette: Palette; dims?: boolean },
   range: Range,
   out: Uint8ClampedArray,
 ): void {
   const { rows, columns } = ground;
   const [dy, dx] = ground.cell ?? [1, 1];
-  const colours = table(palette);
-  const greys = table("greys");
+  const colours = table(how.palette);
+  const others = how.dims ? dimmed(colours) : table("greys");
   const place = placer(range, false);
   // Steepness is exaggerated where the ground is flat, so that any relief shows.
   const lift = (0.12 * Math.max(rows * dy, columns * dx)) / Math.max(1e-6, range.high - range.low);
@@ -136,7 +138,7 @@ function relief(
       if (shade !== shade) shade = Math.SQRT1_2;
       const light = 0.5 + 0.66 * Math.max(0, shade);
       const known = seen === null || seen[i] !== 0;
-      const from = known ? colours : greys;
+      const from = known ? colours : others;
       const at = place(value) * 3;
       const to = i * 4;
       out[to] = (from[at] as number) * light;
@@ -145,6 +147,10 @@ function relief(
       out[to + 3] = 255;
     }
   }
+}
+
+function dimmed(colours: Uint8Array): Uint8Array {
+  return colours.map((part) => Math.round(PALE * part + (1 - PALE) * GREY));
 }
 
 function isWall(value: number): boolean {

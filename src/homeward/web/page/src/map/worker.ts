@@ -1,6 +1,6 @@
 // Fetches a step's layers, keeps their numbers and colours them, away from the thread that draws.
 
-import { getBytes, runUrl } from "../api";
+import { Refusal, getBytes, runUrl } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { paint } from "./paint";
@@ -37,7 +37,7 @@ export type Answer =
   | { kind: "shown"; ticket: number; step: number; pictures: Shown[] }
   | { kind: "loaded"; ticket: number; step: number; layers: string[] }
   | { kind: "probed"; ticket: number; step: number; cell: number; values: Record<string, number> }
-  | { kind: "refused"; ticket: number; step: number; error: string };
+  | { kind: "refused"; ticket: number; step: number; error: string; status: number };
 
 const ROOM = 192e6; // bytes of numbers that are kept
 
@@ -118,7 +118,8 @@ function forget(run: string): void {
 
 function refuse(ask: { ticket: number; step: number }, cause: unknown): void {
   const error = cause instanceof Error ? cause.message : String(cause);
-  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error });
+  const status = cause instanceof Refusal ? cause.status : 0;
+  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error, status });
 }
 
 /** Give layers of a step, those that are not here yet from the server in one frame. */

@@ -40,13 +40,13 @@ export function useKeys({ cursor, runs, show }: Watching): void {
           break;
         case "+":
         case "=":
-          click("in");
+          click("in", show.apart.value);
           break;
         case "-":
-          click("out");
+          click("out", show.apart.value);
           break;
         case "0":
-          click("fit");
+          click("fit", show.apart.value);
           break;
         default: {
           const layer = /^[1-9]$/.test(event.key) ? layers[Number(event.key) - 1] : undefined;
@@ -62,7 +62,8 @@ export function useKeys({ cursor, runs, show }: Watching): void {
   }, [cursor, runs, show]);
 }
 
-/** Zoom as the map's own buttons do; maps that share a view need one of them. */
-function click(zoom: "in" | "out" | "fit"): void {
-  document.querySelector<HTMLButtonElement>(`[data-zoom=${zoom}]`)?.click();
+/** Zoom as the maps' own buttons do; maps that share a view need one of them. */
+function click(zoom: "in" | "out" | "fit", all: boolean): void {
+  const found = document.querySelectorAll<HTMLButtonElement>(`[data-zoom=${zoom}]`);
+  [...found].slice(0, all ? 2 : 1).forEach((button) => button.click());
 }

@@ -1,38 +1,55 @@
 // All runs: how they stand, and what can be done about them.
 
-import { signal, useSignal } from "@preact/signals";
+import { effect, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { change, getJson, runUrl } from "../api";
 import type { Summary } from "../api";
 import { to } from "../link";
 import { painter } from "../map/painter";
-import { attempt, complain, tell } from "../messages";
+import { attempt, complain, found, lost, tell } from "../messages";
 import { Commands, ExplorerTag, StatusTag } from "../parts/status";
 import type { Command } from "../parts/status";
+import { onList } from "../run/listing";
 import { ago, titleOf, worldOf } from "../words";
 
 const runs = signal<Summary[] | null>(null);
+const MANY = 10; // runs from which on one may look for some by name
 
 async function refresh(): Promise<void> {
   try {
-    runs.value = (await getJson<{ runs: Summary[] }>("/api/runs")).runs;
+    runs.value = paired((await getJson<{ runs: Summary[] }>("/api/runs")).runs);
   } catch (cause) {
-    runs.value ??= [];
     complain(cause);
   }
 }
 
+/** Put the two runs of a pair next to each other, the safe one first, where the newer of them is. */
+function paired(list: Summary[]): Summary[] {
+  const named = new Map(list.map((run) => [run.id, run]));
+  const order = list.flatMap((run) => {
+    const other = named.get(run.pair ?? "");
+    if (!other) return [run];
+    return run.explorer === "safe" || other.explorer !== "safe" ? [run, other] : [other, run];
+  });
+  return [...new Set(order)];
+}
+
 function useRuns(): void {
   useEffect(() => {
-    void refresh();
-    const source = new EventSource("/api/events");
     let waiting = 0;
-    source.addEventListener("runs", () => {
+    const later = (): void => {
       window.clearTimeout(waiting);
       waiting = window.setTimeout(() => void refresh(), 150);
-    });
+    };
+    const stops = [
+      effect(() => {
+        void found.value; // at first, and when the server is there again
+        void refresh();
+      }),
+      onList(later),
+    ];
     return () => {
-      source.close();
+      stops.forEach((stop) => stop());
       window.clearTimeout(waiting);
     };
   }, []);
@@ -52,7 +69,11 @@ async function act(run: Summary, what: Command): Promise<void> {
 export function RunsPage() {
   useRuns();
   const chosen = useSignal<string[]>([]);
+  const word = useSignal("");
   const list = runs.value;
+  const many = list !== null && list.length > MANY;
+  const looked = many ? word.value.trim().toLowerCase() : "";
+  const shown = list?.filter((run) => titleOf(run).toLowerCase().includes(looked)) ?? [];
   const pick = (id: string, on: boolean): void => {
     const others = chosen.value.filter((each) => each !== id);
     chosen.value = on ? [...others.slice(-1), id] : others;
@@ -90,11 +111,31 @@ export function RunsPage() {
             list && list.length > 1 && <span class="unit">Choose two to compare them.</span>
           )}
         </header>
-        {list === null && <p class="soft">Looking for runs…</p>}
+        {lost.value && (
+          <p class="ended">
+            The server does not answer{list ? "; this is how the runs stood when it last did" : ""}.
+          </p>
+        )}
+        {many && (
+          <p class="sieve">
+            <label>
+              <span>Show runs named</span>
+              <input
+                type="search"
+                value={word.value}
+                onInput={(event) => (word.value = event.currentTarget.value)}
+              />
+            </label>
+            <span class="unit" role="status">
+              {looked && `${shown.length} of ${list.length} runs`}
+            </span>
+          </p>
+        )}
+        {list === null && !lost.value && <p class="soft">Looking for runs…</p>}
         {list?.length === 0 && (
           <p class="soft">There is no run yet. Draw a world, or start a new run.</p>
         )}
-        {list !== null && list.length > 0 && (
+        {shown.length > 0 && (
           <div class="scroll" tabIndex={0} role="region" aria-label="List of runs">
             <table class="runs-table">
               <thead>
@@ -115,25 +156,25 @@ export function RunsPage() {
                 </tr>
               </thead>
               <tbody>
-                {list.map((run) => (
+                {shown.map((run) => (
                   <tr key={run.id} data-run={run.id}>
                     <td>
                       <input
                         type="checkbox"
-                        disabled={run.status === "damaged"}
+                        disabled={run.kind === null}
                         checked={chosen.value.includes(run.id)}
                         aria-label={`Compare ${titleOf(run)}`}
                         onChange={(event) => pick(run.id, event.currentTarget.checked)}
                       />
                     </td>
                     <th scope="row">
-                      {run.status === "damaged" ? (
+                      {run.kind === null ? (
                         titleOf(run)
                       ) : (
                         <a href={to("run", run.id)}>{titleOf(run)}</a>
                       )}
                       <span class="unit block">
-                        {run.status === "damaged" ? run.error : ago(run.updated ?? run.created)}
+                        {ago(run.updated ?? run.created)}
                         {run.pair && run.explorer === "safe" && (
                           <>
                             {", "}
@@ -145,11 +186,13 @@ export function RunsPage() {
                     <td>
                       <ExplorerTag run={run} />
                     </td>
-                    <td>{run.status !== "damaged" && worldOf(run)}</td>
-                    <td class="right num">{run.status !== "damaged" && run.steps}</td>
+                    <td>{worldOf(run)}</td>
+                    <td class="right num">{run.kind !== null && run.steps}</td>
                     <td>
                       <StatusTag run={run} />
-                      {run.end && <span class="unit block">{run.end}</span>}
+                      {(run.end || wrongOf(run)) && (
+                        <span class="unit block">{run.end ?? wrongOf(run)}</span>
+                      )}
                     </td>
                     <td class="right">
                       <Commands run={run} act={(what) => void act(run, what)} />
@@ -163,6 +206,12 @@ export function RunsPage() {
       </section>
     </main>
   );
+}
+
+/** Say what is wrong with a run that is not as it was left. */
+function wrongOf(run: Summary): string {
+  const wrong = run.status === "damaged" || run.status === "newer";
+  return wrong ? (run.error ?? "") : "";
 }
 
 /** Put the safe one on the left. */

@@ -1,7 +1,7 @@
 // One run, or two on one cursor.
 
 import { effect, useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { format, to } from "../link";
 import type { Link } from "../link";
 import { LayerPicker, MapPane } from "../parts/map";
@@ -13,10 +13,10 @@ import { WayPanel } from "../parts/way";
 import { WhyPanel } from "../parts/why";
 import { Icon } from "../parts/icons";
 import { Cursor } from "../run/cursor";
-import { RunModel } from "../run/model";
+import { RunModel, namesOf } from "../run/model";
 import { Scene } from "../run/scene";
 import { Show, isGrid } from "../run/show";
-import { explorerName, titleOf, worldOf } from "../words";
+import { titleOf, worldOf } from "../words";
 import { helping } from "./help";
 import { useKeys } from "./keys";
 
@@ -29,9 +29,9 @@ export interface Watching {
 
 function watch(link: Link): Watching {
   const runs = link.runs.map((id) => new RunModel(id));
-  const cursor = new Cursor(runs, link.step);
-  const show = new Show(link);
-  const scenes = runs.map((run) => new Scene(run, cursor, show));
+  const cursor = new Cursor(runs, link.step, link.started ?? false);
+  const show = new Show(link, runs);
+  const scenes = runs.map((run, i) => new Scene(run, cursor, show, i));
   return { runs, cursor, show, scenes };
 }
 
@@ -48,7 +48,8 @@ function useWatching(link: Link): Watching {
         layer: show.layer.value === "height" ? null : show.layer.value,
         over: show.over.value,
         mix: show.mix.value,
-        port: show.port.value,
+        port: show.ports[0].value,
+        other: show.apart.value ? show.ports[1].value : null,
       });
       window.clearTimeout(waiting);
       waiting = window.setTimeout(() => history.replaceState(null, "", now), 250);
@@ -69,21 +70,34 @@ export function RunPage({ link }: { link: Link }) {
   const { runs, cursor, show, scenes } = useWatching(link);
   const [run] = runs;
   const [scene] = scenes;
+  const side = useRef<HTMLDivElement>(null);
+  useEffect(
+    () =>
+      effect(() => {
+        if (scene?.selected.value != null) side.current?.scrollTo(0, 0); // to its way home
+      }),
+    [scene],
+  );
   if (!run || !scene) return null;
   const details = run.details.value;
-  if (run.missing.value && !details?.layers?.length) return <Missing text={run.missing.value} />;
+  if (run.missing.value) {
+    return (
+      <main class="missing" id="main">
+        <Missing text={run.missing.value} alone />
+      </main>
+    );
+  }
   return (
     <main class="watch one" id="main">
       <div class="stage">
-        <RunHead run={run} alone />
+        <RunHead run={run} cursor={cursor} alone />
         {details && <FirstVisit grid={isGrid(details)} />}
         {details && details.layers.length > 0 && <LayerPicker details={details} show={show} />}
         <MapPane scene={scene} label={details ? titleOf(details) : "the run"} />
         <Timeline cursor={cursor} />
       </div>
-      <div class="side">
-        <WhyPanel scene={scene} />
-        <WayPanel scene={scene} />
+      <div class="side" ref={side}>
+        <Reasons scene={scene} />
         {details && <Plots cursor={cursor} />}
       </div>
     </main>
@@ -93,6 +107,7 @@ export function RunPage({ link }: { link: Link }) {
 export function ComparePage({ link }: { link: Link }) {
   const { runs, cursor, show, scenes } = useWatching(link);
   const details = runs.find((run) => run.details.value?.layers.length)?.details.value ?? null;
+  const names = namesOf(runs);
   return (
     <main class="watch two" id="main">
       {details && <FirstVisit grid={isGrid(details)} />}
@@ -100,12 +115,15 @@ export function ComparePage({ link }: { link: Link }) {
       <div class="pair">
         {scenes.map((scene, i) => (
           <div class="stage" key={scene.run.id + String(i)} data-run={scene.run.id}>
-            <RunHead run={scene.run} alone={false} />
+            <RunHead run={scene.run} cursor={cursor} alone={false} />
             {scene.run.missing.value ? (
-              <Missing text={scene.run.missing.value} />
+              <section class="missing">
+                <Missing text={scene.run.missing.value} alone={false} />
+              </section>
             ) : (
               <MapPane
                 scene={scene}
+                dated
                 label={scene.run.details.value ? titleOf(scene.run.details.value) : "the run"}
               />
             )}
@@ -116,11 +134,7 @@ export function ComparePage({ link }: { link: Link }) {
       <div class="below">
         {scenes.map((scene, i) => (
           <div key={scene.run.id + String(i)}>
-            <WhyPanel
-              scene={scene}
-              who={explorerName(scene.run.details.value?.explorer ?? null)}
-            />
-            <WayPanel scene={scene} />
+            <Reasons scene={scene} who={names[i] ?? ""} />
           </div>
         ))}
         {details && <Plots cursor={cursor} />}
@@ -129,19 +143,27 @@ export function ComparePage({ link }: { link: Link }) {
   );
 }
 
-function Missing({ text }: { text: string }) {
+/** The reasons and, before them once a cell is chosen, its way home, so that it is in sight. */
+function Reasons({ scene, who = "" }: { scene: Scene; who?: string }) {
+  const way = <WayPanel key="way" scene={scene} />;
+  const why = <WhyPanel key="why" scene={scene} who={who} />;
+  return <>{scene.selected.value === null ? [why, way] : [way, why]}</>;
+}
+
+function Missing({ text, alone }: { text: string; alone: boolean }) {
+  const title = "This run can't be shown";
   return (
-    <main class="missing" id="main">
-      <h1>This run can't be shown</h1>
+    <>
+      {alone ? <h1>{title}</h1> : <h2>{title}</h2>}
       <p>{text}</p>
       <a class="button" href={to("runs")}>
         All runs
       </a>
-    </main>
+    </>
   );
 }
 
-function RunHead({ run, alone }: { run: RunModel; alone: boolean }) {
+function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone: boolean }) {
   const details = run.details.value;
   if (!details) {
     return (
@@ -151,17 +173,21 @@ function RunHead({ run, alone }: { run: RunModel; alone: boolean }) {
     );
   }
   const act = (what: Command): void => {
-    if (what !== "delete") void run.command(what);
+    if (what === "delete") return;
+    void run.command(what).then(() => {
+      if (what === "resume" && run.going.value) cursor.setFollow(true);
+    });
   };
   const other = details.pair ?? null;
+  const gone = run.gone.value;
   return (
     <header class="run-head">
       <h1>{titleOf(details)}</h1>
       <ExplorerTag run={details} />
-      <StatusTag run={details} />
+      {gone ? <span class="tag status damaged">deleted</span> : <StatusTag run={details} />}
       <span class="unit">{worldOf(details)}</span>
       <span class="grow" />
-      {alone && other && (
+      {alone && other && !gone && (
         <a
           class="button small"
           href={to(
@@ -172,9 +198,12 @@ function RunHead({ run, alone }: { run: RunModel; alone: boolean }) {
           Compare with its pair
         </a>
       )}
-      <Commands run={details} act={act} without={["delete"]} />
+      {!gone && <Commands run={details} act={act} without={["delete"]} />}
       {details.error && details.status === "failed" && (
         <p class="ended">It failed: {details.error.trim().split("\n").pop()}</p>
+      )}
+      {details.error && details.status === "damaged" && (
+        <p class="ended">This run is damaged: {details.error}.</p>
       )}
     </header>
   );

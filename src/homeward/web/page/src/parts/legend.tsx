@@ -15,8 +15,11 @@ export interface Key {
   swatches: { colour: string; text: string }[];
 }
 
+/** A layer and the ends of its scale. */
+export type Coloured = Pick<Shown, "layer" | "range">;
+
 /** Say what a shown layer's colours mean. */
-export function keyOf(details: Details, shown: Shown): Key | null {
+export function keyOf(details: Details, shown: Coloured): Key | null {
   const layer = layerOf(details, shown.layer);
   if (!layer) return null;
   const how = howOf(layer);
@@ -39,7 +42,7 @@ export function keyOf(details: Details, shown: Shown): Key | null {
   }
   const log = how.way === "scale" && how.log;
   const bar = { colours: gradient(how.palette), ticks: ticksOf(shown.range, log) };
-  const grey = how.way === "relief" && seen ? [swatch([150, 153, 157], "not yet seen")] : [];
+  const grey = how.way === "relief" && seen ? [unseen(how.dims ?? false)] : [];
   return { title: layer.title, unit, bar, swatches: grey };
 }
 
@@ -68,6 +71,10 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },
   ];
+}
+
+function unseen(dims: boolean): { colour: string; text: string } {
+  return dims ? swatch([214, 205, 192], "paler: not yet seen") : swatch([150, 153, 157], "not yet seen");
 }
 
 function swatch(colour: Rgb, text: string): { colour: string; text: string } {
@@ -106,7 +113,7 @@ export function Legend({
   marks,
 }: {
   details: Details;
-  shown: (Shown | null)[];
+  shown: (Coloured | null)[];
   marks: boolean;
 }) {
   const keys = shown.flatMap((each) => (each ? (keyOf(details, each) ?? []) : []));

@@ -1,10 +1,12 @@
 // A map with what belongs to it: layers, the values pointed at, zoom, legend.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Details } from "../api";
 import { MapCanvas } from "../map/canvas";
 import { attempt, tell } from "../messages";
+import { SMALL } from "../run/scene";
 import type { Scene } from "../run/scene";
 import { layerOf } from "../run/show";
 import type { Show } from "../run/show";
@@ -18,12 +20,11 @@ export function LayerPicker({ details, show }: { details: Details; show: Show })
   const others = details.layers.filter((layer) => layer.name !== base?.name);
   return (
     <div class="layers">
-      <div class="segments" role="radiogroup" aria-label="Layer of the map">
+      <div class="segments" role="group" aria-label="Layer of the map">
         {details.layers.map((layer, i) => (
           <button
             key={layer.name}
-            role="radio"
-            aria-checked={layer.name === base?.name}
+            aria-pressed={layer.name === base?.name}
             title={`${layer.title} (key ${i + 1})`}
             onClick={() => {
               show.layer.value = layer.name;
@@ -66,13 +67,19 @@ export function LayerPicker({ details, show }: { details: Details; show: Show })
   );
 }
 
-export function MapPane({ scene, label }: { scene: Scene; label: string }) {
-  const details = scene.run.details.value;
-  if (!details) return <div class="map empty">{scene.run.missing.value || "Loading the run…"}</div>;
-  return <MapFigure scene={scene} details={details} label={label} />;
+interface Pane {
+  scene: Scene;
+  label: string;
+  dated?: boolean; // whether it says which moment it shows, as one of two
 }
 
-function MapFigure({ scene, details, label }: { scene: Scene; details: Details; label: string }) {
+export function MapPane({ scene, label, dated }: Pane) {
+  const details = scene.run.details.value;
+  if (!details) return <div class="map empty">{scene.run.missing.value || "Loading the run…"}</div>;
+  return <MapFigure scene={scene} details={details} label={label} dated={dated ?? false} />;
+}
+
+function MapFigure({ scene, details, label, dated }: Pane & { details: Details }) {
   const element = useRef<HTMLCanvasElement>(null);
   const map = useRef<MapCanvas | null>(null);
   const spoken = useSignal("");
@@ -118,6 +125,7 @@ function MapFigure({ scene, details, label }: { scene: Scene; details: Details; 
 
   return (
     <figure class="map">
+      {dated && <Moment scene={scene} />}
       <div class="map-box" style={{ "--aspect": String(aspect) }}>
         <canvas
           ref={element}
@@ -133,16 +141,20 @@ function MapFigure({ scene, details, label }: { scene: Scene; details: Details; 
           </p>
         )}
         {details.shape && !pictures && (
-          <p class="map-note">{scene.run.missing.value || "Drawing the map…"}</p>
+          <p class="map-note">{scene.noPicture.value || "Drawing the map…"}</p>
         )}
-        {pictures && <Working scene={scene} details={details} />}
+        <p class="map-notes">
+          {pictures && <Working scene={scene} details={details} />}
+        </p>
         <Readout scene={scene} details={details} columns={columns} />
         <span class="hidden" aria-live="polite">
           {spoken.value && `${spoken.value}: ${said(details, scene.values.value)}`}
         </span>
       </div>
       <figcaption>
-        {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} marks />}
+        <LegendRoom details={details} over={scene.show.over.value}>
+          {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} marks />}
+        </LegendRoom>
         <div class="map-tools" role="group" aria-label="View">
           <button
             class="quiet"
@@ -213,12 +225,66 @@ function said(details: Details, values: Record<string, number>): string {
     .join(", ");
 }
 
-/** Says that what is asked for is not on view yet; it shows only if that takes a while. */
+/** Holds the room of the tallest legend, so that the map keeps its height between layers. */
+function LegendRoom({
+  details,
+  over,
+  children,
+}: {
+  details: Details;
+  over: string | null;
+  children: ComponentChildren;
+}) {
+  const room = useMemo(() => {
+    const range = { low: 1, high: 10 }; // any will do: all scales are as tall
+    const second = details.layers.some((layer) => layer.name === over);
+    return details.layers.map(({ name }) => (
+      <div class="unseen" aria-hidden="true" key={name}>
+        <Legend
+          details={details}
+          shown={[{ layer: name, range }, second && over ? { layer: over, range } : null]}
+          marks
+        />
+      </div>
+    ));
+  }, [details.layers, over]);
+  return (
+    <div class="legend-room">
+      <div>{children}</div>
+      {room}
+    </div>
+  );
+}
+
+/** Says which moment is on view: not the cursor's where the run is shorter than the one beside it. */
+function Moment({ scene }: { scene: Scene }) {
+  const step = scene.step.value;
+  const steps = step === 1 ? "1 step" : `${step} steps`;
+  const beyond = scene.cursor.step.value > step;
+  const word = !beyond ? "after" : scene.run.going.value ? "so far" : "ended after";
+  return (
+    <p class={beyond ? "moment ended-before" : "moment"}>
+      {word} {steps}
+    </p>
+  );
+}
+
+/** Says that what is asked for is not on view yet, if that takes a while, or why it never will be. */
 function Working({ scene, details }: { scene: Scene; details: Details }) {
   const shown = scene.pictures.value;
   const wanted = layerOf(details, scene.show.layer.value)?.name;
   if (shown?.step === scene.step.value && shown.base.layer === wanted) return null;
-  return <p class="working">Working it out…</p>;
+  if (shown && scene.noPicture.value) {
+    const which = shown.step === scene.step.value ? "this layer" : "this moment";
+    return (
+      <span class="map-said">
+        {scene.run.gone.value
+          ? `The run was deleted before ${which} was loaded; the colours are those after ${shown.step} steps.`
+          : `${scene.noPicture.value} The colours are those after ${shown.step} steps.`}
+      </span>
+    );
+  }
+  return <span class="map-said working">Working it out…</span>;
 }
 
 /** The raw values of the cell that is pointed at. */
@@ -226,6 +292,8 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
   const cell = scene.hover.value;
   if (cell === null) return null;
   const values = scene.values.value;
+  const large = details.shape !== null && details.shape[0] * details.shape[1] > SMALL;
+  const rest = large && details.layers.some((layer) => !(layer.name in values));
   return (
     <div class={cell % columns < columns / 2 ? "readout right-hand" : "readout"} data-cell={cell}>
       <b>{cellName(cell, columns)}</b>
@@ -241,6 +309,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
             </div>
           ))}
       </dl>
+      {rest && <p class="soft">Other layers are read once they were on view.</p>}
     </div>
   );
 }

@@ -5,15 +5,19 @@ import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Cursor } from "../run/cursor";
+import { namesOf } from "../run/model";
 import type { RunModel } from "../run/model";
-import { explorerName, figure } from "../words";
+import { figure } from "../words";
 import { colour, dark } from "./theme";
 
 interface Line {
   label: string;
   stroke: string; // a colour of the style sheet
-  dash?: number[];
+  dash?: "dashed" | "dotted";
+  level?: boolean; // a level to compare with, named by its value
   fill?: boolean;
+  unit?: string; // where the lines of a plot have different ones
+  right?: boolean; // whether its scale is on the right
   at: (run: RunModel) => { x: number[]; y: ArrayLike<number> } | null;
   run: RunModel;
 }
@@ -59,30 +63,50 @@ function steps(count: number, shift: number): number[] {
   return list;
 }
 
-/** Give the bound that was proven of each criterion for the move that was made. */
+/** Give what was proven of each criterion: of the plan, and of what starts with the move made. */
 function bounds(runs: readonly RunModel[]): Line[] {
+  const names = namesOf(runs);
   return runs.flatMap((run, i) => {
-    const criteria = run.details.value?.criteria ?? [];
-    return criteria.flatMap((criterion, k): Line[] => {
+    const proven = (run.details.value?.criteria ?? []).filter(({ kind }) => kind !== "earn");
+    return (run.details.value?.criteria ?? []).flatMap((criterion, k): Line[] => {
       if (criterion.kind === "earn") return [];
-      const name =
-        runs.length > 1 ? explorerName(run.details.value?.explorer ?? null) : criterion.name;
+      const whose = [
+        runs.length > 1 ? names[i] : "",
+        proven.length > 1 ? criterion.name : "",
+      ].filter((word) => word);
       const stroke = STROKES[(i + k) % 2] as string;
-      const of = (run: RunModel) => {
-        const { count, bound, criteria: wide } = run.columns.value;
-        if (!bound.length) return null;
-        return { x: steps(count, 0), y: wide === 1 ? bound : strided(bound, count, wide, k) };
+      const of = (name: "bound" | "kept") => (run: RunModel) => {
+        const { count, criteria: wide, [name]: table } = run.columns.value;
+        if (!table.length) return null;
+        return { x: steps(count, 0), y: wide === 1 ? table : strided(table, count, wide, k) };
       };
       const level = (run: RunModel) => ({
         x: [0, Math.max(1, run.count.value)],
         y: [criterion.level, criterion.level],
       });
+      const label = (what: string): string => [...whose, what].join(", ");
       return [
-        { label: `bound, ${name}`, stroke, at: of, run },
-        { label: `δ = ${criterion.level}`, stroke: "warn", dash: [5, 4], at: level, run },
+        { label: label("of the plan"), stroke, dash: "dotted", at: of("bound"), run },
+        { label: label("of the move made"), stroke, at: of("kept"), run },
+        { label: `δ = ${criterion.level}`, stroke: "warn", dash: "dashed", level: true, at: level, run },
       ];
     });
   });
+}
+
+/** Give how much is known; where two runs measure it differently, each on a scale of its own. */
+function knowns(runs: readonly RunModel[]): Line[] {
+  const names = namesOf(runs);
+  const units = runs.map(knownName);
+  const differ = new Set(units).size > 1;
+  return runs.map((run, i) => ({
+    label: runs.length > 1 ? (names[i] as string) : (units[i] as string),
+    stroke: STROKES[i % 2] as string,
+    fill: true,
+    ...(differ ? { unit: units[i] as string, right: units[i] !== units[0] } : {}),
+    at: column("known", 1),
+    run,
+  }));
 }
 
 const columnsOf = new WeakMap<Float32Array, Map<number, Float32Array>>();
@@ -105,14 +129,7 @@ const KINDS: Kind[] = [
     title: "What is known",
     unit: "",
     low: 0,
-    lines: (runs) =>
-      runs.map((run, i) => ({
-        label: runs.length > 1 ? explorerName(run.details.value?.explorer ?? null) : knownName(run),
-        stroke: STROKES[i % 2] as string,
-        fill: true,
-        at: column("known", 1),
-        run,
-      })),
+    lines: knowns,
   },
   {
     title: "Planning time",
@@ -120,7 +137,7 @@ const KINDS: Kind[] = [
     log: true,
     lines: (runs) =>
       runs.map((run, i) => ({
-        label: runs.length > 1 ? explorerName(run.details.value?.explorer ?? null) : "a plan",
+        label: runs.length > 1 ? (namesOf(runs)[i] as string) : "a plan",
         stroke: STROKES[i % 2] as string,
         at: column("plan_ms", 0),
         run,
@@ -148,8 +165,8 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
   const element = useRef<HTMLDivElement>(null);
   const lines = kind.lines(cursor.runs).filter((line) => line.at(line.run) !== null);
   const shape = lines.map((line) => line.label).join("|");
-  const unit =
-    kind.title === "What is known" && cursor.runs[0] ? knownName(cursor.runs[0]) : kind.unit;
+  const [first] = lines;
+  const unit = first && kind.lines === knowns && !first.unit ? knownName(first.run) : kind.unit;
 
   useEffect(() => {
     const box = element.current;
@@ -162,7 +179,8 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
     const place = (): void => {
       if (!plot) return;
       const x = plot.valToPos(cursor.step.peek(), "x");
-      marker.style.transform = `translateX(${Math.round(x)}px)`;
+      const inside = Math.max(0, Math.min(plot.over.clientWidth, x));
+      marker.style.transform = `translateX(${Math.round(inside)}px)`;
     };
     const stops: (() => void)[] = [];
     // Each plot is made in a task of its own, so that none keeps the page from answering.
@@ -174,7 +192,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
         plot?.destroy();
         const known = untracked(present);
         plot = new Plot(
-          optionsOf(kind, known, box.clientWidth, place),
+          optionsOf(kind, known, box.clientWidth, cursor, place),
           untracked(() => dataOf(known, Plot)),
           box,
         );
@@ -184,6 +202,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
       });
       let drawn = true;
       const fill = effect(() => {
+        void cursor.last.value; // all plots reach as far as the longest run
         const data = dataOf(present(), Plot);
         if (!drawn) plot?.setData(data);
         drawn = false;
@@ -211,17 +230,18 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
     };
   }, [shape, cursor, kind]);
 
+  const named = lines.length > 1 || cursor.runs.length > 1;
   return (
     <figure class="plot">
       <figcaption>
         <b>{kind.title}</b>
         {unit && <span class="unit"> {unit}</span>}
         <span class="plot-values">
-          {lines.map((line) => (
-            <span key={line.label}>
-              <i class={`line ${line.stroke}${line.dash ? " dashed" : ""}`} />
-              {line.dash ? line.label : cursor.runs.length > 1 ? line.label : ""}{" "}
-              {!line.dash && <b>{valueAt(line, cursor)}</b>}
+          {lines.map((line, i) => (
+            <span key={i}>
+              <i class={`line ${line.stroke} ${line.dash ?? ""}`} />
+              {named ? line.label : ""} {!line.level && <b>{valueAt(line, cursor)}</b>}
+              {line.unit && <span class="unit"> {line.unit}</span>}
             </span>
           ))}
         </span>
@@ -231,7 +251,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
           ref={element}
           class="plot-box"
           role="img"
-          aria-label={`${kind.title}: ${lines.map((line) => `${line.label} ${valueAt(line, cursor)}`).join(", ")}`}
+          aria-label={`${kind.title}: ${lines.map((line) => spoken(line, cursor)).join("; ")}`}
         />
       ) : (
         <p class="plot-none">{emptyWord(kind, cursor)}</p>
@@ -251,10 +271,14 @@ function emptyWord(kind: Kind, cursor: Cursor): string {
   return "Not recorded, or still being worked out.";
 }
 
+function spoken(line: Line, cursor: Cursor): string {
+  return [line.label, valueAt(line, cursor), line.unit].filter((word) => word).join(" ");
+}
+
 function valueAt(line: Line, cursor: Cursor): string {
   const found = line.at(line.run);
   if (!found) return "–";
-  if (line.dash) return "";
+  if (line.level) return "";
   const first = found.x[0] ?? 0;
   const i = Math.min(found.y.length - 1, Math.max(0, cursor.step.value - first));
   return figure(found.y[i] ?? null, 4);
@@ -271,49 +295,64 @@ function dataOf(lines: Line[], Plot: typeof uPlot): uPlot.AlignedData {
   return tables.length === 1 ? (tables[0] as uPlot.AlignedData) : Plot.join(tables);
 }
 
-function optionsOf(kind: Kind, lines: Line[], width: number, redrawn: () => void): uPlot.Options {
+const DASHES = { dashed: [5, 4], dotted: [1.5, 3] };
+
+function optionsOf(
+  kind: Kind,
+  lines: Line[],
+  width: number,
+  cursor: Cursor,
+  redrawn: () => void,
+): uPlot.Options {
   const axis: uPlot.Axis = {
     stroke: colour("soft"),
     grid: { stroke: colour("line"), width: 1 },
     ticks: { stroke: colour("line"), width: 1, size: 4 },
     font: "11px system-ui, sans-serif",
   };
+  const scale: uPlot.Scale = {
+    distr: kind.log ? 3 : 1,
+    range: (_, low: number | null, high: number | null) => {
+      if (low === null || high === null) return [0, 1]; // none of its lines has come yet
+      if (kind.log) return [low / 1.5, high * 1.5];
+      const bottom = kind.low ?? low;
+      const top = kind.high ?? high;
+      const room = Math.max(top - bottom, 1e-6) * 0.08;
+      return [kind.low ?? bottom - room, top + room];
+    },
+  };
+  const upright: uPlot.Axis = {
+    ...axis,
+    size: 46,
+    values: (_, ticks) => ticks.map((tick) => figure(tick, 3)),
+    ...(kind.log ? { splits: (_plot, _axis, low, high) => round(low, high) } : {}),
+  };
+  const right = lines.some((line) => line.right);
   return {
     width,
     height: 118,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
     scales: {
-      x: { time: false },
-      y: {
-        distr: kind.log ? 3 : 1,
-        range: (_, low, high) => {
-          if (kind.log) return [low / 1.5, high * 1.5];
-          const bottom = kind.low ?? low;
-          const top = kind.high ?? high;
-          const room = Math.max(top - bottom, 1e-6) * 0.08;
-          return [kind.low ?? bottom - room, top + room];
-        },
-      },
+      x: { time: false, range: () => [0, Math.max(1, cursor.last.peek())] },
+      y: scale,
+      ...(right ? { right: scale } : {}),
     },
     axes: [
       { ...axis, size: 26 },
-      {
-        ...axis,
-        size: 46,
-        values: (_, ticks) => ticks.map((tick) => figure(tick, 3)),
-        ...(kind.log ? { splits: (_plot, _axis, low, high) => round(low, high) } : {}),
-      },
+      upright,
+      ...(right ? [{ ...upright, scale: "right", side: 1 as const, grid: { show: false } }] : []),
     ],
     series: [
       {},
       ...lines.map((line): uPlot.Series => ({
         label: line.label,
         stroke: colour(line.stroke),
-        width: line.dash ? 1.2 : 1.6,
+        scale: line.right ? "right" : "y",
+        width: line.level ? 1.2 : 1.6,
         spanGaps: true,
         points: { show: false },
-        ...(line.dash ? { dash: line.dash } : {}),
+        ...(line.dash ? { dash: DASHES[line.dash] } : {}),
         ...(line.fill ? { fill: `${colour(line.stroke)}1f` } : {}),
       })),
     ],

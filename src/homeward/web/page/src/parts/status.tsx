@@ -40,6 +40,7 @@ export function commandsOf(status: Status): Command[] {
       return ["resume", "delete"];
     case "finished":
     case "damaged":
+    case "newer":
       return ["delete"];
   }
 }

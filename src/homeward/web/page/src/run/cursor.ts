@@ -13,7 +13,7 @@ export class Cursor {
   readonly last = computed(() => Math.max(0, ...this.runs.map((run) => run.count.value)));
   readonly live = computed(() => this.runs.some((run) => run.going.value));
 
-  private placed: boolean;
+  private readonly placed = signal(false); // whether it stands where it was to start
   private wasLive: boolean | null = null; // before anything is known
   private wanted: number | null;
   private at = 0; // the cursor with its fraction of a step, while playing
@@ -21,25 +21,23 @@ export class Cursor {
   private then = 0;
   private readonly stops: (() => void)[];
 
-  /** Follow `runs`; start at `step`, or, if that is null, where the runs are. */
+  /** Start at `step`; if that is null, at the first moment, or where a run is that goes or just did. */
   constructor(
     readonly runs: readonly RunModel[],
     step: number | null,
+    private readonly started: boolean,
   ) {
     this.wanted = step;
-    this.placed = false;
     this.stops = [
       effect(() => {
         const last = this.last.value;
-        const known = this.runs.every((run) => run.details.value !== null);
-        if (!this.placed && known) this.place(last);
-        if (this.follow.value && this.placed) this.step.value = last;
+        if (!this.placed.peek() && this.known) this.place(last);
+        if (this.follow.value && this.placed.peek()) this.step.value = last;
       }),
       effect(() => {
         // A run that goes on is followed, if the cursor stands where it had stopped.
-        const known = this.runs.every((run) => run.details.value !== null);
         const before = this.wasLive;
-        this.wasLive = known ? this.live.value : null;
+        this.wasLive = this.known ? this.live.value : null;
         if (before === false && this.wasLive && this.step.peek() >= this.last.peek())
           this.follow.value = !this.playing.peek();
       }),
@@ -60,8 +58,8 @@ export class Cursor {
 
   /** Give what a link should say: null while it follows. */
   get linked(): number | null {
-    if (!this.placed) return this.wanted;
-    return this.follow.value ? null : this.step.value;
+    if (!this.placed.value) return this.wanted;
+    return this.follow.value && this.live.value ? null : this.step.value;
   }
 
   jump(step: number): void {
@@ -92,20 +90,25 @@ export class Cursor {
     this.follow.value = follow;
   }
 
+  /** Whether all that can be known of the runs has come; of one that is missing there is nothing. */
+  private get known(): boolean {
+    return this.runs.every((run) => run.details.value !== null || run.missing.value !== "");
+  }
+
   private place(last: number): void {
-    const known = this.runs.every((run) => run.count.value >= (run.details.value?.steps ?? 0));
-    if (this.wanted !== null) {
-      this.step.value = Math.min(this.wanted, last);
-      this.placed = known || this.wanted <= last;
-    } else {
-      this.step.value = last;
-      if (this.live.value) this.follow.value = true;
-      this.placed = known || this.live.value;
+    if (this.wanted === null) {
+      this.follow.value = this.live.value || this.started;
+      this.step.value = this.follow.value ? last : 0;
+      this.placed.value = true;
+      return;
     }
+    const all = this.runs.every((run) => run.count.value >= (run.details.value?.steps ?? 0));
+    this.step.value = Math.min(this.wanted, last);
+    this.placed.value = all || this.wanted <= last;
   }
 
   private set(step: number): void {
-    this.placed = true;
+    this.placed.value = true;
     this.step.value = Math.max(0, Math.min(this.last.value, Math.round(step)));
     this.at = this.step.value;
   }

@@ -5,8 +5,10 @@ import { change, getBytes, getJson, Refusal, runUrl } from "../api";
 import type { Details, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
-import { complain, tell } from "../messages";
+import { complain, doubt, found, tell } from "../messages";
+import { explorerName } from "../words";
 import { Latest } from "./latest";
+import { onList } from "./listing";
 
 export interface Columns {
   count: number; // steps
@@ -47,24 +49,48 @@ export class RunModel {
 
   private source: EventSource | null = null;
   private readonly fetching = new Latest<boolean>((all) => this.fetchRecords(all));
-  private readonly stopWatching: () => void;
+  private readonly checking = new Latest<boolean>(() => this.load());
+  private readonly stops: (() => void)[];
   private closed = false;
   private later = 0;
   private tries = 0;
 
   constructor(readonly id: string) {
-    void this.load();
-    this.stopWatching = effect(() => {
-      if (this.going.value) this.listen();
-      else this.source?.close();
-    });
+    this.checking.ask(true);
+    const answered = found.peek();
+    let heard = false;
+    this.stops = [
+      effect(() => {
+        if (this.going.value) this.listen();
+        else this.source?.close();
+      }),
+      effect(() => {
+        if (found.value !== answered) this.check();
+      }),
+      onList(({ begun, changed, gone }) => {
+        // A run that goes has a stream of its own; the beginning of the list's says nothing new.
+        const told = changed.includes(id) || gone.includes(id) || (begun && heard);
+        if (told && !this.going.peek()) this.check();
+        heard = true;
+      }),
+    ];
   }
 
   close(): void {
     this.closed = true;
-    this.stopWatching();
+    this.stops.forEach((stop) => stop());
     this.source?.close();
     window.clearTimeout(this.later);
+  }
+
+  /** Look how the run stands, and whether it is still there. */
+  check(): void {
+    if (!this.gone.peek()) this.checking.ask(true);
+  }
+
+  /** Take note of a refusal: where something is missing, perhaps all is. */
+  doubt(status: number): void {
+    if (status === 404) this.check();
   }
 
   /** Give the state after k steps. */
@@ -102,28 +128,27 @@ export class RunModel {
 
   /** Take note that the run's folder is gone. */
   private lose(): void {
+    if (this.gone.peek()) return;
     this.gone.value = true;
-    this.merge({ status: "cancelled", live: false });
+    if (this.going.peek()) this.merge({ status: "cancelled", live: false });
     complain("This run was deleted while you watched it; what was loaded stays on view.");
   }
 
   private async load(): Promise<void> {
+    const before = this.details.peek();
     try {
       const details = await getJson<Details>(runUrl(this.id));
       if (this.closed) return;
       this.details.value = details;
-      if (details.status === "damaged") {
-        this.missing.value = details.error ?? "This run is damaged and can't be read.";
-        return;
-      }
-      this.fetching.ask(true);
+      this.missing.value = "";
+      const same = before?.status === details.status && this.count.peek() === details.steps;
+      if (!same) this.fetching.ask(true);
     } catch (cause) {
-      if (cause instanceof Refusal && cause.status === 404 && this.details.peek()) {
-        this.lose(); // before it could be heard of
-        return;
-      }
-      this.missing.value = cause instanceof Error ? cause.message : String(cause);
-      complain(cause);
+      if (this.closed) return;
+      const status = cause instanceof Refusal ? cause.status : 0;
+      if (!before) this.missing.value = cause instanceof Error ? cause.message : String(cause);
+      if (before && status === 404) this.lose();
+      else if (before || !status) complain(cause);
     }
   }
 
@@ -137,7 +162,8 @@ export class RunModel {
       const { count, known } = this.columns.value;
       if (count > 0 && !known && !this.going.value) this.askLater();
     } catch (cause) {
-      if (!(cause instanceof Refusal && cause.status === 404) && !this.gone.peek()) complain(cause);
+      if (cause instanceof Refusal && cause.status === 404) this.check();
+      else if (!this.gone.peek()) complain(cause);
     }
   }
 
@@ -176,7 +202,9 @@ export class RunModel {
       this.lose();
     });
     source.onerror = () => {
-      if (source.readyState !== EventSource.CLOSED || this.closed) return;
+      if (this.closed) return;
+      doubt();
+      if (source.readyState !== EventSource.CLOSED) return;
       window.clearTimeout(this.later);
       this.later = window.setTimeout(
         () => void this.load().then(() => this.going.value && this.listen()),
@@ -184,6 +212,13 @@ export class RunModel {
       );
     };
   }
+}
+
+/** Name each run by its explorer where that tells them apart, else by its own name. */
+export function namesOf(runs: readonly RunModel[]): string[] {
+  const explorers = runs.map((run) => explorerName(run.details.value?.explorer ?? null));
+  const told = new Set(explorers).size === runs.length && explorers.every((name) => name);
+  return told ? explorers : runs.map((run) => run.id);
 }
 
 /** Put the columns of later steps behind those of earlier ones. */

@@ -2,18 +2,20 @@
 // pointed at. Everything is asked for as the cursor moves, and only the newest question counts.
 
 import { computed, effect, signal } from "@preact/signals";
-import { getJson, runUrl } from "../api";
+import type { Signal } from "@preact/signals";
+import { Refusal, getJson, runUrl } from "../api";
 import type { Way, Why } from "../api";
+import type { Port } from "../link";
 import { painter } from "../map/painter";
 import type { Painted, Shown } from "../map/worker";
-import { complain } from "../messages";
+import { complain, found } from "../messages";
 import type { Cursor } from "./cursor";
 import { Latest } from "./latest";
 import type { RunModel } from "./model";
 import { fixedOf, groundOf, howOf, layerOf } from "./show";
 import type { Show } from "./show";
 
-const SMALL = 60_000; // cells up to which all layers are loaded, for reading their values
+export const SMALL = 60_000; // cells up to which all layers are loaded, for reading their values
 const HUGE = 200_000; // cells from which on a plan is made again only if it is asked for
 const RESTED = 120; // ms without a move of the cursor, from which on reasons are asked for
 
@@ -38,6 +40,7 @@ export class Scene {
   readonly planning = signal(false);
   readonly here = computed(() => this.run.stateAt(this.step.value));
   readonly pictures = signal<Pictures | null>(null);
+  readonly noPicture = signal(""); // why there is none of this moment
   readonly why = signal<Why | null>(null);
   readonly noWhy = signal("");
   readonly back = signal<Way | null>(null); // from here, or from where the move leads
@@ -61,11 +64,13 @@ export class Scene {
     readonly run: RunModel,
     readonly cursor: Cursor,
     readonly show: Show,
+    private readonly place: number, // 0, or 1 for the second of two
   ) {
     this.stops = [
       effect(() => {
         const details = run.details.value;
         const step = this.step.value;
+        void found.value; // what could not be fetched is asked for again
         if (!details?.shape || !details.layers.length) return;
         const base = layerOf(details, show.layer.value);
         const over = details.layers.find((layer) => layer.name === show.over.value) ?? null;
@@ -76,6 +81,7 @@ export class Scene {
         const step = this.step.value;
         const cells = details?.shape ? details.shape[0] * details.shape[1] : 0;
         const moving = cursor.playing.value || cursor.follow.value;
+        void found.value;
         // The picture goes first: the same process makes plans, and a plan takes longer.
         const drawn = !details?.layers.length || this.drawn.value === step;
         window.clearTimeout(this.settle);
@@ -104,6 +110,11 @@ export class Scene {
         else void this.probe(step, cell);
       }),
     ];
+  }
+
+  /** The part that its map shows. */
+  get port(): Signal<Port | null> {
+    return this.show.portOf(this.place);
   }
 
   close(): void {
@@ -142,8 +153,13 @@ export class Scene {
       seen,
     });
     this.drawn.value = step;
-    if (answer.kind === "refused" && !this.run.gone.peek()) complain(answer.error);
+    if (answer.kind === "refused") {
+      this.run.doubt(answer.status);
+      this.noPicture.value = answer.error;
+      if (answer.status !== 404) complain(answer.error);
+    }
     if (answer.kind !== "shown" || !answer.pictures[0]) return;
+    this.noPicture.value = "";
     this.drop();
     this.pictures.value = { step, base: answer.pictures[0], over: answer.pictures[1] ?? null };
   }
@@ -167,6 +183,11 @@ export class Scene {
   }
 
   private async explain(step: number): Promise<void> {
+    if (this.run.gone.peek() && !this.whys.has(step)) {
+      this.why.value = this.back.value = null;
+      this.noWhy.value = "The run was deleted before this plan was made again.";
+      return;
+    }
     this.planning.value = true;
     this.asking = new AbortController();
     const { signal } = this.asking;
@@ -181,6 +202,7 @@ export class Scene {
       await this.findBack(step, why);
     } catch (cause) {
       if (signal.aborted) return;
+      if (cause instanceof Refusal) this.run.doubt(cause.status);
       this.why.value = null;
       this.back.value = null;
       this.noWhy.value = cause instanceof Error ? cause.message : String(cause);
@@ -215,7 +237,10 @@ export class Scene {
       if (this.selected.peek() === cell) this.way.value = way;
     } catch (cause) {
       this.way.value = null;
-      if (this.selected.peek() === cell && !this.run.gone.peek()) complain(cause);
+      if (this.selected.peek() !== cell) return;
+      this.selected.value = null;
+      if (cause instanceof Refusal) this.run.doubt(cause.status);
+      complain(this.run.gone.peek() ? "The run was deleted: its ways home are gone." : cause);
     }
   }
 }

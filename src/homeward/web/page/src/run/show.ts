@@ -1,22 +1,40 @@
-// How the map is shown: which layer, which one over it, and which part. Two maps may share it.
+// How the map is shown: which layer, which one over it, and which part. Two maps share it, but for the
+// part where they are not of the same shape.
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import type { Details, Layer } from "../api";
 import type { Link, Port } from "../link";
 import type { Palette } from "../map/colours";
 import type { Ground, How, Range } from "../map/paint";
+import type { RunModel } from "./model";
 
 export class Show {
   readonly layer = signal("height");
   readonly over = signal<string | null>(null);
   readonly mix = signal(0.5);
-  readonly port = signal<Port | null>(null);
+  readonly ports: readonly [Signal<Port | null>, Signal<Port | null>];
+  readonly apart = computed(() => {
+    const shapes = this.runs.flatMap((run) => {
+      const details = run.details.value;
+      return details?.shape ? [JSON.stringify([details.shape, details.cell])] : [];
+    });
+    return new Set(shapes).size > 1;
+  });
 
-  constructor(link: Link) {
+  constructor(
+    link: Link,
+    private readonly runs: readonly RunModel[],
+  ) {
     if (link.layer) this.layer.value = link.layer;
     this.over.value = link.over;
     if (link.mix !== null) this.mix.value = link.mix;
-    this.port.value = link.port;
+    this.ports = [signal(link.port), signal(link.other)];
+  }
+
+  /** Give the part that a map shows, the first or the second. */
+  portOf(map: number): Signal<Port | null> {
+    return this.ports[this.apart.value && map ? 1 : 0];
   }
 }
 
@@ -40,7 +58,7 @@ export function howOf(layer: Layer): How {
   if (heights)
     return layer.scale === "categorical"
       ? { way: "heights" }
-      : { way: "relief", palette: "ground" };
+      : { way: "relief", palette: "ground", dims: layer.name === "truth" };
   if (layer.scale === "categorical") return { way: "marks" };
   return {
     way: "scale",

@@ -1,0 +1,164 @@
+"""Two runs side by side, and the list that they are chosen from."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+from tests.web.page.looking import PATIENCE
+
+if TYPE_CHECKING:
+    from tests.web.page.looking import Looking, Site
+
+WORLD = {"size": 8, "seed": 5, "walls": 0.15}
+RUNS = [
+    ("meadow-safe", "grid", {**WORLD, "delta": 0.8}),
+    ("meadow-unsafe", "grid", {**WORLD, "explorer": "uncover", "limit": 6}),
+    ("bold", "grid", {**WORLD, "delta": 0.6, "limit": 12}),
+    ("ground", "rover", {"rows": 200, "columns": 300, "sensor_range": 60.0, "limit": 15}),
+]
+
+
+def steps_of(site: Site, name: str) -> int:
+    return len((site.root / name / "steps.jsonl").read_text().splitlines())
+
+
+def views_of(url: str) -> dict[str, str]:
+    return dict(re.findall(r"(view2?)=([^&]+)", url))
+
+
+def test_maps_of_one_shape_share_a_view(look: Looking) -> None:
+    look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
+    look.painted(3, map_=0)
+    look.painted(3, map_=1)
+    look.page.get_by_role("button", name="Zoom in").nth(1).click()
+    look.page.wait_for_url("**view=**")
+    assert views_of(look.page.url).keys() == {"view"}
+
+
+def test_maps_of_different_shapes_have_views_of_their_own(look: Looking) -> None:
+    look.allowed = ("willReadFrequently",)
+    look.open("#/compare/meadow-safe/ground?step=3")
+    look.painted(3, map_=0)
+    second = look.painted(3, map_=1)
+    box = look.find(".map canvas").nth(0).bounding_box()
+    assert box is not None
+    look.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for _ in range(8):
+        look.page.mouse.wheel(0, -300)
+    look.page.wait_for_url("**view=**")
+    assert views_of(look.page.url).keys() == {"view"}
+    drawn = second.evaluate(
+        """(canvas) => { const data = canvas.getContext("2d").getImageData(
+            0, 0, canvas.width, canvas.height).data;
+            return data.filter((part, i) => i % 4 === 3 && part).length * 4 / data.length; }"""
+    )
+    assert drawn > 0.5  # all of it, with a margin
+    look.page.mouse.move(2, 2)
+    look.page.keyboard.press("-")
+    look.page.wait_for_url("**view2=**")
+    link = look.page.url.partition("#")[2]
+    look.open(f"#{link}")
+    look.painted(3, map_=1)
+    look.page.wait_for_timeout(400)
+    assert look.page.url.partition("#")[2] == link
+
+
+def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) -> None:
+    look.open("#/compare/meadow-safe/ground?step=3")
+    plot = look.find(".plot").nth(1)
+    values = plot.locator(".plot-values")
+    expect(values).to_contain_text("fraction of squares seen", timeout=PATIENCE)
+    expect(values).to_contain_text("entropy taken off, in nats", timeout=PATIENCE)
+    expect(values).to_contain_text("meadow-safe")  # both are safe: their names tell them apart
+    expect(values).to_contain_text("ground")
+    expect(plot.locator(".u-axis")).to_have_count(3)
+    for number in (0, 1):
+        named = look.find(".why h2").nth(number)
+        expect(named).to_have_text(f"Why this move? {['meadow-safe', 'ground'][number]}")
+    look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
+    expect(values).to_contain_text("unsafe (uncover)", timeout=PATIENCE)
+    expect(plot.locator(".u-axis")).to_have_count(2)
+    expect(plot.locator("figcaption")).to_contain_text("fraction of squares seen")
+
+
+def test_all_plots_reach_as_far_as_the_longer_run(look: Looking, site: Site) -> None:
+    last = steps_of(site, "meadow-safe")
+    assert steps_of(site, "bold") < last
+    look.open(f"#/compare/meadow-safe/bold?step={last}")
+    look.painted(last)
+    expect(look.find(".plot .u-over")).to_have_count(3, timeout=PATIENCE)
+    for over in look.find(".plot .u-over").all():
+        marker, box = over.locator(".plot-now").bounding_box(), over.bounding_box()
+        assert marker is not None
+        assert box is not None
+        assert marker["x"] == pytest.approx(box["x"] + box["width"], abs=2)
+    look.scrub(last // 2)
+    look.painted(last // 2)
+    places = {
+        round(over.locator(".plot-now").bounding_box()["x"])  # type: ignore[index]
+        for over in look.find(".plot .u-over").all()
+    }
+    assert len(places) == 1
+
+
+def test_the_map_of_the_shorter_run_says_when_it_ended(look: Looking, site: Site) -> None:
+    short = steps_of(site, "meadow-unsafe")
+    look.open(f"#/compare/meadow-safe/meadow-unsafe?step={short}")
+    look.painted(short, map_=1)
+    expect(look.find(".moment")).to_have_text([f"after {short} steps"] * 2)
+    look.page.keyboard.press("ArrowRight")
+    look.painted(short + 1, map_=0)
+    told = [f"after {short + 1} steps", f"ended after {short} steps"]
+    expect(look.find(".moment")).to_have_text(told)
+
+
+def test_a_run_that_is_missing_leaves_the_other_at_its_step(look: Looking) -> None:
+    look.allowed = ("404",)
+    look.open("#/compare/meadow-safe/nope?step=12")
+    look.painted(12)
+    look.sees(".count", "after 12 of")
+    look.sees('[data-run="nope"]', "there is no run named nope")
+    expect(look.find("main")).to_have_count(1)
+
+
+def test_a_run_beside_itself_is_compared(look: Looking) -> None:
+    look.open("#/compare/bold/bold?step=2")
+    look.painted(2, map_=0)
+    look.painted(2, map_=1)
+    expect(look.find(".plot .u-over")).to_have_count(3, timeout=PATIENCE)
+
+
+def test_pairs_stand_together_and_many_runs_are_found_by_name(look: Looking, site: Site) -> None:
+    pairs = [f"world-{n}-{which}" for n in range(4) for which in ("safe", "unsafe")]
+    look.open()
+    look.sees('tr[data-run="bold"]')
+    expect(look.find(".sieve")).to_have_count(0)
+    for age, name in enumerate(sorted(pairs, key=lambda name: name[::-1])):
+        folder = site.root / name
+        shutil.copytree(site.root / f"meadow-{name.rpartition('-')[2]}", folder)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["created"] = f"2031-01-01T00:00:{age:02}+00:00"
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    try:
+        rows = look.find("tr[data-run]")
+        expect(rows).to_have_count(12, timeout=PATIENCE)
+        names = rows.evaluate_all("(rows) => rows.map((row) => row.dataset.run)")
+        for number in range(4):
+            at = names.index(f"world-{number}-safe")
+            assert names[at + 1] == f"world-{number}-unsafe"
+        look.page.get_by_label("Show runs named").fill("LD-2")
+        expect(rows).to_have_count(2)
+        look.sees(".sieve", "2 of 12 runs")
+        look.page.get_by_label("Show runs named").fill("nowhere")
+        expect(rows).to_have_count(0)
+        look.sees(".sieve", "0 of 12 runs")
+        look.page.get_by_label("Show runs named").fill("")
+        expect(rows).to_have_count(12)
+    finally:
+        for name in pairs:
+            shutil.rmtree(site.root / name)
