@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
+from homeward.runs.log import Record, to_line
 from homeward.web.catalogue import (
     BLOCK,
     Catalogue,
@@ -80,14 +82,19 @@ def test_a_run_with_a_link_in_it_is_none(own: Path, tmp_path: Path, part: str) -
 
 def test_a_line_longer_than_what_is_read_at_once_is_counted(tmp_path: Path) -> None:
     path, counter = tmp_path / "steps", StepCounter()
-    path.write_bytes(b"a\n" + b"b" * (5 * BLOCK // 2) + b"\nc\nd")
+
+    def line(step: int, size: int) -> bytes:
+        bounds = (1.0,)
+        seen = "x" * size
+        return to_line(Record(step, 0, 0, 0, seen, "optimal", 1.0, 1.0, bounds, bounds))
+
+    long = line(4, 2 * BLOCK)
+    path.write_bytes(line(1, 1) + line(2, 5 * BLOCK // 2) + line(3, 1) + long[:99])
     assert counter.count(path) == 3
-    with open(path, "ab") as file:
-        file.write(b"d" * (2 * BLOCK))
-    assert counter.count(path) == 3
-    with open(path, "ab") as file:
-        file.write(b"\ne\n")
-    assert counter.count(path) == 5
+    for part, count in ((long[99:BLOCK], 3), (long[BLOCK:] + line(5, 1), 5)):
+        with open(path, "ab") as file:
+            file.write(part)
+        assert counter.count(path) == count
 
 
 def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(tmp_path: Path) -> None:
@@ -152,6 +159,43 @@ def test_a_damaged_run_is_listed_with_the_reason(
     assert found["status"] == "damaged"
     assert said in found["error"]
     assert str(own) not in json.dumps(found)
+
+
+STRANGE = "config.json: is not as it was written"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"config": []}, {"config": {"delta": float("nan")}}, {"config": {"map": 7}}),
+        {"kind": "rover", "config": {"terrain": "mars", "cell": float("inf")}},
+        {"kind": "rover", "config": {"terrain": "mars", "cell": 1.0, "pixel": 0}},
+        {"kind": "rover", "config": {"terrain": "mars", "window": "all of it", "cell": 1.0}},
+        {"kind": "rover", "config": {}},
+    ],
+)
+def test_a_run_that_says_strange_things_is_damaged_and_the_rest_is_listed(
+    own: Path, changed: dict[str, Any]
+) -> None:
+    shutil.copytree(own / "grid-safe", own / "strange")
+    config = own / "strange" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | changed))
+    manifest = json.loads((own / "strange" / "manifest.json").read_text())
+    manifest["config_sha256"] = hashlib.sha256(config.read_bytes()).hexdigest()
+    (own / "strange" / "manifest.json").write_text(json.dumps(manifest))
+    catalogue = Catalogue(own)
+    found = catalogue.summary("strange")
+    json.dumps(found, allow_nan=False)
+    assert catalogue.summary("grid-safe")["status"] == "finished"
+    assert found["status"] in ("damaged", "finished")
+    if "delta" in changed["config"] or "pixel" in changed["config"] or changed["config"] == []:
+        assert (found["status"], found["error"]) == ("damaged", STRANGE)
+
+
+@pytest.mark.parametrize("part", ["config.json", "manifest.json"])
+def test_what_is_nested_without_end_is_damaged(own: Path, part: str) -> None:
+    (own / "grid-safe" / part).write_text("[" * 100_000)
+    assert Catalogue(own).summary("grid-safe")["status"] == "damaged"
 
 
 @pytest.mark.parametrize("part", ["manifest.json", "steps.jsonl", "config.json"])

@@ -7,6 +7,7 @@ link, wherever it leads, is no run of ours.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import stat
@@ -42,6 +43,9 @@ BUILT_IN = ("grid", "rover", "toytext")
 
 SUFFIXES = ("safe", "unsafe")
 """How the names of the two runs of a pair end."""
+
+STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What comes of values that are of another type or size than ours."""
 
 State = Literal["queued", "going", "paused", "cancelled", "refused"]
 
@@ -235,7 +239,16 @@ class Catalogue:
         return [(name, self.stamp(name)) for name in self.names()]
 
     def summary(self, name: str, standing: Standing | None = None) -> dict[str, Any]:
-        """Tell of a run, as JSON values; of a damaged one, what is wrong with it.
+        """Tell of a run, as JSON values; of a damaged one, what is wrong with it."""
+        try:
+            found = self._summary(name, standing)
+            json.dumps(found, allow_nan=False)
+        except STRANGE:  # what stands in its files is JSON, and nothing that we have written
+            return _unread(name, "damaged", f"{CONFIG}: is not as it was written")
+        return found
+
+    def _summary(self, name: str, standing: Standing | None) -> dict[str, Any]:
+        """Tell of a run whose files are ours.
 
         Where the log alone is damaged, all is told but how the run ended, and `steps` are those
         before the damage.

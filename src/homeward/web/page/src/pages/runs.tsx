@@ -59,9 +59,14 @@ async function act(run: Summary, what: Command): Promise<void> {
   if (what === "delete") {
     if (!window.confirm(`Delete the run ${titleOf(run)} and its record? This can't be undone.`))
       return;
-    await attempt(() => change("DELETE", runUrl(run.id)));
-    painter().forget(run.id);
-    tell(`${titleOf(run)} is deleted.`);
+    const gone = await attempt(async () => {
+      await change("DELETE", runUrl(run.id));
+      return true;
+    });
+    if (gone) {
+      painter().forget(run.id);
+      tell(`${titleOf(run)} is deleted.`);
+    }
   } else await attempt(() => change("POST", runUrl(run.id, `/${what}`)));
   await refresh();
 }

@@ -289,7 +289,7 @@ function Working({ scene, details }: { scene: Scene; details: Details }) {
 
 /** The raw values of the cell that is pointed at. */
 function Readout({ scene, details, columns }: { scene: Scene; details: Details; columns: number }) {
-  const cell = scene.hover.value;
+  const cell = scene.read.value;
   if (cell === null) return null;
   const values = scene.values.value;
   const large = details.shape !== null && details.shape[0] * details.shape[1] > SMALL;

@@ -33,8 +33,8 @@ export function commandsOf(status: Status): Command[] {
     case "queued":
       return ["pause", "cancel"];
     case "paused":
-    case "interrupted":
       return ["resume", "cancel", "delete"];
+    case "interrupted":
     case "cancelled":
     case "failed":
       return ["resume", "delete"];

@@ -7,6 +7,7 @@ import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
 import { explorerName } from "../words";
+import { painter } from "../map/painter";
 import { Latest } from "./latest";
 import { onList } from "./listing";
 
@@ -38,6 +39,8 @@ const NONE: Columns = {
 
 export const GOING: readonly Status[] = ["running", "queued"];
 const AGAIN = 2000; // ms until columns that were still being worked out are asked for again
+
+const MADE = new Map<string, string | null>(); // when the run of a name was made that was last seen
 
 export class RunModel {
   readonly details = signal<Details | null>(null);
@@ -139,6 +142,9 @@ export class RunModel {
     try {
       const details = await getJson<Details>(runUrl(this.id));
       if (this.closed) return;
+      const made = MADE.get(this.id);
+      if (made !== undefined && made !== details.created) painter().forget(this.id);
+      MADE.set(this.id, details.created);
       this.details.value = details;
       this.missing.value = "";
       const same = before?.status === details.status && this.count.peek() === details.steps;
@@ -184,7 +190,7 @@ export class RunModel {
         status?: Status;
       };
       this.merge({ steps: news.to, ...(news.status ? { status: news.status } : {}) });
-      this.fetching.ask(false);
+      this.fetching.ask(news.to < this.count.peek()); // it was made anew
     });
     source.addEventListener("status", (event) => {
       const summary = JSON.parse((event as MessageEvent<string>).data) as Summary;
