@@ -1,7 +1,7 @@
 // One run at the cursor's moment: its picture, the plan behind the next move, ways home, and what is
 // pointed at. Everything is asked for as the cursor moves, and only the newest question counts.
 
-import { computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import { Refusal, getJson, runUrl } from "../api";
 import type { Way, Why } from "../api";
@@ -47,7 +47,8 @@ export class Scene {
   readonly selected = signal<number | null>(null);
   readonly way = signal<Way | null>(null); // from the selected cell
   readonly hover = signal<number | null>(null);
-  readonly values = signal<Record<string, number>>({}); // of the cell that is pointed at
+  readonly read = signal<number | null>(null); // the cell whose values are known
+  readonly values = signal<Record<string, number>>({}); // of that cell
 
   private readonly drawn = signal<number | null>(null); // the last step whose picture has come, or not
   private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
@@ -106,7 +107,7 @@ export class Scene {
       effect(() => {
         const cell = this.hover.value;
         const step = this.pictures.value?.step; // what is on view, not what is asked for
-        if (cell === null || step === undefined) this.values.value = {};
+        if (cell === null || step === undefined) this.tell(null, {});
         else void this.probe(step, cell);
       }),
     ];
@@ -156,7 +157,7 @@ export class Scene {
     if (answer.kind === "refused") {
       this.run.doubt(answer.status);
       this.noPicture.value = answer.error;
-      if (answer.status !== 404) complain(answer.error);
+      if (answer.status !== 404 && !this.run.gone.peek()) complain(answer.error);
     }
     if (answer.kind !== "shown" || !answer.pictures[0]) return;
     this.noPicture.value = "";
@@ -178,8 +179,16 @@ export class Scene {
       this.hover.peek() === cell &&
       this.pictures.peek()?.step === step
     ) {
-      this.values.value = answer.values;
+      this.tell(cell, answer.values);
     }
+  }
+
+  /** Put a cell and its values on view together. */
+  private tell(cell: number | null, values: Record<string, number>): void {
+    batch(() => {
+      this.read.value = cell;
+      this.values.value = values;
+    });
   }
 
   private async explain(step: number): Promise<void> {
