@@ -84,6 +84,11 @@ def test_a_run_that_can_not_be_drawn_says_why(look: Looking, site: Site) -> None
     look.sees(".map-notes", "The colours are those after 0 steps.")
     look.sees(".count", "after 3 of")
     expect(look.find(".working")).to_have_count(0)
+    look.page.wait_for_timeout(1000)
+    asked: list[str] = []
+    look.page.on("request", lambda request: asked.append(request.url))
+    look.page.wait_for_timeout(1000)
+    assert [url for url in asked if "/steps/" in url] == []  # it is not asked for on and on
     (log.parent / "config.json").write_text("{}")
     look.open("#/run/moved")
     look.sees("main p", "moved is damaged: config.json")

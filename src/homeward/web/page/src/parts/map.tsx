@@ -289,8 +289,8 @@ function Working({ scene, details }: { scene: Scene; details: Details }) {
 
 /** The raw values of the cell that is pointed at. */
 function Readout({ scene, details, columns }: { scene: Scene; details: Details; columns: number }) {
-  const cell = scene.read.value;
-  if (cell === null) return null;
+  if (scene.hover.value === null) return null;
+  const cell = scene.read.value ?? scene.hover.value; // the last one, until the next is read
   const values = scene.values.value;
   const large = details.shape !== null && details.shape[0] * details.shape[1] > SMALL;
   const rest = large && details.layers.some((layer) => !(layer.name in values));

@@ -91,9 +91,9 @@ export class RunModel {
     if (!this.gone.peek()) this.checking.ask(true);
   }
 
-  /** Take note of a refusal: where something is missing, perhaps all is. */
+  /** Take note of a refusal: where something is missing or can't be read, perhaps all is gone. */
   doubt(status: number): void {
-    if (status === 404) this.check();
+    if (status === 404 || status === 409) this.check();
   }
 
   /** Give the state after k steps. */
@@ -145,7 +145,8 @@ export class RunModel {
       const made = MADE.get(this.id);
       if (made !== undefined && made !== details.created) painter().forget(this.id);
       MADE.set(this.id, details.created);
-      this.details.value = details;
+      // What is as it was is not asked for again, or a refusal would lead to the next.
+      if (JSON.stringify(details) !== JSON.stringify(before)) this.details.value = details;
       this.missing.value = "";
       const same = before?.status === details.status && this.count.peek() === details.steps;
       if (!same) this.fetching.ask(true);
@@ -154,7 +155,7 @@ export class RunModel {
       const status = cause instanceof Refusal ? cause.status : 0;
       if (!before) this.missing.value = cause instanceof Error ? cause.message : String(cause);
       if (before && status === 404) this.lose();
-      else if (before || !status) complain(cause);
+      else if (!status || (before && !this.gone.peek())) complain(cause);
     }
   }
 

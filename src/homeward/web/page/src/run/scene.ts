@@ -47,8 +47,8 @@ export class Scene {
   readonly selected = signal<number | null>(null);
   readonly way = signal<Way | null>(null); // from the selected cell
   readonly hover = signal<number | null>(null);
-  readonly values = signal<Record<string, number>>({}); // of the cell that was read
-  readonly read = signal<number | null>(null); // the one pointed at, once its values have come
+  readonly read = signal<number | null>(null); // the cell whose values are known
+  readonly values = signal<Record<string, number>>({}); // of that cell
 
   private readonly drawn = signal<number | null>(null); // the last step whose picture has come, or not
   private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
@@ -107,7 +107,7 @@ export class Scene {
       effect(() => {
         const cell = this.hover.value;
         const step = this.pictures.value?.step; // what is on view, not what is asked for
-        if (cell === null || step === undefined) this.read.value = null;
+        if (cell === null || step === undefined) this.tell(null, {});
         else void this.probe(step, cell);
       }),
     ];
@@ -157,7 +157,7 @@ export class Scene {
     if (answer.kind === "refused") {
       this.run.doubt(answer.status);
       this.noPicture.value = answer.error;
-      if (answer.status !== 404) complain(answer.error);
+      if (answer.status !== 404 && !this.run.gone.peek()) complain(answer.error);
     }
     if (answer.kind !== "shown" || !answer.pictures[0]) return;
     this.noPicture.value = "";
@@ -179,11 +179,16 @@ export class Scene {
       this.hover.peek() === cell &&
       this.pictures.peek()?.step === step
     ) {
-      batch(() => {
-        this.values.value = answer.values;
-        this.read.value = cell;
-      });
+      this.tell(cell, answer.values);
     }
+  }
+
+  /** Put a cell and its values on view together. */
+  private tell(cell: number | null, values: Record<string, number>): void {
+    batch(() => {
+      this.read.value = cell;
+      this.values.value = values;
+    });
   }
 
   private async explain(step: number): Promise<void> {
