@@ -17,7 +17,7 @@ test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 browser:  ## a Chromium to test the page in, from the system's packages where there is none
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \

@@ -78,8 +78,8 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     expect(values).to_contain_text("ground")
     expect(plot.locator(".u-axis")).to_have_count(3)
     for number in (0, 1):
-        named = look.find(".why h2").nth(number)
-        expect(named).to_have_text(f"Why this move? {['meadow-safe', 'ground'][number]}")
+        named = look.find(".why header").nth(number)
+        expect(named).to_have_text(f"Why this move?{['meadow-safe', 'ground'][number]}")
     look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
     expect(values).to_contain_text("unsafe (uncover)", timeout=PATIENCE)
     expect(plot.locator(".u-axis")).to_have_count(2)

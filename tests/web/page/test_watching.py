@@ -475,12 +475,12 @@ def test_layers_are_buttons_and_the_arrows_stay_with_time(look: Looking) -> None
 
 def test_a_view_has_a_title_and_its_heading_takes_the_focus(look: Looking) -> None:
     look.open("#/compare/meadow-safe/meadow-unsafe")
+    look.explained(0)
     expect(look.page).to_have_title("meadow-safe and meadow-unsafe · Homeward")
     assert look.page.evaluate("document.activeElement === document.body")
     for name in ("New run", "Draw a world", "Counter-examples", "Runs"):
         link = look.page.get_by_role("link", name=name, exact=True)
-        link.focus()
-        look.page.keyboard.press("Enter")
+        link.press("Enter")
         expect(look.find("#main h1").first).to_be_focused()
         expect(look.page).to_have_title(f"{name} · Homeward")
     look.page.get_by_role("link", name="based", exact=True).click()
