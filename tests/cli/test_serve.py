@@ -67,17 +67,6 @@ def test_a_token_is_printed_as_an_address_takes_it(called: Call, tmp_path: Path)
     assert "/?token=a%2Bb%26c%23d%2541\n" in result.output
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_the_page_is_opened_on_a_terminal(
-    called: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: terminal)
-    CliRunner().invoke(app, ["serve", str(tmp_path), "--port", "0"])
-    assert opened == ([f"http://127.0.0.1:{called['port']}/"] if terminal else [])
-
-
 def test_a_token_can_be_given(called: Call, tmp_path: Path) -> None:
     invoke(str(tmp_path), "--port", "0", "--token", "eight-or-more")
     assert called["token"] == "eight-or-more"

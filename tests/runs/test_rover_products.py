@@ -70,6 +70,7 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "config.json",
         "manifest.json",
         "steps.jsonl",
+        "plan_ms.f32",
         "fields",
         "path.geojson",
         "terrain.tif",

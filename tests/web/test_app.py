@@ -264,7 +264,7 @@ def test_a_run_that_is_deleted_is_forgotten(busy: Site, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(busy.server.pool, "ask", noted)
     assert busy.delete("/api/runs/brief").status_code == 204
-    assert ("brief", "forget") in asked
+    until(lambda: ("brief", "forget") in asked)
     assert busy.delete("/api/runs/brief").status_code == 404
 
 

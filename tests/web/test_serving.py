@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIVE = {"size": 24, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 150}
+LIVE = {"size": 48, "seed": 5, "walls": 0.2, "delta": 0.9, "limit": 150}
 ENTRY = "from homeward.cli import main; main()"
 
 
