@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,24 @@ def test_the_processes_can_be_started_before_somebody_asks(tmp_path: Path) -> No
         pool.close()
 
     asyncio.run(scene())
+
+
+def test_nothing_is_imported_from_where_the_server_was_started(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("open('imported', 'w').close()")
+    script = (
+        "import sys; sys.path.remove('')\n"
+        "import asyncio\n"
+        "from pathlib import Path\n"
+        "from homeward.web.pool import Pool\n"
+        "async def main():\n"
+        "    pool = Pool(Path(), 1)\n"
+        "    await pool.ask('a', 'ready')\n"
+        "    pool.close()\n"
+        "if __name__ == '__main__':\n"
+        "    asyncio.run(main())\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    assert not (tmp_path / "imported").exists()
 
 
 def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:

@@ -172,7 +172,8 @@ def test_a_folder_has_one_server(tmp_path: Path) -> None:
 
 def test_where_there_is_no_run_two_are_made(tmp_path: Path) -> None:
     root = tmp_path / "new" / "runs"
-    assert make_demo(root)
+    with claimed(root):
+        assert make_demo(root)
     assert sorted(os.listdir(root)) == ["demo-safe", "demo-unsafe"]
     for name in os.listdir(root):
         assert Run(root / name).status is RunStatus.FINISHED

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import multiprocessing.forkserver
+import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -42,12 +43,27 @@ METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods()
 NEEDED = ["homeward.web.viewer", "homeward.runs.grid", "homeward.runs.rover"]
 """What every viewing process imports."""
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Keeps a new Python from looking for modules where it is."""
+
 
 def prepare() -> None:
-    """Have what viewing processes need imported, beside what this process does."""
-    if METHOD == "forkserver":
-        multiprocessing.get_context(METHOD).set_forkserver_preload(NEEDED)
+    """Have what viewing processes need imported, beside what this process does.
+
+    Nothing is imported from the folder that the server was started in.
+    """
+    if METHOD != "forkserver":
+        return
+    multiprocessing.get_context(METHOD).set_forkserver_preload(NEEDED)
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
         multiprocessing.forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 class Worker:
@@ -87,16 +103,12 @@ class Worker:
         assert self._connection is not None
         try:
             self._connection.send((name, arguments))
-        except RecursionError as cause:
-            raise RefusalError(400, "that is nested too deeply") from cause
-        except OSError as cause:
-            self._stop()
-            raise RefusalError(503, "the viewer died and is started again; ask again") from cause
-        try:
             if not self._connection.poll(limit):
                 self._stop()
                 raise RefusalError(504, f"that took longer than {limit:g} s and was given up")
             how, answer = self._connection.recv()
+        except RecursionError as cause:
+            raise RefusalError(400, "that is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
             raise RefusalError(503, "the viewer died and is started again; ask again") from cause

@@ -5,7 +5,7 @@ import { change as post } from "../api";
 import type { Summary } from "../api";
 import { to } from "../link";
 import { attempt, complain } from "../messages";
-import { Choice, Field, unfold } from "../parts/fields";
+import { Check, Choice, Field, unfold } from "../parts/fields";
 import * as ground from "./new/ground";
 import { Promises } from "./new/promises";
 import { nameOf, wrongPart } from "./new/reading";
@@ -123,14 +123,9 @@ function Explorers() {
         }
       />
       {explorer.value === "safe" && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={beside.value}
-            onChange={(event) => (beside.value = event.currentTarget.checked)}
-          />
+        <Check value={beside}>
           Let the unsafe explorer loose in the same world, and compare the two
-        </label>
+        </Check>
       )}
     </fieldset>
   );

@@ -1,6 +1,7 @@
 // Fields of a form, and how a wrong one comes on view.
 
 import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 type Box = HTMLInputElement | HTMLTextAreaElement;
@@ -54,6 +55,24 @@ export function Field(props: FieldProps) {
       {type === "text" && <input type="text" {...shared} />}
       {type === "lines" && <textarea rows={3} {...shared} />}
       {hint && <small>{hint}</small>}
+    </label>
+  );
+}
+
+interface CheckProps {
+  value: Signal<boolean>;
+  children: ComponentChildren;
+}
+
+export function Check({ value, children }: CheckProps) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={value.value}
+        onChange={(event) => (value.value = event.currentTarget.checked)}
+      />
+      {children}
     </label>
   );
 }

@@ -1,6 +1,6 @@
 // What must stay true: a way home, and what else is asked for.
 
-import { Choice, Field } from "../../parts/fields";
+import { Check, Choice, Field } from "../../parts/fields";
 import { LevelSlider } from "../../parts/level";
 import { cells, complaint, polygons, span, wrongChance } from "./reading";
 import * as settings from "./settings";
@@ -36,14 +36,7 @@ export function Promises() {
               hint="row,column of each, counted from 0; as 3,4 7,0"
             />
           </div>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={each.value}
-              onChange={(event) => (each.value = event.currentTarget.checked)}
-            />
-            There must be a way to each of them, not only to one
-          </label>
+          <Check value={each}>There must be a way to each of them, not only to one</Check>
         </>
       )}
       {home.value === "start" && (
