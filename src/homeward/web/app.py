@@ -195,10 +195,6 @@ class Server:
             await self.jobs.close()
             await run_in_threadpool(self.pool.close)
 
-    def summary(self, name: str) -> dict[str, Any]:
-        """Tell of a run."""
-        return self.catalogue.summary(name, self.jobs.standing(name))
-
     async def page(self, request: Request) -> Response:
         """Give the page."""
         if not (self.static / "index.html").is_file():
@@ -237,7 +233,7 @@ class Server:
             found = []
             for name in self.catalogue.names():
                 with suppress(RefusalError):  # it has gone in the meantime
-                    found.append(self.summary(name))
+                    found.append(self.streams.summary(name))
             return sorted(found, key=lambda s: (s["created"] or "", s["id"]), reverse=True)
 
         return said({"runs": await run_in_threadpool(tell)})
@@ -436,7 +432,7 @@ class Server:
 
     async def _summary(self, name: str) -> dict[str, Any]:
         """Tell of a run; a file may be long to read, which nobody else is to wait for."""
-        return await run_in_threadpool(self.summary, name)
+        return await run_in_threadpool(self.streams.summary, name)
 
     def _step(self, request: Request) -> int:
         try:

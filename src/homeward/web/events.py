@@ -55,32 +55,39 @@ class Streams:
         """Tell of a run."""
         return self.catalogue.summary(name, self.jobs.standing(name))
 
+    def _glance(self, name: str, seen: Any) -> tuple[Any, dict[str, Any] | None, int] | None:
+        """Look at a run's files, which may take long: its stamp, what there is to tell, its steps.
+
+        There is nothing to tell where the stamp is the one that was `seen`; None if it is gone.
+        """
+        stamp = self.catalogue.stamp(name)
+        if stamp is None:
+            return None
+        # In this order: a run takes its last step before it says that it has ended.
+        now = (stamp, self.jobs.revision)
+        try:
+            summary = self.summary(name) if now != seen else None
+        except RefusalError:
+            return None
+        return now, summary, self.catalogue.steps(name)
+
     async def _run(self, name: str, last: int) -> AsyncIterator[str]:
         seen: Any = None
         told: list[Any] | None = None
         status, spoke = "", time.monotonic()
         while not self.closing:
-            stamp = self.catalogue.stamp(name)
-            if stamp is None:
+            glance = await run_in_threadpool(self._glance, name, seen)
+            if glance is None:
                 yield event("gone", {"id": name})
                 return
-            # In this order: a run takes its last step before it says that it has ended.
-            now = (stamp, self.jobs.revision)
-            summary = None
-            if now != seen:
-                try:
-                    summary = self.summary(name)
-                except RefusalError:
-                    yield event("gone", {"id": name})
-                    return
+            seen, summary, total = glance
+            if summary is not None:
                 status = summary["status"]
-            total = self.catalogue.steps(name)
             if total != last:
                 first = last if total > last else 0  # it was made anew
                 yield event("steps", {"from": first, "to": total, "status": status}, total)
                 last, spoke = total, time.monotonic()
             if summary is not None:
-                seen = now
                 telling = [summary[key] for key in TELLING]
                 if telling != told:
                     told, spoke = telling, time.monotonic()

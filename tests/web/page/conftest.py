@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import sync_playwright
-from tests.web.page.looking import STATIC, Looking, Site, served
+from tests.web.page.looking import STATIC, Looking, Site, opened, served
 
 from homeward.runs import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+ONE_PROCESS = "--renderer-process-limit=1"
+"""All windows on one server share a process, so that only the first has to start it."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip(said)
     with warnings.catch_warnings(), sync_playwright() as playwright:
         warnings.simplefilter("ignore", ResourceWarning)
-        started = playwright.chromium.launch(executable_path=found)
+        started = playwright.chromium.launch(executable_path=found, args=[ONE_PROCESS])
         yield started
         started.close()
 
@@ -57,14 +60,24 @@ def site(
         yield Site(root, address.rstrip("/"))
 
 
+@pytest.fixture(scope="module")
+def windows(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Give a browser with one window on the server, which keeps its process going."""
+    with opened(browser, site) as context:
+        yield context
+
+
 @pytest.fixture
-def look(browser: Browser, site: Site) -> Iterator[Looking]:
-    """Open a window on the page; it must end without an error and without a foreign request."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 900}, permissions=["clipboard-write", "clipboard-read"]
-    )
-    looking = Looking(context.new_page(), site)
+def look(windows: BrowserContext, site: Site) -> Iterator[Looking]:
+    """Open a window on the page; it must end without an error and without a foreign request.
+
+    The next one finds a browser that was never here.
+    """
+    looking = Looking(windows.new_page(), site)
     yield looking
-    context.close()
+    anchor, *others = windows.pages
+    for other in others:
+        other.close()
+    anchor.evaluate("localStorage.clear()")
     assert looking.errors == []
     assert looking.foreign == []

@@ -18,7 +18,7 @@ import homeward
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import ConsoleMessage, Locator, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request
 
 PACKAGE = Path(str(homeward.__file__)).parent
 STATIC = PACKAGE / "web" / "static"
@@ -57,6 +57,17 @@ class Site:
     address: str
 
 
+@contextmanager
+def opened(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Open a browser that was never here; its first window keeps the server's process going."""
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900}, permissions=["clipboard-write", "clipboard-read"]
+    )
+    context.new_page().goto(f"{site.address}/api/about")
+    yield context
+    context.close()
+
+
 class Looking:
     """One window on the page."""
 
@@ -83,7 +94,8 @@ class Looking:
 
     def open(self, link: str = "") -> None:
         """Go to a view by its link, as one that was sent."""
-        self.page.goto("about:blank")
+        if self.page.url != "about:blank":
+            self.page.goto("about:blank")
         self.page.goto(f"{self.site.address}/{link}")
 
     def find(self, selector: str) -> Locator:

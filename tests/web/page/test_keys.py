@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import MARGIN, PATIENCE
+from tests.web.page.looking import MARGIN, PATIENCE, opened
 
 if TYPE_CHECKING:
-    from tests.web.page.looking import Looking
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, BrowserContext
+    from tests.web.page.looking import Looking, Site
 
 LAST = 20
 RUNS = [("walk", "grid", {"size": 8, "seed": 5, "walls": 0.15, "home": "start", "limit": LAST})]
 LAYERS = ["height", "uncertainty", "seen", "v", "bonus", "success", "visited", "truth"]
+
+
+@pytest.fixture
+def windows(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+    """Give a browser for each test: a clock that stands still does so in all its windows."""
+    with opened(browser, site) as context:
+        yield context
 
 
 def at_rest(look: Looking, step: int) -> None:
