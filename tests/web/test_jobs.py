@@ -59,10 +59,31 @@ def test_a_process_that_does_not_stop_is_killed(
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
         await has_steps(jobs, "a")
+        while "a" not in jobs.processes:
+            await asyncio.sleep(0.01)
         process = jobs.processes["a"]
         await jobs.stop("a", "paused")
         assert process.returncode == -signal.SIGKILL
         assert jobs.status("a") == "paused"
+
+    play(tmp_path, scene)
+
+
+def test_a_process_that_does_not_stop_is_killed_though_it_was_stopped_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "a", how="deaf")
+    monkeypatch.setattr(module, "PATIENCE", 2.0)
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        stopping = asyncio.create_task(jobs.stop("a", "paused"))
+        while "a" not in jobs.processes:
+            await asyncio.sleep(0.01)
+        process = jobs.processes["a"]
+        await stopping
+        assert process.returncode == -signal.SIGKILL
+        assert "a" not in jobs.tasks
 
     play(tmp_path, scene)
 

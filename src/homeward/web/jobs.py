@@ -124,14 +124,14 @@ class Jobs:
             whose = ", by another process" if status == "running" else ""
             raise RefusalError(409, f"{name} is {status}{whose}")
         self._note(name, state)
-        task, process = self.tasks.get(name), self.processes.get(name)
-        if process is not None:
-            _hang_up(process)
+        task = self.tasks.get(name)
+        if name in self.processes:  # or it is being started, and stopped then
+            _hang_up(self.processes[name])
         if task is not None:
             done, _ = await asyncio.wait([task], timeout=PATIENCE)
-            if not done and process is not None:
+            if not done and name in self.processes:
                 with suppress(ProcessLookupError):
-                    process.kill()
+                    self.processes[name].kill()
                 await asyncio.wait([task])
 
     def forget(self, name: str) -> None:
