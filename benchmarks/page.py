@@ -266,10 +266,9 @@ def first(browser: Browser, place: Path) -> None:
                     ),
                 )
                 page.goto(f"{address}/{link}")
-                page.wait_for_function(
+                seen: float = page.wait_for_function(  # looks at every frame
                     "(sight) => document.querySelector(sight) && performance.now()", arg=sight
-                )
-                seen: float = page.evaluate("performance.now()")
+                ).json_value()
                 paints: Any = page.evaluate(
                     "performance.getEntriesByType('paint').map((p) => [p.name, p.startTime])"
                 )

@@ -4,6 +4,7 @@ import { effect, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { format, to } from "../link";
 import type { Link } from "../link";
+import { painter } from "../map/painter";
 import { LayerPicker, MapPane } from "../parts/map";
 import { Plots } from "../parts/plots";
 import { Commands, ExplorerTag, StatusTag } from "../parts/status";
@@ -28,6 +29,7 @@ export interface Watching {
 }
 
 function watch(link: Link): Watching {
+  painter(); // it starts while the runs are asked for
   const runs = link.runs.map((id) => new RunModel(id));
   const cursor = new Cursor(runs, link.step, link.started ?? false);
   const show = new Show(link, runs);
@@ -98,7 +100,7 @@ export function RunPage({ link }: { link: Link }) {
       </div>
       <div class="side" ref={side}>
         <Reasons scene={scene} />
-        {details && <Plots cursor={cursor} />}
+        {details && scene.begun.value && <Plots cursor={cursor} />}
       </div>
     </main>
   );
@@ -137,7 +139,7 @@ export function ComparePage({ link }: { link: Link }) {
             <Reasons scene={scene} who={names[i] ?? ""} />
           </div>
         ))}
-        {details && <Plots cursor={cursor} />}
+        {details && scenes.every((scene) => scene.begun.value) && <Plots cursor={cursor} />}
       </div>
     </main>
   );

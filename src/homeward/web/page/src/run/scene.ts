@@ -50,6 +50,14 @@ export class Scene {
   readonly read = signal<number | null>(null); // the cell whose values are known
   readonly values = signal<Record<string, number>>({}); // of that cell
 
+  /** Whether the first picture is there, or none will be: what else is shown lets it go first. */
+  readonly begun = computed(
+    () =>
+      this.drawn.value !== null ||
+      this.run.missing.value !== "" ||
+      this.run.details.value?.layers.length === 0,
+  );
+
   private readonly drawn = signal<number | null>(null); // the last step whose picture has come, or not
   private readonly paints = new Latest<Wanted>((wanted) => this.paint(wanted));
   private readonly reasons = new Latest<number>((step) => this.explain(step));
