@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from homeward.web.scenes import Scene
     from homeward.web.tail import LogTail
 
-SPACING = 16
+SPACING = 8
 """Steps between two beliefs that are kept, while there is room."""
 
-ROOM = 96 << 20
+ROOM = 160 << 20
 """Bytes that the kept beliefs of one run may take."""
 
 

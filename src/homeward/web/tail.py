@@ -71,9 +71,7 @@ class LogTail:
 
     def path_to(self, step: int) -> IntArray:
         """Give the states [k + 1] from the start to after step k."""
-        if not step:
-            return np.array(self.states[:1], np.int32)
-        return np.array([self.states[0], *self.nexts[:step]], np.int32)
+        return np.concatenate((self.states[:1], self.nexts[:step]), dtype=np.int32)
 
     def columns(self, after: int, to: int) -> dict[str, NDArray[Any]]:
         """Give the columns of the steps ``after < step <= to``."""

@@ -179,7 +179,7 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
     const place = (): void => {
       if (!plot) return;
       const x = plot.valToPos(cursor.step.peek(), "x");
-      const inside = Math.max(0, Math.min(plot.over.clientWidth, x));
+      const inside = Math.max(0, Math.min(plot.bbox.width / devicePixelRatio, x));
       marker.style.transform = `translateX(${Math.round(inside)}px)`;
     };
     const stops: (() => void)[] = [];
