@@ -69,15 +69,17 @@ def windows(browser: Browser, site: Site) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def look(windows: BrowserContext, site: Site) -> Iterator[Looking]:
-    """Open a window on the page; it must end without an error and without a foreign request.
+    """Look at the page; it must end without an error and without a foreign request.
 
-    The next one finds a browser that was never here.
+    The next one finds a window as if nobody had looked: the same one, unless it was closed.
     """
-    looking = Looking(windows.new_page(), site)
-    yield looking
     anchor, *others = windows.pages
-    for other in others:
-        other.close()
+    looking = Looking(others[0] if others else windows.new_page(), site)
+    yield looking
+    for other in windows.pages:
+        if other not in (anchor, looking.page):
+            other.close()
+    looking.leave()
     anchor.evaluate("localStorage.clear()")
     assert looking.errors == []
     assert looking.foreign == []

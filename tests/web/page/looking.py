@@ -16,9 +16,18 @@ from playwright.sync_api import expect
 import homeward
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request
+    from playwright.sync_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Error,
+        Locator,
+        Page,
+        Request,
+        ViewportSize,
+    )
 
 PACKAGE = Path(str(homeward.__file__)).parent
 STATIC = PACKAGE / "web" / "static"
@@ -28,7 +37,7 @@ PATIENCE = 30_000.0
 MARGIN = 0.94
 """How much of the room a map takes when all of it is on view."""
 
-
+SIZE: ViewportSize = {"width": 1440, "height": 900}
 SERVE = "from homeward.cli import main; main()"
 
 
@@ -60,9 +69,7 @@ class Site:
 @contextmanager
 def opened(browser: Browser, site: Site) -> Iterator[BrowserContext]:
     """Open a browser that was never here; its first window keeps the server's process going."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 900}, permissions=["clipboard-write", "clipboard-read"]
-    )
+    context = browser.new_context(viewport=SIZE, permissions=["clipboard-write", "clipboard-read"])
     context.new_page().goto(f"{site.address}/api/about")
     yield context
     context.close()
@@ -77,9 +84,25 @@ class Looking:
         self.foreign: list[str] = []
         self.allowed: tuple[str, ...] = ()  # refusals that a test provokes, by a part of their text
         page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", self._said)
-        page.on("request", self._asked)
+        for event, heard in self._hearing():
+            page.on(event, heard)
+
+    def leave(self) -> None:
+        """Leave the window as it was."""
+        if self.page.is_closed():
+            return
+        self.page.unroute_all()
+        self.page.goto("about:blank")
+        for event, heard in self._hearing():
+            self.page.remove_listener(event, heard)
+        self.page.set_viewport_size(SIZE)
+        self.page.emulate_media(color_scheme="null")
+
+    def _hearing(self) -> list[tuple[Any, Callable[[Any], None]]]:
+        return [("pageerror", self._failed), ("console", self._said), ("request", self._asked)]
+
+    def _failed(self, error: Error) -> None:
+        self.errors.append(str(error))
 
     def _said(self, message: ConsoleMessage) -> None:
         known = any(part in message.text for part in self.allowed)

@@ -391,6 +391,7 @@ def test_a_saved_picture_says_its_step(look: Looking) -> None:
     written = look.page.evaluate("window.written")
     assert "based" in written
     assert any(f"after {STEP} steps" in text and "0.7" in text for text in written)
+    look.page.close()  # the script would stay
 
 
 def reads(look: Looking, expected: object, layers: Sequence[str]) -> bool:

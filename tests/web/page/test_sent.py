@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.web.page.looking import Looking
 
 Sent = list[tuple[str, dict[str, Any]]]
-RUNS: list[tuple[str, str, dict[str, Any]]] = []
+RUNS = [("first", "grid", {"size": 3})]  # or two would be made
 REFUSED = {"error": "That will do."}
 LEVELS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0]
 
