@@ -28,7 +28,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Call:
         started()
 
     monkeypatch.setattr(serving, "serve", serve)
-    monkeypatch.setattr(serving, "make_demo", lambda root: root.mkdir(exist_ok=True) or True)
+    monkeypatch.setattr(serving, "make_demo", lambda root, begins: begins())
     return found
 
 
@@ -40,7 +40,7 @@ def test_it_prints_the_address(called: Call, tmp_path: Path) -> None:
     result = invoke(str(tmp_path / "runs"), "--port", "0", "--jobs", "3")
     assert result.exit_code == 0
     assert f"at http://127.0.0.1:{called['port']}/\n" in result.output
-    assert "two were made" in result.output
+    assert "two are made" in result.output
     assert (called["jobs"], called["token"], called["root"]) == (3, None, tmp_path / "runs")
 
 
@@ -101,5 +101,5 @@ def test_ctrl_c_ends_with_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving, "serve", stop)
-    monkeypatch.setattr(serving, "make_demo", lambda root: False)
+    monkeypatch.setattr(serving, "make_demo", lambda root, begins: False)
     assert invoke(str(tmp_path), "--port", "0").exit_code == 130

@@ -94,6 +94,39 @@ def test_a_run_that_goes_away_is_told_and_ends_the_stream(own: Path) -> None:
     asyncio.run(scene())
 
 
+def test_what_changes_in_the_queue_alone_is_told(tmp_path: Path) -> None:
+    Run.create(tmp_path / "waiting", "grid", {"size": 3})
+
+    async def scene() -> None:
+        streams = streams_of(tmp_path)
+        stream = streams._run("waiting", 0)
+        _, _, data = await following(stream)
+        assert data["status"] == "interrupted"
+        streams.jobs._note("waiting", "queued")
+        _, _, data = await following(stream)
+        assert (data["status"], data["place"]) == ("queued", 1)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("late", ["summary", "steps"])
+def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
+    own: Path, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    streams = streams_of(own)
+    seen = streams._glance("grid-safe", None)
+    assert seen is not None
+    count = streams.catalogue._count
+
+    def gone(name: str) -> tuple[int, int | None]:
+        found = count(name)
+        shutil.rmtree(own / name, ignore_errors=True)
+        return found
+
+    monkeypatch.setattr(streams.catalogue, "_count", gone)
+    assert streams._glance("grid-safe", None if late == "summary" else seen[0]) is None
+
+
 def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "ALIVE", 0.05)
 

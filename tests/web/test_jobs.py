@@ -88,6 +88,42 @@ def test_a_process_that_does_not_stop_is_killed_though_it_was_stopped_at_its_sta
     play(tmp_path, scene)
 
 
+def test_a_run_stopped_at_its_start_stops_by_itself(tmp_path: Path) -> None:
+    make(tmp_path, "a")
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        stopping = asyncio.create_task(jobs.stop("a", "paused"))
+        while "a" not in jobs.processes:
+            await asyncio.sleep(0.01)
+        process = jobs.processes["a"]
+        await stopping
+        assert process.returncode == 0
+
+    play(tmp_path, scene)
+
+
+def test_while_a_run_stops_it_can_be_stopped_again_and_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "a", how="deaf")
+    monkeypatch.setattr(module, "PATIENCE", 1.0)
+
+    async def scene(jobs: Jobs) -> None:
+        jobs.start("a")
+        await has_steps(jobs, "a")
+        first = asyncio.create_task(jobs.stop("a", "paused"))
+        await asyncio.sleep(0.1)
+        with pytest.raises(RefusalError, match="cancel it first"):
+            jobs.forget("a")
+        await jobs.stop("a", "paused")
+        assert not jobs.tasks
+        await first
+        assert jobs.status("a") == "paused"
+
+    play(tmp_path, scene)
+
+
 async def stands(jobs: Jobs, name: str, *statuses: str) -> None:
     async with asyncio.timeout(40):
         while jobs.status(name) not in statuses:

@@ -80,6 +80,10 @@ def serve(
     if token is not None:
         address += f"?token={quote(token, safe='')}"
 
+    def begins() -> None:
+        say(f"There are no runs in {directory}: two are made to look at.")
+        sys.stdout.flush()
+
     def started() -> None:
         if port and taken != port:
             say(f"Port {port} is taken, so this is port {taken}.")
@@ -95,8 +99,7 @@ def serve(
     before = signal.signal(signal.SIGTERM, _leave)
     try:
         with claimed(directory), listener:
-            if make_demo(directory):
-                say(f"There were no runs in {directory}: two were made to look at.")
+            make_demo(directory, begins)
             serve_page(directory, listener, host, token, most, started)
     except KeyboardInterrupt:
         raise typer.Exit(STOPPED) from None

@@ -244,6 +244,7 @@ class Catalogue:
             found = self._summary(name, standing)
             json.dumps(found, allow_nan=False)
         except STRANGE:  # what stands in its files is JSON, and nothing that we have written
+            self.find(name)  # or it has gone in the meantime
             return _unread(name, "damaged", f"{CONFIG}: is not as it was written")
         return found
 

@@ -69,7 +69,8 @@ class Streams:
             summary = self.summary(name) if now != seen else None
         except RefusalError:
             return None
-        return now, summary, self.catalogue.steps(name)
+        steps = self.catalogue.steps(name)
+        return None if self.catalogue.stamp(name) is None else (now, summary, steps)
 
     async def _run(self, name: str, last: int) -> AsyncIterator[str]:
         seen: Any = None

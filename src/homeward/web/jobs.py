@@ -117,14 +117,17 @@ class Jobs:
         if entry == "queued" or (entry == "paused" and state == "cancelled"):
             self._note(name, state)
             return
+        task = self.tasks.get(name)
         if entry != "going":
-            if name in self.tasks:
+            if task is not None and entry == state:  # somebody has asked for the same
+                await asyncio.wait([task])
+                return
+            if task is not None:
                 raise RefusalError(409, f"{name} is being stopped already")
             status = self.status(name)
             whose = ", by another process" if status == "running" else ""
             raise RefusalError(409, f"{name} is {status}{whose}")
         self._note(name, state)
-        task = self.tasks.get(name)
         if name in self.processes:  # or it is being started, and stopped then
             _hang_up(self.processes[name])
         if task is not None:

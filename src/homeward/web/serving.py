@@ -8,6 +8,8 @@ import shutil
 import socket
 import time
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from homeward.errors import HomewardError, InvalidInputError, MissingExtraError
@@ -17,7 +19,6 @@ from homeward.runs.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 NEXT = 20
 """How many ports are tried, one after the other."""
@@ -83,11 +84,18 @@ def bind(host: str, port: int) -> socket.socket:
     raise InvalidInputError(f"the ports {port} to {last} are taken on {host}: give another")
 
 
-def make_demo(root: Path) -> bool:
-    """Make two finished runs where there is none; tell whether it was so."""
+def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
+    """Make two finished runs where there is none; tell whether it was so.
+
+    What they plan with is compiled before they plan, or the first plan would seem to take long.
+    """
     others = [path for path in root.iterdir() if (path / "config.json").exists()]
     if any(path.name not in DEMO or is_done(path) for path in others):
         return False
+    begins()
+    with TemporaryDirectory() as place:
+        for name, config in DEMO.items():
+            Run.create(Path(place) / name, "grid", WORLD | config | {"limit": 2}).resume()
     for name, config in DEMO.items():
         folder = root / name
         run = Run.open(folder) if folder.exists() else Run.create(folder, "grid", WORLD | config)

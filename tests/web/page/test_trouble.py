@@ -231,3 +231,12 @@ def test_a_message_covers_no_control(look: Looking, size: tuple[int, int]) -> No
         expect(look.find(".timeline")).to_be_in_viewport(ratio=1)
     look.button("Put this message away").click()
     expect(look.find('[role="alert"] .message')).to_have_count(0)
+
+
+def test_without_its_worker_there_are_reasons_and_plots_all_the_same(look: Looking) -> None:
+    look.allowed = ("ERR_FAILED",)
+    look.page.route("**/worker.js", lambda route: route.abort())
+    look.open("#/run/first?step=2")
+    look.sees('[role="alert"] .message', "The map's worker broke down")
+    look.explained(2)
+    look.sees(".plot .u-over")

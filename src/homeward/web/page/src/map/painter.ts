@@ -6,10 +6,17 @@ import type { Answer, Ask } from "./worker";
 type Heard = (answer: Answer) => void;
 type WithoutTicket<T> = T extends { ticket: number } ? Omit<T, "ticket"> : T;
 
+const BROKEN = "The map's worker broke down. Load the page again.";
+
+function refused(ticket: number): Answer {
+  return { kind: "refused", ticket, step: 0, error: BROKEN, status: 0 };
+}
+
 class Painter {
   private readonly worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
   private readonly waiting = new Map<number, Heard>();
   private tickets = 0;
+  private broken = false;
 
   constructor() {
     this.worker.onmessage = (event: MessageEvent<Answer>) => {
@@ -17,11 +24,17 @@ class Painter {
       this.waiting.delete(event.data.ticket);
       heard?.(event.data);
     };
-    this.worker.onerror = () => complain("The map's worker broke down. Load the page again.");
+    this.worker.onerror = () => {
+      this.broken = true;
+      complain(BROKEN);
+      for (const [ticket, heard] of this.waiting) heard(refused(ticket));
+      this.waiting.clear();
+    };
   }
 
   ask(question: WithoutTicket<Exclude<Ask, { kind: "forget" }>>): Promise<Answer> {
     const ticket = ++this.tickets;
+    if (this.broken) return Promise.resolve(refused(ticket));
     return new Promise((resolve) => {
       this.waiting.set(ticket, resolve);
       this.worker.postMessage({ ...question, ticket });

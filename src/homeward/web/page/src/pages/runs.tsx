@@ -200,7 +200,7 @@ export function RunsPage() {
                       )}
                     </td>
                     <td class="right">
-                      <Commands run={run} act={(what) => void act(run, what)} />
+                      <Commands run={run} act={(what) => act(run, what)} />
                     </td>
                   </tr>
                 ))}

@@ -174,11 +174,10 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
       </header>
     );
   }
-  const act = (what: Command): void => {
+  const act = async (what: Command): Promise<void> => {
     if (what === "delete") return;
-    void run.command(what).then(() => {
-      if (what === "resume" && run.going.value) cursor.setFollow(true);
-    });
+    await run.command(what);
+    if (what === "resume" && run.going.value) cursor.setFollow(true);
   };
   const other = details.pair ?? null;
   const gone = run.gone.value;

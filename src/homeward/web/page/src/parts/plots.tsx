@@ -324,7 +324,8 @@ function optionsOf(
   const upright: uPlot.Axis = {
     ...axis,
     size: 46,
-    values: (_, ticks) => ticks.map((tick) => figure(tick, 3)),
+    // Where a logarithmic axis leaves a label out, there is no tick.
+    values: (_, ticks) => ticks.map((tick: number | null) => (tick === null ? "" : figure(tick, 3))),
     ...(kind.log ? { splits: (_plot, _axis, low, high) => round(low, high) } : {}),
   };
   const right = lines.some((line) => line.right);

@@ -1,5 +1,6 @@
 // How a run stands, and what can be done about it.
 
+import { useSignal } from "@preact/signals";
 import type { Status, Summary } from "../api";
 import { STATUS, explorerName } from "../words";
 
@@ -45,15 +46,29 @@ export function commandsOf(status: Status): Command[] {
   }
 }
 
+const DOING: Record<Command, string> = {
+  pause: "pausing…",
+  resume: "resuming…",
+  cancel: "cancelling…",
+  delete: "delete",
+};
+
+/** Buttons for what can be done; while one is at work none can be pressed, but they keep the focus. */
 export function Commands({
   run,
   act,
   without = [],
 }: {
   run: Summary;
-  act: (what: Command) => void;
+  act: (what: Command) => Promise<void>;
   without?: Command[];
 }) {
+  const doing = useSignal<Command | null>(null);
+  const press = (what: Command): void => {
+    if (doing.value !== null) return;
+    doing.value = what;
+    void act(what).finally(() => (doing.value = null));
+  };
   return (
     <span class="commands">
       {commandsOf(run.status)
@@ -62,10 +77,11 @@ export function Commands({
           <button
             key={what}
             class="small"
-            onClick={() => act(what)}
+            onClick={() => press(what)}
+            aria-disabled={doing.value !== null}
             aria-label={`${what} ${run.title || run.id}`}
           >
-            {what}
+            {doing.value === what ? DOING[what] : what}
           </button>
         ))}
     </span>
