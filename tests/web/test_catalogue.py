@@ -396,3 +396,18 @@ def test_a_file_is_found_by_its_parts(tmp_path: Path) -> None:
     assert plain_file(tmp_path, "a", "b.js") == tmp_path / "a" / "b.js"
     for parts in (("a",), ("a", "c.js"), ("link", "b.js"), ("a", "b.js", "c")):
         assert plain_file(tmp_path, *parts) is None
+
+
+def test_a_run_that_goes_away_as_it_is_told_of_is_not_damaged(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue(own)
+    count = catalogue._count
+
+    def gone(name: str) -> tuple[int, int | None]:
+        shutil.rmtree(own / name)
+        return count(name)
+
+    monkeypatch.setattr(catalogue, "_count", gone)
+    with pytest.raises(RefusalError, match="grid-safe"):
+        catalogue.summary("grid-safe")

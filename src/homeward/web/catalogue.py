@@ -244,8 +244,9 @@ class Catalogue:
             found = self._summary(name, standing)
             json.dumps(found, allow_nan=False)
         except STRANGE:  # what stands in its files is JSON, and nothing that we have written
+            found = _unread(name, "damaged", f"{CONFIG}: is not as it was written")
+        if found["status"] == "damaged":
             self.find(name)  # or it has gone in the meantime
-            return _unread(name, "damaged", f"{CONFIG}: is not as it was written")
         return found
 
     def _summary(self, name: str, standing: Standing | None) -> dict[str, Any]:
@@ -260,7 +261,6 @@ class Catalogue:
             config, status = run.config, run.status
             manifest, kind = run.manifest, run.kind  # after the status, so that they fit together
         except HomewardError as error:
-            self.find(name)  # or it has gone in the meantime
             newer = _newer(folder)
             if newer is not None:
                 return _unread(name, "newer", newer)
