@@ -1,0 +1,42 @@
+"""Compile the solvers, before tests that run beside each other would each do it.
+
+Numba keeps what it compiles on disk, so that every process that comes later only loads it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from typer.testing import CliRunner
+
+from homeward.cli.app import app
+from homeward.runs import Run
+
+COMMANDS = (
+    "check agreement --problems 2 --together 2",
+    "check soundness --beliefs 2 --together 2",
+    "check edges --problems 1 --seed 95",
+    "check certify --plans 1 --forged 1 --episodes 10",
+)
+RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("grid", {"size": 5, "limit": 3, "delta": 0.8}),
+    ("grid", {"size": 5, "limit": 3, "explorer": "uncover"}),
+    ("grid", {"size": 5, "limit": 3, "home": "start", "budget": 0.9}),
+    ("rover", {"rows": 160, "columns": 200, "limit": 3, "delta": 0.9}),
+    ("rover", {"rows": 160, "columns": 200, "limit": 3, "explorer": "unsafe"}),
+)
+
+
+def main() -> None:
+    """Do a little of everything."""
+    for command in COMMANDS:
+        CliRunner().invoke(app, command.split())
+    with TemporaryDirectory() as place:
+        for number, (kind, config) in enumerate(RUNS):
+            Run.create(Path(place) / str(number), kind, config).resume()
+
+
+if __name__ == "__main__":
+    main()
