@@ -58,10 +58,8 @@ def test_a_process_that_does_not_stop_is_killed(
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
+        process = await process_of(jobs, "a")
         await has_steps(jobs, "a")
-        while "a" not in jobs.processes:
-            await asyncio.sleep(0.01)
-        process = jobs.processes["a"]
         await jobs.stop("a", "paused")
         assert process.returncode == -signal.SIGKILL
         assert jobs.status("a") == "paused"
@@ -69,36 +67,20 @@ def test_a_process_that_does_not_stop_is_killed(
     play(tmp_path, scene)
 
 
-def test_a_process_that_does_not_stop_is_killed_though_it_was_stopped_at_its_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("how", "code"), [("go", 0), ("deaf", -signal.SIGKILL)])
+def test_a_run_stopped_at_its_start_stops_by_itself_or_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, code: int
 ) -> None:
-    make(tmp_path, "a", how="deaf")
-    monkeypatch.setattr(module, "PATIENCE", 2.0)
+    make(tmp_path, "a", how=how)
+    monkeypatch.setattr(module, "PATIENCE", 5.0)
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
         stopping = asyncio.create_task(jobs.stop("a", "paused"))
-        while "a" not in jobs.processes:
-            await asyncio.sleep(0.01)
-        process = jobs.processes["a"]
+        process = await process_of(jobs, "a")
         await stopping
-        assert process.returncode == -signal.SIGKILL
+        assert process.returncode == code
         assert "a" not in jobs.tasks
-
-    play(tmp_path, scene)
-
-
-def test_a_run_stopped_at_its_start_stops_by_itself(tmp_path: Path) -> None:
-    make(tmp_path, "a")
-
-    async def scene(jobs: Jobs) -> None:
-        jobs.start("a")
-        stopping = asyncio.create_task(jobs.stop("a", "paused"))
-        while "a" not in jobs.processes:
-            await asyncio.sleep(0.01)
-        process = jobs.processes["a"]
-        await stopping
-        assert process.returncode == 0
 
     play(tmp_path, scene)
 
@@ -128,6 +110,13 @@ async def stands(jobs: Jobs, name: str, *statuses: str) -> None:
     async with asyncio.timeout(40):
         while jobs.status(name) not in statuses:
             await asyncio.sleep(0.02)
+
+
+async def process_of(jobs: Jobs, name: str) -> asyncio.subprocess.Process:
+    async with asyncio.timeout(40):
+        while name not in jobs.processes:
+            await asyncio.sleep(0.01)
+    return jobs.processes[name]
 
 
 async def has_steps(jobs: Jobs, name: str) -> None:

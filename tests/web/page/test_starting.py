@@ -15,6 +15,7 @@ from homeward.runs import Run
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playwright.sync_api import Route
     from tests.web.page.looking import Looking, Site
 
 RUNS = [("first", "grid", {"size": 4, "seed": 1})]
@@ -217,7 +218,15 @@ def test_a_run_is_paused_resumed_and_cancelled(look: Looking, site: Site) -> Non
     look.sees('.status:text-is("paused")')
     look.button("resume long").click()
     look.sees('.status:text-is("running")')
-    look.button("cancel long").click()
+    held: list[Route] = []
+    look.page.route("**/cancel", lambda route: held.append(route))
+    cancel = look.button("cancel long")
+    for _ in range(2):  # the second is not heard
+        cancel.click(force=True)
+        expect(cancel).to_have_text("cancelling…")
+    expect(look.button("pause long")).to_have_attribute("aria-disabled", "true")
+    (only,) = held
+    only.continue_()
     look.sees('.status:text-is("cancelled")')
 
 

@@ -16,10 +16,12 @@ from homeward.explorer import Explorer
 from homeward.plan import Verdict
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
+from homeward.runs.run import TIMES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playwright.sync_api import FloatRect, Route
     from tests.web.page.looking import Looking, Site
 
     from homeward.plan import Plan
@@ -325,11 +327,17 @@ def test_the_map_zooms_at_the_pointer_and_is_moved_by_dragging(look: Looking) ->
     expect(look.page).to_have_url(f"{look.site.address}/#/run/meadow-safe?step=0")
 
 
-def test_two_fingers_zoom_about_what_is_between_them(look: Looking, site: Site) -> None:
+def ground_on_view(look: Looking) -> FloatRect:
+    """Open the terrain at its first moment; give where its map is."""
     look.open("#/run/ground?step=0")
     look.painted(0)
     box = look.find(".map canvas").bounding_box()
     assert box is not None
+    return box
+
+
+def test_two_fingers_zoom_about_what_is_between_them(look: Looking, site: Site) -> None:
+    box = ground_on_view(look)
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     hand = look.page.context.new_cdp_session(look.page)
     for kind, apart in (("Start", 40), ("Move", 50), ("Move", 60), ("End", 0)):
@@ -372,10 +380,7 @@ def test_a_tap_reads_a_cell_out_and_a_second_one_puts_it_away(look: Looking) -> 
 
 
 def test_two_fingers_moved_together_move_the_map(look: Looking, site: Site) -> None:
-    look.open("#/run/ground?step=0")
-    look.painted(0)
-    box = look.find(".map canvas").bounding_box()
-    assert box is not None
+    box = ground_on_view(look)
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     places = [[(x - 40 + by, y + by), (x + 40 + by, y + by)] for by in (0, 20, 40, 60)]
     tap(look, *places)
@@ -590,3 +595,31 @@ def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking)
     expect(loop.locator("tbody td").nth(0)).to_have_text("1 ✓")
     expect(loop.locator("tbody td").nth(1)).to_have_text("0.010 ✕")
     expect(loop.locator("svg")).to_have_count(2)
+
+
+def test_plots_wait_for_the_first_picture_and_label_only_ticks(look: Looking, site: Site) -> None:
+    times = site.root / "ground" / TIMES
+    np.geomspace(1.0, 4e4, times.stat().st_size // 4, dtype=np.float32).tofile(times)
+    held: list[Route] = []
+    holding = True
+    look.page.route(
+        "**/fields*", lambda route: held.append(route) if holding else route.continue_()
+    )
+    look.page.add_init_script(
+        "window.written = []; const write = CanvasRenderingContext2D.prototype.fillText;"
+        "CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {"
+        "  window.written.push(String(text)); return write.call(this, text, ...rest); };"
+    )
+    look.open("#/run/ground?step=0")
+    look.sees(".run-head", "finished")
+    look.page.wait_for_timeout(400)
+    assert held
+    expect(look.find(".plot")).to_have_count(0)
+    holding = False
+    for route in held:
+        route.continue_()
+    look.painted(0)
+    expect(look.find(".plot .u-over")).to_have_count(3)
+    look.page.wait_for_function("() => window.written.includes('10000')")
+    assert "–" not in look.page.evaluate("window.written")
+    look.page.close()  # the script would stay
