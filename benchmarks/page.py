@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from playwright.sync_api import sync_playwright
 
+from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
 from homeward.runs.rover import SPACING, RoverConfig, make
-from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def walk(folder: Path) -> None:
             here, action = world.state, int(rng.integers(1, 9))
             seeds = None
             if step % SPACING == 0:
-                seeds = Seeds.of(setup.planner.plan(belief, here, start)).encode()
+                seeds = WarmStart.of(setup.planner.plan(belief, here, start)).encode()
             belief = belief.update(world.act(action))
             bound = (1.0,)
             told = Record(

@@ -20,10 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("safety",),
     ("beliefs",),
     ("bonuses",),
-    ("plan",),
-    ("decision",),
-    ("planner",),
-    ("budget", "explorer"),
+    ("planning",),
     ("rasters", "worlds", "runs", "certificates"),
     ("plots",),
     ("studies",),
@@ -114,7 +111,7 @@ def test_every_part_of_the_house_has_a_rank() -> None:
 
 
 def test_the_walk_found_the_house() -> None:
-    assert {"homeward.planner", "homeward.solvers.kernels"} <= set(MODULES)
+    assert {"homeward.planning.planner", "homeward.solvers.kernels"} <= set(MODULES)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +119,15 @@ def test_the_walk_found_the_house() -> None:
     [
         ("homeward.models.moves", "import homeward.solvers.engines", "solvers"),
         ("homeward.models.moves", "from homeward.solvers import engine", "solvers"),
-        ("homeward.models.moves", "from homeward import Planner", "planner"),
+        ("homeward.models.moves", "from homeward import Planner", "planning"),
         ("homeward.models.moves", "from homeward import solvers", "solvers"),
         ("homeward.models.moves", "from ..solvers import engine", "solvers"),
         ("homeward.models.moves", "from .. import solvers", "solvers"),
-        ("homeward.models.moves", "def f():\n    from homeward.plan import Plan", "plan"),
+        (
+            "homeward.models.moves",
+            "def f():\n    from homeward.planning.plan import Plan",
+            "planning",
+        ),
         ("homeward.models.moves", "if TYPE_CHECKING:\n    import homeward.beliefs", "beliefs"),
         ("homeward.models.moves", "importlib.import_module('homeward.runs')", "runs"),
         ("homeward.models.moves", "from homeward.magic import wand", "magic"),
@@ -138,7 +139,7 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.beliefs.finite", "from homeward.safety.criteria import x", "safety"),
         ("homeward.beliefs.finite", "import homeward.safety", "safety"),
         ("homeward.worlds.stories", "from homeward.studies import x", "studies"),
-        ("homeward.errors", "from homeward.planner import Planner", "planner"),
+        ("homeward.errors", "from homeward.planning.planner import Planner", "planning"),
     ],
 )
 def test_an_import_upward_is_found(importer: str, line: str, culprit: str) -> None:
@@ -153,7 +154,10 @@ def test_an_import_upward_is_found(importer: str, line: str, culprit: str) -> No
         ("homeward.beliefs.finite", "from homeward.safety import corrections"),
         ("homeward.beliefs.finite", "from .observations import Rows"),
         ("homeward.solvers.returns", "from homeward.models import Moves"),
-        ("homeward.plots.maps", "from homeward.worlds import x\nfrom homeward.plan import Plan"),
+        (
+            "homeward.plots.maps",
+            "from homeward.worlds import x\nfrom homeward import Plan",
+        ),
         ("homeward.cli.app", "from homeward import __version__, Planner"),
         ("homeward.cli.app", "import numpy\nfrom scipy.sparse import csr_array"),
     ],
@@ -176,8 +180,8 @@ def test_a_circle_is_found() -> None:
 def test_the_check_of_a_plans_arithmetic_shares_no_code_with_the_planner(name: str) -> None:
     module = f"homeward.certificates.{name}"
     found = imports(MODULES[module].read_text(), module, package=False)
-    parts = {part.partition(".")[0] for part in found}
-    assert parts <= {"arrays", "beliefs", "certificates", "errors", "models", "plan"}
+    parts = {part.partition(".")[0] for part in found if not part.startswith("planning.plan.")}
+    assert parts <= {"arrays", "beliefs", "certificates", "errors", "models"}
     within = {part.split(".")[1] for part in found if part.startswith("certificates.")}
     assert within <= {"believed", "stored"}
 

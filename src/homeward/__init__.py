@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         entropy_reduction,
     )
     from homeward.bonuses import Bonus, Information, MbieEb, NearBayesian, RMax, Uncover
-    from homeward.budget import Budget, Holding
     from homeward.certificates import (
         Certificate,
         ClaimVerdict,
@@ -43,10 +42,11 @@ if TYPE_CHECKING:
         InvalidProblemError,
         MissingExtraError,
     )
-    from homeward.explorer import End, Explorer, Step, World
     from homeward.models import Model, Moves, SparseMDP
-    from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
-    from homeward.planner import Planner
+    from homeward.planning.budget import Budget, Holding
+    from homeward.planning.explorer import End, Explorer, Step, World
+    from homeward.planning.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
+    from homeward.planning.planner import Planner
     from homeward.safety import (
         AtStep,
         Correction,
@@ -86,7 +86,7 @@ _HOME = {
         "entropy_reduction",
     ),
     "bonuses": ("Bonus", "Information", "MbieEb", "NearBayesian", "RMax", "Uncover"),
-    "budget": ("Budget", "Holding"),
+    "planning.budget": ("Budget", "Holding"),
     "certificates": (
         "Certificate",
         "ClaimVerdict",
@@ -106,10 +106,10 @@ _HOME = {
         "InvalidProblemError",
         "MissingExtraError",
     ),
-    "explorer": ("End", "Explorer", "Step", "World"),
+    "planning.explorer": ("End", "Explorer", "Step", "World"),
     "models": ("Model", "Moves", "SparseMDP"),
-    "plan": ("ActionEvidence", "CriterionEvidence", "Plan", "Verdict"),
-    "planner": ("Planner",),
+    "planning.plan": ("ActionEvidence", "CriterionEvidence", "Plan", "Verdict"),
+    "planning.planner": ("Planner",),
     "safety": (
         "AtStep",
         "Correction",

@@ -24,7 +24,7 @@ from homeward.beliefs.heights import (
 from homeward.beliefs.terrain import NAMES, STEPS
 from homeward.bonuses import Uncover
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, exact_recall, exact_return
 

@@ -22,7 +22,7 @@ from homeward.beliefs.terrain import (
     grid_graph,
 )
 from homeward.errors import InvalidBeliefError
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, exact_recall, exact_return
 from homeward.solvers import Status

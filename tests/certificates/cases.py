@@ -10,7 +10,7 @@ from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.beliefs.heights import HeightBelief, Reveal
 from homeward.certificates import StoredPlan
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.worlds.relief import draw_belief
 

@@ -26,7 +26,7 @@ from homeward.beliefs import FiniteBelief
 from homeward.certificates import archive, load_plan, save_plan, save_stored
 from homeward.certificates.archive import HEADER, pack, read_plan, unpack
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:

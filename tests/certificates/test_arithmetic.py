@@ -12,7 +12,7 @@ from tests.certificates.cases import GO, RIDGE, STAY, every_belief, every_plan, 
 from homeward.beliefs import FiniteBelief
 from homeward.certificates.arithmetic import recompute
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, EarnAtLeast, ReturnHome, StayInside
 from homeward.studies.soundness import TOGETHER, far_bonus, random_case
 

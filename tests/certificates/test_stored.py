@@ -11,7 +11,7 @@ from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
 from homeward.certificates import StoredPlan
 from homeward.errors import InvalidProblemError
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import (
     EarnAtLeast,
     Requirement,

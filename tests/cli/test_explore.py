@@ -16,7 +16,7 @@ import rasterio
 from tests.rasters.planetary import MARS_DEGREES, write_attached, write_raster
 
 from homeward.cli import main
-from homeward.explorer import Explorer
+from homeward.planning.explorer import Explorer
 from homeward.runs import Run, RunStatus
 from homeward.runs.rover_products import read_facts
 from homeward.worlds.relief import draw_relief

@@ -10,9 +10,9 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
-from homeward.budget import Budget
 from homeward.models import Moves
-from homeward.planner import Planner
+from homeward.planning.budget import Budget
+from homeward.planning.planner import Planner
 from homeward.runs import Config, Kind, Run, Setup
 from homeward.safety import ReturnHome
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 STEPS = ((0, 0), (-1, 0), (0, 1), (1, 0), (0, -1))
 

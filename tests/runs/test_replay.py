@@ -10,7 +10,7 @@ from tests.runs import kinds
 from tests.runs.kinds import log_of, meadow
 
 from homeward.errors import InvalidFileError
-from homeward.explorer import End, Explorer
+from homeward.planning.explorer import End, Explorer
 from homeward.runs import Run as Runs
 from homeward.runs import RunStatus, run
 from homeward.runs import replay as replaying

@@ -21,9 +21,9 @@ from tests.runs.kinds import MEADOW, NAME, MeadowConfig, Moody, log_of, make, me
 
 from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
-from homeward.explorer import Explorer
-from homeward.plan import Plan
-from homeward.runs import BusyError, Ended, Run, RunStatus, Seeds, kinds, list_runs, run
+from homeward.planning.explorer import Explorer
+from homeward.planning.plan import Plan
+from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kinds, list_runs, run
 from homeward.runs.manifest import versions_here
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def test_a_plan_starts_from_seeds_alone_so_that_it_can_not_use_what_is_not_recor
 
     monkeypatch.setattr(Moody, "plan", plan)
     meadow(tmp_path / "run", limit=4).resume()
-    assert handed == [type(None), Seeds, Seeds, Seeds]
+    assert handed == [type(None), WarmStart, WarmStart, WarmStart]
 
 
 def test_a_finished_run_says_so_and_keeps_its_fields(whole: Run) -> None:

@@ -18,7 +18,7 @@ from homeward.beliefs.heights import UNKNOWN, HeightBelief, Reveal, model_of_hei
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, exact_recall, exact_return
 from homeward.solvers import GIVE_UP
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 PROVEN = (Correction.GENERAL, Correction.MOVES)
 GRID = Setting("grid", partial(height_outset, (5, 5)), Uncover(), 0.99)

@@ -5,7 +5,7 @@ import pytest
 
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.studies.calibration import Outset
 from homeward.studies.conservative import (

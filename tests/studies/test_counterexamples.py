@@ -7,7 +7,7 @@ import pytest
 
 from homeward.beliefs import Visit
 from homeward.bonuses import RMax
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, exact_return
 from homeward.solvers import Status
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
     from homeward.bonuses import Bonus
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.worlds.stories import Story
 
 BACK_AND_FORTH = {"S": "a", "B": "a", "F": "b"}  # a, a, b, a, b, ...

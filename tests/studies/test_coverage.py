@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from homeward.beliefs.heights import WALL
-from homeward.explorer import Explorer
+from homeward.planning.explorer import Explorer
 from homeward.runs.grid import GridConfig, make
 from homeward.studies import coverage
 from homeward.studies.coverage import (

@@ -9,8 +9,8 @@ import pytest
 
 from homeward.beliefs.heights import WALL
 from homeward.errors import InvalidProblemError
-from homeward.explorer import End
-from homeward.plan import Verdict
+from homeward.planning.explorer import End
+from homeward.planning.plan import Verdict
 from homeward.safety import Correction
 from homeward.solvers import Status
 from homeward.studies import examples

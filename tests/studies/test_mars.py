@@ -11,7 +11,7 @@ from tests.rasters.planetary import write_raster
 from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.explorer import Explorer
+from homeward.planning.explorer import Explorer
 from homeward.runs.rover import make
 from homeward.studies.mars import (
     NEARBY,

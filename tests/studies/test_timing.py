@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.studies import timing
 from homeward.studies.timing import PAPER, Timing, time_settings
 

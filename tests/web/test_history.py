@@ -7,7 +7,7 @@ import pytest
 
 from homeward.beliefs.terrain import entropy_reduction
 from homeward.errors import InvalidFileError
-from homeward.explorer import Explorer
+from homeward.planning.explorer import Explorer
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
 from homeward.web.history import SPACING, History

@@ -11,7 +11,7 @@ from tests.web.test_moments import moment_of
 
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.runs import Run
 from homeward.safety import StayInside
 from homeward.web.scenes import TerrainScene, actions_of, kept_maps, scene_of

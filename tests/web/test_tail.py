@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from homeward.errors import InvalidFileError
-from homeward.runs import Run, Seeds
+from homeward.runs import Run, WarmStart
 from homeward.web.tail import LogTail
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_seeds_are_the_last_that_were_recorded(runs: Path) -> None:
     for step in (first, len(tail)):
         found = tail.seeds_at(step)
         assert found is not None
-        known = Seeds.decode(recorded[found[0]])
+        known = WarmStart.decode(recorded[found[0]])
         assert found[0] <= step
         np.testing.assert_array_equal(found[1].outbound, known.outbound)
         assert found[1].multipliers == known.multipliers

@@ -18,7 +18,7 @@ from homeward.web.viewer import Viewer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from homeward.explorer import Step
+    from homeward.planning.explorer import Step
 
 
 def steps_of(runs: Path, name: str, tmp_path: Path) -> list[Step]:

@@ -15,8 +15,8 @@ from gymnasium.utils.env_checker import check_env
 from homeward.beliefs.heights import ACTIONS, UNKNOWN, WALL
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.errors import InvalidFileError, InvalidProblemError
-from homeward.explorer import End, Explorer
-from homeward.planner import Planner
+from homeward.planning.explorer import End, Explorer
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.worlds.height_grid import (
     COLOURS,

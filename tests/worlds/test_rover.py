@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from homeward.beliefs import Sensor, TerrainBelief, entropy_reduction
 from homeward.bonuses import Information
 from homeward.errors import InvalidBeliefError, InvalidProblemError
-from homeward.explorer import Explorer
-from homeward.planner import Planner
+from homeward.planning.explorer import Explorer
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.worlds.relief import draw_belief
 from homeward.worlds.rover import (

@@ -26,7 +26,7 @@ from homeward.certificates.beliefs import decode_belief, encode_belief
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import refusing, replace_file
-from homeward.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
+from homeward.planning.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
 from homeward.safety import Correction
 from homeward.solvers import Status
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.planner import Planner
+    from homeward.planning.planner import Planner
 
 KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"

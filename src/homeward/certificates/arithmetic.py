@@ -34,7 +34,7 @@ from homeward.certificates.believed import Believed, believe
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.stored import StoredPlan
-    from homeward.plan import CriterionEvidence
+    from homeward.planning.plan import CriterionEvidence
 
 TOLERANCE = 1e-7
 """By how much, in units of what is claimed, a number may differ from the one found here."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from homeward.certificates.stored import StoredPlan
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)

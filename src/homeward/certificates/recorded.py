@@ -14,23 +14,23 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from homeward.budget import SLACK
 from homeward.certificates.arithmetic import TOLERANCE
 from homeward.certificates.certificate import RunVerdict
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
+from homeward.planning.budget import SLACK
+from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import checked
 from homeward.runs.kinds import find_kind
 from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.replay import replay, start_from
 from homeward.runs.run import CONFIG
-from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
-    from homeward.budget import Budget
     from homeward.certificates.certificate import Certificate
-    from homeward.explorer import Explorer
+    from homeward.planning.budget import Budget
+    from homeward.planning.explorer import Explorer
     from homeward.runs import Record, Run
     from homeward.runs.kinds import Kind
 
@@ -113,7 +113,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     stored = StoredPlan.of(plan, belief, explorer.planner)
     verdict = None
     if setup.budget is not None:
-        start_from(explorer, Seeds.of(plan))
+        start_from(explorer, WarmStart.of(plan))
         verdict = _judge_run(run, records, number, explorer, kind, setup.budget)
     notes = () if step is not None or number == len(records) else (_after(number, len(records)),)
     return RecordedPlan(record, stored, reasons, verdict, notes)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.stored import Part, StoredPlan
     from homeward.models import Model
-    from homeward.plan import CriterionEvidence
+    from homeward.planning.plan import CriterionEvidence
 
 KNOWN = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
 """The beliefs that say what their worlds pay."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import frozen, index, names, place
-from homeward.budget import Ration
 from homeward.errors import InvalidProblemError
+from homeward.planning.budget import Ration
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import Belief
     from homeward.models import Model
-    from homeward.plan import CriterionEvidence, Plan
-    from homeward.planner import Planner
+    from homeward.planning.plan import CriterionEvidence, Plan
+    from homeward.planning.planner import Planner
 
 KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast, Ration)
 """The criteria whose claims can be checked."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from homeward.beliefs.terrain import TerrainBelief
-    from homeward.explorer import Step
+    from homeward.planning.explorer import Step
     from homeward.rasters import Cells
     from homeward.runs import Run
     from homeward.runs.rover import RoverConfig

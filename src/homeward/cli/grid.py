@@ -220,8 +220,8 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     """Explore, in a run on disk if there is to be one, and show every step."""
     import numpy as np
 
-    from homeward.explorer import End
-    from homeward.plan import Plan, Verdict
+    from homeward.planning.explorer import End
+    from homeward.planning.plan import Plan, Verdict
     from homeward.runs import Run
     from homeward.runs.criteria import bounds_told, conflict_in
     from homeward.runs.grid import GRID, make, settle

@@ -1,5 +1,6 @@
 """Runs: recorded as they go, resumed to the same way, listed."""
 
+from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import Config
 from homeward.runs.kinds import Ended, Kind, Setup, find_kind, register
 from homeward.runs.lock import BusyError
@@ -7,7 +8,6 @@ from homeward.runs.log import Record
 from homeward.runs.manifest import Manifest, RunStatus
 from homeward.runs.observations import Digest
 from homeward.runs.run import Run, list_runs
-from homeward.runs.seeds import Seeds
 
 __all__ = [
     "BusyError",
@@ -19,8 +19,8 @@ __all__ = [
     "Record",
     "Run",
     "RunStatus",
-    "Seeds",
     "Setup",
+    "WarmStart",
     "find_kind",
     "list_runs",
     "register",

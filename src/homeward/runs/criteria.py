@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from homeward.budget import Budget
 from homeward.errors import InvalidInputError, InvalidProblemError
-from homeward.explorer import End, Explorer
+from homeward.planning.budget import Budget
+from homeward.planning.explorer import End, Explorer
 from homeward.runs.config import Config
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Moves
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.runs.kinds import Ended, Setup
     from homeward.runs.log import Record
     from homeward.safety import Criterion

@@ -14,7 +14,7 @@ from homeward.beliefs import Reveal
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.errors import InvalidInputError
 from homeward.files import replace_json
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.runs.criteria import (
     Cell,
     Level,

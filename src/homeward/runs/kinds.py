@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.budget import Budget
-    from homeward.explorer import Explorer, World
-    from homeward.planner import Planner
+    from homeward.planning.budget import Budget
+    from homeward.planning.explorer import Explorer, World
+    from homeward.planning.planner import Planner
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
 
@@ -42,7 +42,7 @@ class Setup:
 
     def explorer(self) -> Explorer:
         """Give an explorer that has not yet taken a step."""
-        from homeward.explorer import Explorer
+        from homeward.planning.explorer import Explorer
 
         return Explorer(
             self.planner, self.belief, self.world, strict=self.strict, budget=self.budget

@@ -46,7 +46,7 @@ class Record:
     upper: float  # no safe plan is worth more
     bounds: tuple[float, ...]  # per criterion, proven of the plan
     kept_bounds: tuple[float, ...]  # per criterion, proven of what starts with the action
-    seeds: Any = None  # JSON of the `Seeds`, where they were written down
+    seeds: Any = None  # JSON of the `WarmStart`, where they were written down
     holding: Any = None  # JSON of the `Holding` after the step, if the run has a budget
 
 

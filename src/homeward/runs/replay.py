@@ -13,27 +13,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError
+from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import Record
-from homeward.runs.seeds import Seeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from homeward.explorer import Explorer, Step
-    from homeward.plan import Plan
+    from homeward.planning.explorer import Explorer, Step
+    from homeward.planning.plan import Plan
     from homeward.runs.kinds import Kind
 
 ROOM = 65_536
 """Bytes of seeds that the log takes per step on average; larger ones are written more rarely."""
 
 
-def start_from(explorer: Explorer, seeds: Seeds) -> None:
+def start_from(explorer: Explorer, seeds: WarmStart) -> None:
     """Let an explorer's next plan start from seeds, which stand in for its last plan."""
     explorer.plan = cast("Plan", seeds)
 
 
-def to_record(step: Step, seeds: Seeds, kind: Kind, seeded: int) -> Record:
+def to_record(step: Step, seeds: WarmStart, kind: Kind, seeded: int) -> Record:
     """Give the record of a step, with its seeds if it is time since step `seeded` had them."""
     plan = step.plan
     since = step.number - seeded
@@ -67,10 +67,10 @@ def replay(
 ) -> None:
     """Bring an explorer that has just set out to where the records end.
 
-    Seeds are read from step `seeded`, the last that has some (0: none has). Unless later steps are
-    planned again, the next plan starts from those seeds.
+    The warm start is read from step `seeded`, the last that has one (0: none has). Unless later
+    steps are planned again, the next plan starts from it.
     """
-    from homeward.budget import Holding
+    from homeward.planning.budget import Holding
 
     for record in records:
         if record.step <= seeded or not plan_again:
@@ -81,7 +81,7 @@ def replay(
             if explorer.holding is not None:
                 explorer.holding = Holding.decode(record.holding, len(explorer.holding.policy))
             if record.step == seeded:
-                start_from(explorer, Seeds.decode(record.seeds))
+                start_from(explorer, WarmStart.decode(record.seeds))
         else:
             step = explorer.step()
             if step is None:
@@ -92,7 +92,7 @@ def replay(
             holding = None if step.holding is None else step.holding.encode()
             _agree(record, "holding", holding, directory)
             observation = step.observation
-            start_from(explorer, Seeds.of(step.plan))
+            start_from(explorer, WarmStart.of(step.plan))
         _agree(record, "observation", kind.written(observation), directory)
         _agree(record, "next_state", explorer.world.state, directory)
 

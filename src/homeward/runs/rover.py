@@ -22,7 +22,7 @@ from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import Heights, TerrainBelief
 from homeward.bonuses import Information
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.rasters.polygons import Area, cells_inside, check_area, read_area
 from homeward.rasters.transforms import moved
 from homeward.runs.criteria import (

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
+from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import checked
 from homeward.runs.fields import read_fields, write_fields
 from homeward.runs.kinds import Ended, find_kind
@@ -51,7 +52,6 @@ from homeward.runs.manifest import (
 )
 from homeward.runs.observations import decode
 from homeward.runs.replay import replay, start_from, to_record
-from homeward.runs.seeds import Seeds
 from homeward.runs.stopwatch import Stopwatch, Times
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from homeward.explorer import Explorer, Step
-    from homeward.planner import Planner
+    from homeward.planning.explorer import Explorer, Step
+    from homeward.planning.planner import Planner
     from homeward.runs.config import Config
     from homeward.runs.kinds import Kind, Setup
 
@@ -259,7 +259,7 @@ class Run:
                 manifest = self._note(watch.read(manifest), explorer)
                 noted = time.monotonic()
                 for step in explorer.explore(most):
-                    seeds = Seeds.of(step.plan)
+                    seeds = WarmStart.of(step.plan)
                     start_from(explorer, seeds)
                     record = to_record(step, seeds, kind, seeded)
                     log.append(to_line(record))
@@ -306,7 +306,7 @@ class Run:
         """Write down the arrays that are kept at the end."""
         arrays: dict[str, Any] = dict(kind.fields(explorer.belief, setup.world))
         if explorer.plan is not None:
-            arrays["outbound"] = Seeds.of(explorer.plan).outbound
+            arrays["outbound"] = WarmStart.of(explorer.plan).outbound
         write_fields(self.directory / FIELDS, arrays)
 
     def _note(self, manifest: Manifest, explorer: Explorer) -> Manifest:
@@ -373,7 +373,7 @@ def list_runs(root: Path | str) -> tuple[Run, ...]:
 
 
 def _met_its_limit(manifest: Manifest) -> bool:
-    from homeward.explorer import End
+    from homeward.planning.explorer import End
 
     return manifest.end == str(End.STEPS)
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.plan import Plan
-    from homeward.planner import Planner
+    from homeward.planning.plan import Plan
+    from homeward.planning.planner import Planner
     from homeward.runs.manifest import Manifest
 
 TYPE = np.dtype("<f4")

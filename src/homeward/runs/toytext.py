@@ -8,7 +8,7 @@ from pydantic import Field
 
 from homeward.beliefs import Transition, Visit
 from homeward.bonuses import RMax
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.runs.config import Config
 from homeward.runs.kinds import Kind, Setup
 from homeward.safety import ReturnHome

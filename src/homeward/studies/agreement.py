@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from homeward.beliefs import corrections_of
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import (
     Correction,
     Corrections,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray
     from homeward.beliefs import FiniteBelief
     from homeward.models import Model
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.safety import Criterion
 
 Kind = Literal["moves", "general"]

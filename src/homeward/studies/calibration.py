@@ -32,9 +32,9 @@ from homeward.beliefs import Sensor
 from homeward.beliefs.heights import Reveal
 from homeward.bonuses import Information, Uncover
 from homeward.errors import InvalidProblemError
-from homeward.explorer import Explorer
 from homeward.models import Moves
-from homeward.planner import Planner
+from homeward.planning.explorer import Explorer
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, play_out
 from homeward.solvers import GIVE_UP
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
     from homeward.models import Model
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)

@@ -23,7 +23,7 @@ import numpy as np
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Information, Uncover
 from homeward.models import Moves
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, exact_recall, exact_way
 from homeward.studies.calibration import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from homeward.bonuses import Bonus
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3)
 CORRECTIONS = (Correction.GENERAL, Correction.MOVES)

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.explorer import End, Explorer
-from homeward.planner import Planner
+from homeward.planning.explorer import End, Explorer
+from homeward.planning.planner import Planner
 from homeward.plots.coverage import Chart, Series
 from homeward.runs.grid import LONGEST, bonus_of
 from homeward.safety import Correction, ReturnHome

@@ -15,7 +15,7 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.plots.criteria import Dot, Picture, Plane
 from homeward.plots.stories import Graph
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.plots.criteria import Side
     from homeward.safety import Criterion
 

@@ -32,9 +32,9 @@ import numpy as np
 from homeward.beliefs.heights import LEVELS, WALL
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
-from homeward.explorer import Explorer
-from homeward.plan import Verdict
-from homeward.planner import Planner
+from homeward.planning.explorer import Explorer
+from homeward.planning.plan import Verdict
+from homeward.planning.planner import Planner
 from homeward.plots.height_grid import Panel
 from homeward.safety import Correction, ReturnHome
 from homeward.worlds.height_grid import HeightGridWorld
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import BoolArray
-    from homeward.explorer import End
-    from homeward.plan import Plan
+    from homeward.planning.explorer import End
+    from homeward.planning.plan import Plan
 
 DISCOUNT = 0.99
 LIMIT = 200

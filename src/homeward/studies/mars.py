@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from homeward.beliefs.terrain import SHARP, STEPS, TerrainBelief
-from homeward.explorer import Explorer
+from homeward.planning.explorer import Explorer
 from homeward.runs.config import checked
 from homeward.runs.rover import RoverConfig, cells_of, digest_of, make
 from homeward.worlds.rover_kernels import look_around

@@ -19,7 +19,7 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import (
     Correction,
     Corrections,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.safety import Criterion
 
 Kind = Literal["moves", "chancy moves", "general"]

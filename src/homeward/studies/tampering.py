@@ -28,7 +28,7 @@ from homeward.certificates import StoredPlan, certify
 from homeward.certificates.exact import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.studies.calibration import height_outset
 from homeward.studies.soundness import DISCOUNTS, TOGETHER, paid, random_case

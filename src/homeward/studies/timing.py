@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from homeward.explorer import Explorer
+from homeward.planning.explorer import Explorer
 from homeward.runs.rover import make
 from homeward.studies.mars import config_of, name_of, settings_of
 

@@ -16,8 +16,8 @@ from scipy.stats import beta
 
 from homeward.beliefs import Visit
 from homeward.bonuses import RMax
-from homeward.explorer import Explorer
-from homeward.planner import Planner
+from homeward.planning.explorer import Explorer
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.safety.certify import dense_transitions, play_out
 from homeward.worlds.toytext import WAIT, ToyTextWorld, tile_belief, tile_map

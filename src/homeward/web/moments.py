@@ -16,7 +16,7 @@ from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 if TYPE_CHECKING:
     from homeward.arrays import IntArray
     from homeward.beliefs import Belief
-    from homeward.planner import Planner
+    from homeward.planning.planner import Planner
 
 
 @dataclass(frozen=True, eq=False)

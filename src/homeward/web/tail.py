@@ -14,8 +14,8 @@ import numpy as np
 
 from homeward.errors import InvalidFileError
 from homeward.files import refusing
+from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import Record, from_line
-from homeward.runs.seeds import Seeds
 from homeward.web.catalogue import BLOCK, LONGEST
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class LogTail:
         many = self.criteria or 0
         return list(self.bounds[(step - 1) * many : step * many])
 
-    def seeds_at(self, step: int) -> tuple[int, Seeds] | None:
+    def seeds_at(self, step: int) -> tuple[int, WarmStart] | None:
         """Give the last seeds that were recorded by a step, and that step."""
         at = int(np.searchsorted(np.array(self.seeded, np.int32), step, side="right")) - 1
         if at < 0:
@@ -105,7 +105,7 @@ class LogTail:
             file.seek(first)
             line = file.read(last - first)
         try:
-            return self.seeded[at], Seeds.decode(from_line(line).seeds)
+            return self.seeded[at], WarmStart.decode(from_line(line).seeds)
         except (ValueError, TypeError, KeyError) as cause:
             raise InvalidFileError(f"{self.path}: step {self.seeded[at]} is damaged") from cause
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.budget import Holding, Treasurer
 from homeward.errors import InvalidFileError
 from homeward.files import read_json
-from homeward.runs import Run, RunStatus, Seeds, find_kind
+from homeward.planning.budget import Holding, Treasurer
+from homeward.runs import Run, RunStatus, WarmStart, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import CONFIG, STEPS, TIMES
 from homeward.runs.stopwatch import read_times
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.runs import Setup
 
 AT_ONCE = 0.25
@@ -66,7 +66,7 @@ class Viewer:
         self.made = self.run.manifest.config_sha256, self.run.manifest.created
         self._scene: tuple[Setup, Scene | None, History | None] | None = None
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
-        self._seeds: OrderedDict[int, Seeds] = OrderedDict()
+        self._seeds: OrderedDict[int, WarmStart] = OrderedDict()
 
     def refresh(self) -> bool:
         """Read on; False where another run has taken this one's place."""
@@ -246,19 +246,19 @@ class Viewer:
             for number in range(first, step):
                 if number > first and self.others():
                     raise RefusalError(202, "something else was asked for first; ask again")
-                seeds = Seeds.of(self._plan(self._moment(number)[1], seeds))
+                seeds = WarmStart.of(self._plan(self._moment(number)[1], seeds))
                 self._note(number + 1, seeds)
             plan, exact = self._plan(moment, seeds), True
         assert plan is not None
         agrees = self._agrees(plan, step)
         if exact:
-            self._note(step + 1, Seeds.of(plan))
+            self._note(step + 1, WarmStart.of(plan))
         self._plans[step] = plan, agrees
         while len(self._plans) > (PLANS if states <= LARGE else 1):
             self._plans.popitem(last=False)
         return plan, agrees
 
-    def _plan(self, moment: Moment, seeds: Seeds | None) -> Plan:
+    def _plan(self, moment: Moment, seeds: WarmStart | None) -> Plan:
         previous: Any = seeds
         setup, planner = self._set_up()[0], moment.planner
         if setup.budget is not None:
@@ -268,16 +268,16 @@ class Viewer:
             planner = treasurer.planner
         return planner.plan(moment.belief, moment.state, moment.start, previous)
 
-    def _nearest(self, step: int) -> tuple[int, Seeds | None]:
+    def _nearest(self, step: int) -> tuple[int, WarmStart | None]:
         """Give the last step, up to this one, whose seeds are known, and those; 0 has none."""
         found = self.tail.seeds_at(step)
-        best: tuple[int, Seeds | None] = (0, None) if found is None else found
+        best: tuple[int, WarmStart | None] = (0, None) if found is None else found
         for number, seeds in self._seeds.items():
             if best[0] < number <= step:
                 best = number, seeds
         return best
 
-    def _note(self, step: int, seeds: Seeds) -> None:
+    def _note(self, step: int, seeds: WarmStart) -> None:
         """Keep the seeds that a step left, for a while."""
         self._seeds[step] = seeds
         while len(self._seeds) > 8 * PLANS:

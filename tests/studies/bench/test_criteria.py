@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.studies.bench import criteria
 from homeward.studies.bench.criteria import Comparison, measure, middle_of, three_criteria

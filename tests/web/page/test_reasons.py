@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.web.page.looking import PACKAGE, PATIENCE
 
-from homeward.plan import Verdict
+from homeward.planning.plan import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import expect
 from tests.web.page.looking import MARGIN, PACKAGE, PATIENCE
 
-from homeward.explorer import Explorer
-from homeward.plan import Verdict
+from homeward.planning.explorer import Explorer
+from homeward.planning.plan import Verdict
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import TIMES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import FloatRect, Route
     from tests.web.page.looking import Looking, Site
 
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 WORLD = {"size": 8, "seed": 5, "walls": 0.15}
 RUNS = [

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from homeward.bonuses import Information
 from homeward.models import SparseMDP
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers import engine, solve_constrained
 from homeward.studies.bench import peers

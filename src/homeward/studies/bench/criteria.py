@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.bonuses import Information
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.studies.bench.terrain import SENSOR, mars
 from homeward.worlds.rover import Rover
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from homeward.arrays import BoolArray
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
     from homeward.safety import Criterion
 
 DISCOUNT = 0.999

@@ -17,8 +17,8 @@ import numpy as np
 
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
-from homeward.explorer import Explorer
-from homeward.planner import Planner
+from homeward.planning.explorer import Explorer
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.worlds import HeightGridWorld, HeightMap
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from homeward.beliefs import corrections_of
 from homeward.bonuses import Information
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status
 from homeward.studies.bench.peers import clarabel_lp, highs_lp
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray
     from homeward.beliefs.terrain import TerrainBelief
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 DISCOUNT = 0.999
 PAPER = {"0.98": 5.86, "0.90": 10.94, "0.70": 4.57, "naive": 2.55, "unconstrained": 1.62}

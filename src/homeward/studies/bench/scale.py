@@ -11,7 +11,7 @@ import numpy as np
 
 from homeward.beliefs.terrain import grid_graph
 from homeward.bonuses import Information
-from homeward.planner import Planner
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers.graphs import ways_to
 from homeward.studies.bench.terrain import SENSOR, fresh, mars

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.models import Moves
-from homeward.plan import ActionEvidence, Evidence, Verdict
+from homeward.planning.plan import ActionEvidence, Evidence, Verdict
 from homeward.safety.posing import lower
 from homeward.solvers import HorizonProblem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine

@@ -3,7 +3,7 @@
 Among equally good plans the planner gives one that depends on the plan before it: its outbound
 policies are tried first, its multipliers are where the search begins, and what it followed outside
 of a set is where the search for that begins. A run that is resumed must start from the very same,
-so a recorded explorer plans from `Seeds` at every step, killed or not.
+so a recorded explorer plans from `WarmStart` at every step, killed or not.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.arrays import IntArray
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seeds:
+class WarmStart:
     """The part of a plan that the next one depends on; stands in for it as `previous`."""
 
     outbound: IntArray  # [J, S] int32; [J, n, S], by step, where the recall is fixed
@@ -35,7 +35,7 @@ class Seeds:
     afterwards: IntArray | None = None  # [S] int32 what is followed once a set is left, if asked
 
     @classmethod
-    def of(cls, plan: Plan | Seeds) -> Seeds:
+    def of(cls, plan: Plan | WarmStart) -> WarmStart:
         """Take them from a plan; what is followed outside by step is not started from."""
         given = np.asarray(plan.outbound)
         policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
@@ -79,7 +79,7 @@ class Seeds:
         return value
 
     @classmethod
-    def decode(cls, value: Any) -> Seeds:
+    def decode(cls, value: Any) -> WarmStart:
         """Read what `encode` gave."""
         try:
             flat = np.frombuffer(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from homeward.budget import Holding, Treasurer
 from homeward.errors import InfeasibleError
+from homeward.planning.budget import Holding, Treasurer
 from homeward.safety import StayInside
 from homeward.solvers import Status
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from homeward.beliefs import Belief
-    from homeward.budget import Budget
-    from homeward.plan import Plan
-    from homeward.planner import Planner
+    from homeward.planning.budget import Budget
+    from homeward.planning.plan import Plan
+    from homeward.planning.planner import Planner
 
 
 class World(Protocol):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
-from homeward.budget import SLACK, Budget, General, Holding, Paths, Ration, Treasurer
 from homeward.errors import InvalidFileError, InvalidProblemError
-from homeward.explorer import End, Explorer
 from homeward.models import Moves, SparseMDP
-from homeward.plan import Verdict
-from homeward.planner import Planner
+from homeward.planning.budget import SLACK, Budget, General, Holding, Paths, Ration, Treasurer
+from homeward.planning.explorer import End, Explorer
+from homeward.planning.plan import Verdict
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome, ReturnWithin, Situation
 from homeward.safety.certify import dense_transitions, exact_return
 from homeward.solvers import GIVE_UP
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 
 class HaltError(Exception):

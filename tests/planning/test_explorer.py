@@ -9,16 +9,16 @@ import pytest
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
 from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
-from homeward.explorer import End, Explorer, Step
 from homeward.models import Moves, SparseMDP
-from homeward.planner import Planner
+from homeward.planning.explorer import End, Explorer, Step
+from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, StayInside
 from homeward.solvers import Status
 from homeward.worlds import HeightGridWorld, HeightMap
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 
 class Walk:

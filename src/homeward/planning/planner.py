@@ -15,9 +15,9 @@ import numpy as np
 
 from homeward.arrays import index, number, numbers, place
 from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
-from homeward.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.errors import InvalidProblemError
-from homeward.plan import CriterionEvidence, Plan
+from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
+from homeward.planning.plan import CriterionEvidence, Plan
 from homeward.safety import AtStep, Correction, Corrections, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy

@@ -9,13 +9,13 @@ import pytest
 from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.plan import Verdict
-from homeward.planner import Planner
+from homeward.planning.plan import Verdict
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from homeward.plan import Plan
+    from homeward.planning.plan import Plan
 
 # Camp and ridge: up is sure, the way down is there in half of the worlds.
 DEST = np.array([[0, 1], [1, 0]])

@@ -30,14 +30,14 @@ from numba import njit
 from homeward.arrays import FloatArray, IntArray, frozen, number
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.plan import Evidence, Verdict
-from homeward.planner import Planner
+from homeward.planning.plan import Evidence, Verdict
+from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief, MoveBelief
-    from homeward.plan import ActionEvidence, Plan
+    from homeward.planning.plan import ActionEvidence, Plan
     from homeward.safety import Requirement, Situation
 
 SLACK = 1e-9

@@ -13,7 +13,7 @@ from tests.runs.kinds import MeadowConfig, make
 
 from homeward.beliefs import Visit
 from homeward.errors import InvalidFileError
-from homeward.runs import Seeds
+from homeward.runs import WarmStart
 from homeward.runs.config import checked
 from homeward.runs.grid import GridConfig
 from homeward.runs.grid import make as make_grid
@@ -27,8 +27,8 @@ from homeward.runs.grid import make as make_grid
 def test_seeds_come_back_to_the_bit(
     outbound: Any, multipliers: list[float], afterwards: Any
 ) -> None:
-    seeds = Seeds(outbound, tuple(multipliers), afterwards)
-    back = Seeds.decode(json.loads(json.dumps(seeds.encode(), allow_nan=False)))
+    seeds = WarmStart(outbound, tuple(multipliers), afterwards)
+    back = WarmStart.decode(json.loads(json.dumps(seeds.encode(), allow_nan=False)))
     assert back.outbound.dtype == np.int32
     assert back.outbound.shape == outbound.shape
     assert back.outbound.tolist() == outbound.tolist()
@@ -41,16 +41,16 @@ def test_seeds_come_back_to_the_bit(
 
 
 def test_seeds_from_before_there_were_sets_to_stay_inside_are_read() -> None:
-    value = Seeds(np.array([[0, 1]], np.int32), (1.0,)).encode()
+    value = WarmStart(np.array([[0, 1]], np.int32), (1.0,)).encode()
     assert set(value) == {"shape", "type", "policies", "multipliers"}
-    assert Seeds.decode(value).afterwards is None
+    assert WarmStart.decode(value).afterwards is None
 
 
 @pytest.mark.parametrize(
     ("actions", "narrow"), [(9, "|u1"), (256, "|u1"), (257, "<u2"), (70_000, "<u4")]
 )
 def test_policies_take_the_narrowest_type(actions: int, narrow: str) -> None:
-    seeds = Seeds(np.array([[0, actions - 1]], np.int32), ())
+    seeds = WarmStart(np.array([[0, actions - 1]], np.int32), ())
     assert seeds.encode()["type"] == narrow
 
 
@@ -61,7 +61,7 @@ def test_a_plan_from_seeds_is_the_plan_from_the_plan() -> None:
     belief = belief.update(setup.world.act(first.action))
     state = setup.world.state
     ones = setup.planner.plan(belief, state, 0, first)
-    others = setup.planner.plan(belief, state, 0, Seeds.of(first))  # type: ignore[arg-type]
+    others = setup.planner.plan(belief, state, 0, WarmStart.of(first))  # type: ignore[arg-type]
     assert str(ones) == str(others)
     assert ones.outbound.tobytes() == others.outbound.tobytes()
     assert ones.rounds == others.rounds
@@ -76,7 +76,7 @@ def test_whatever_is_asked_a_plan_from_seeds_is_the_plan_from_the_plan(recall: i
     first = setup.planner.plan(belief, 12)
     belief = belief.update(setup.world.act(first.action))
     state = setup.world.state
-    seeds = Seeds.decode(Seeds.of(first).encode())
+    seeds = WarmStart.decode(WarmStart.of(first).encode())
     ones = setup.planner.plan(belief, state, 12, first)
     others = setup.planner.plan(belief, state, 12, seeds)  # type: ignore[arg-type]
     cold = setup.planner.plan(belief, state, 12)
@@ -91,13 +91,13 @@ def test_whatever_is_asked_a_plan_from_seeds_is_the_plan_from_the_plan(recall: i
 
 
 def test_seeds_count_as_many_criteria_as_the_plan_had() -> None:
-    seeds = Seeds.of(make(MeadowConfig()).planner.plan(make(MeadowConfig()).belief, 0))
+    seeds = WarmStart.of(make(MeadowConfig()).planner.plan(make(MeadowConfig()).belief, 0))
     assert len(seeds.criteria) == 1
 
 
 def test_a_plan_without_policies_leaves_none() -> None:
     plan: Any = SimpleNamespace(outbound=np.array([]), multipliers=(np.inf,), afterwards=None)
-    seeds = Seeds.decode(Seeds.of(plan).encode())
+    seeds = WarmStart.decode(WarmStart.of(plan).encode())
     assert tuple(seeds.outbound) == ()
     assert seeds.multipliers == (np.inf,)
 
@@ -111,14 +111,14 @@ def test_a_plan_without_policies_leaves_none() -> None:
     ],
 )
 def test_what_can_not_be_read_is_refused(change: dict[str, Any]) -> None:
-    value = Seeds(np.zeros((1, 2), np.int32), (1.0,)).encode()
+    value = WarmStart(np.zeros((1, 2), np.int32), (1.0,)).encode()
     with pytest.raises(InvalidFileError, match="policies to start from"):
-        Seeds.decode(value | change)
+        WarmStart.decode(value | change)
     if change.keys() <= value.keys():
         with pytest.raises(InvalidFileError, match="policies to start from"):
-            Seeds.decode({k: v for k, v in value.items() if k not in change})
+            WarmStart.decode({k: v for k, v in value.items() if k not in change})
 
 
 def test_what_is_no_object_is_refused() -> None:
     with pytest.raises(InvalidFileError, match="policies to start from"):
-        Seeds.decode([])
+        WarmStart.decode([])

@@ -13,8 +13,8 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
 from homeward.bonuses import RMax
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.plan import Plan, Verdict
-from homeward.planner import Planner
+from homeward.planning.plan import Plan, Verdict
+from homeward.planning.planner import Planner
 from homeward.safety import (
     AtStep,
     Correction,
@@ -605,7 +605,7 @@ def failing(status: Status, *, empty: bool = False) -> Any:
 def test_where_one_method_does_not_get_to_the_end_the_other_is_tried(
     method: Any, broken: str, other: str, status: Status, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"homeward.planner.{broken}", failing(status))
+    monkeypatch.setattr(f"homeward.planning.planner.{broken}", failing(status))
     found = ridge_plan(method=method)
     assert found.status is Status.OPTIMAL
     assert found.method == other
@@ -617,7 +617,7 @@ def test_where_no_method_gets_to_the_end_the_plan_says_so(
     method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for solver in ("solve_constrained", "solve_occupancy"):
-        monkeypatch.setattr(f"homeward.planner.{solver}", failing(Status.NUMERICAL))
+        monkeypatch.setattr(f"homeward.planning.planner.{solver}", failing(Status.NUMERICAL))
     found = ridge_plan(method=method)
     assert found.status is Status.NUMERICAL
     assert found.method == method
@@ -627,8 +627,12 @@ def test_where_no_method_gets_to_the_end_the_plan_says_so(
 def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("homeward.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True))
-    monkeypatch.setattr("homeward.planner.solve_constrained", failing(Status.NOT_CONVERGED))
+    monkeypatch.setattr(
+        "homeward.planning.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True)
+    )
+    monkeypatch.setattr(
+        "homeward.planning.planner.solve_constrained", failing(Status.NOT_CONVERGED)
+    )
     found = ridge_plan(method="lp")
     assert found.method == "columns"
     assert found.status is Status.NOT_CONVERGED
@@ -636,8 +640,8 @@ def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
 
 
 def test_a_large_problem_is_not_tried_by_the_lp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("homeward.planner.LP_LIMIT", 3)
-    monkeypatch.setattr("homeward.planner.solve_constrained", failing(Status.NUMERICAL))
+    monkeypatch.setattr("homeward.planning.planner.LP_LIMIT", 3)
+    monkeypatch.setattr("homeward.planning.planner.solve_constrained", failing(Status.NUMERICAL))
     found = ridge_plan()
     assert (found.method, found.status) == ("columns", Status.NUMERICAL)
 
@@ -723,8 +727,10 @@ def test_a_last_plan_of_another_world_is_refused() -> None:
 def test_a_large_problem_that_the_lp_gives_nothing_for_is_solved_by_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("homeward.planner.LP_LIMIT", 3)
-    monkeypatch.setattr("homeward.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True))
+    monkeypatch.setattr("homeward.planning.planner.LP_LIMIT", 3)
+    monkeypatch.setattr(
+        "homeward.planning.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True)
+    )
     assert ridge_plan(method="lp").method == "columns"
 
 

@@ -1,0 +1,1 @@
+"""From a belief to a decision: planner, plan, budget and the explorer's loop."""
