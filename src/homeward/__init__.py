@@ -22,7 +22,16 @@ if TYPE_CHECKING:
         Visit,
         entropy_reduction,
     )
-    from homeward.bonuses import Bonus, Information, MbieEb, NearBayesian, RMax, Uncover
+    from homeward.bonuses import (
+        Bonus,
+        Information,
+        InformationGain,
+        Looks,
+        MbieEb,
+        NearBayesian,
+        RMax,
+        Uncover,
+    )
     from homeward.certificates import (
         Certificate,
         ClaimVerdict,
@@ -43,8 +52,9 @@ if TYPE_CHECKING:
         MissingExtraError,
     )
     from homeward.models import Model, Moves, SparseMDP
-    from homeward.planning.budget import Budget, Holding
     from homeward.planning.explorer import End, Explorer, Step, World
+    from homeward.planning.held import Held, Proposal
+    from homeward.planning.paper import PaperExplorer
     from homeward.planning.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
     from homeward.planning.planner import Planner
     from homeward.safety import (
@@ -85,8 +95,16 @@ _HOME = {
         "Visit",
         "entropy_reduction",
     ),
-    "bonuses": ("Bonus", "Information", "MbieEb", "NearBayesian", "RMax", "Uncover"),
-    "planning.budget": ("Budget", "Holding"),
+    "bonuses": (
+        "Bonus",
+        "Information",
+        "InformationGain",
+        "Looks",
+        "MbieEb",
+        "NearBayesian",
+        "RMax",
+        "Uncover",
+    ),
     "certificates": (
         "Certificate",
         "ClaimVerdict",
@@ -107,6 +125,8 @@ _HOME = {
         "MissingExtraError",
     ),
     "planning.explorer": ("End", "Explorer", "Step", "World"),
+    "planning.held": ("Held", "Proposal"),
+    "planning.paper": ("PaperExplorer",),
     "models": ("Model", "Moves", "SparseMDP"),
     "planning.plan": ("ActionEvidence", "CriterionEvidence", "Plan", "Verdict"),
     "planning.planner": ("Planner",),
@@ -138,7 +158,6 @@ __all__ = [
     "AtStep",
     "Belief",
     "Bonus",
-    "Budget",
     "Certificate",
     "ClaimVerdict",
     "Correction",
@@ -154,23 +173,27 @@ __all__ = [
     "HeightGridWorld",
     "HeightMap",
     "Heights",
-    "Holding",
+    "Held",
     "HomewardError",
     "ImpossibleObservationError",
     "InfeasibleError",
     "Information",
+    "InformationGain",
     "InvalidBeliefError",
     "InvalidFileError",
     "InvalidInputError",
     "InvalidModelError",
     "InvalidProblemError",
+    "Looks",
     "MbieEb",
     "MissingExtraError",
     "Model",
     "Moves",
     "NearBayesian",
+    "PaperExplorer",
     "Plan",
     "Planner",
+    "Proposal",
     "RMax",
     "ReturnHome",
     "ReturnWithin",

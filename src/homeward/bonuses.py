@@ -14,20 +14,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import frozen, numbers, place
 from homeward.beliefs.sensor import Sensor
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
 NEARBY = 32
 """Up to how many cells in reach adding one by one is quicker than a Fourier transform."""
+
+MAX_VIEW = 121
+"""Cells that a look is planned to tell of; of a sensor that reaches more, the nearest."""
 
 
 class Bonus(Protocol):
@@ -46,6 +49,80 @@ class Uncovering(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Looks:
+    """What looks from the places of a map tell, and how much is left after some of them.
+
+    A look from a cell reaches the cells at the given offsets. With logarithmic gains a cell of
+    variance `amount` that has been looked at with a total weight (precision) w has told
+    ½ ln(1 + amount·w) nats; otherwise it tells its amount at the first look. A bonus that is not
+    about a map has one row of S cells and looks that reach the cell itself.
+
+    Attributes
+    ----------
+    shape
+        Rows and columns of the map; states are row-major.
+    down, right
+        Offsets [V] in rows and columns.
+    weight
+        Weight [V] of a look at each offset.
+    amount
+        What is left to learn of each cell [S].
+    logarithmic
+        Whether gains are logarithmic.
+    action
+        The action [S] to take in a place in order to learn; None where being there is enough.
+    """
+
+    shape: tuple[int, int]
+    down: IntArray
+    right: IntArray
+    weight: FloatArray
+    amount: FloatArray
+    logarithmic: bool
+    action: IntArray | None = None
+
+    @property
+    def total(self) -> float:
+        """What could still be learned: every cell looked at once with the largest weight."""
+        if self.logarithmic:
+            return float(0.5 * np.log1p(self.amount * self.weight.max()).sum())
+        return float(self.amount.sum())
+
+
+@runtime_checkable
+class LookingBonus(Protocol):
+    """A bonus that knows what several looks tell together."""
+
+    def looks(self, belief: Any, /) -> Looks:
+        """Return what looks tell under a belief."""
+        ...
+
+
+def looks_of(bonus: Bonus, belief: Any, reward: FloatArray) -> Looks:
+    """Return what looks tell: what the bonus says of them, or else the bonus itself, once.
+
+    `reward` [S, A] is −inf where an action can't be chosen.
+    """
+    if isinstance(bonus, LookingBonus):
+        return bonus.looks(belief)
+    usable = checked_bonus(bonus, belief, reward)
+    action = usable.argmax(axis=1).astype(np.int32)
+    here, one = np.zeros(1, np.int64), np.ones(1)
+    return Looks((1, len(usable)), here, here, one, usable.max(axis=1), False, action)
+
+
+def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
+    """Return ξ[S, A] of a belief, 0 where `reward` is −inf; refuse negative or infinite values."""
+    given = numbers(bonus(belief), "the bonus", reward.shape, InvalidProblemError, packed=False)
+    least, most = float(given.min()), float(given.max())
+    if not (least >= 0.0 and most < np.inf):
+        at = tuple(int(i) for i in np.argwhere(~((given >= 0.0) & (given < np.inf)))[0])
+        what = "expected at least 0" if given[at] < 0.0 else "expected a finite number"
+        raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {given[at]:g}, {what}")
+    return np.where(np.isfinite(reward), given, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Uncover:
     """Adapted R-max: `reward` for everything unseen that an action is expected to uncover."""
@@ -55,6 +132,12 @@ class Uncover:
     def __call__(self, belief: Uncovering, /) -> FloatArray:
         """Give ξ[S, A]."""
         return self.reward * belief.uncovers()
+
+    def looks(self, belief: HeightBelief, /) -> Looks:
+        """Return what looks at the eight squares around a place uncover."""
+        down, right = (part.ravel() - 1 for part in np.indices((3, 3)))
+        unseen = np.where(belief.seen, 0.0, self.reward)
+        return Looks(belief.shape, down, right, np.ones(9), unseen, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +195,61 @@ class Information:
         weights = weights_of(belief.shape, belief.size, self.sensor)
         told = weights.add_up(belief.variance.reshape(belief.shape)).ravel()
         return np.broadcast_to(told[:, None], (told.size, belief.mean().actions))
+
+
+@dataclass(frozen=True, slots=True)
+class InformationGain:
+    """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): the nats that measuring from s would tell.
+
+    Exact for independent normal heights, since variances do not depend on what is measured; the
+    same for every action. Of a sensor that reaches more than `MAX_VIEW` cells only the nearest
+    are counted.
+    """
+
+    sensor: Sensor = Sensor()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sensor, Sensor):
+            raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
+
+    def __call__(self, belief: TerrainBelief, /) -> FloatArray:
+        """Return ξ[S, A] in nats, one column for all actions."""
+        looks = self.looks(belief)
+        rows, columns = looks.shape
+        variance, told = looks.amount.reshape(rows, columns), np.zeros((rows, columns))
+        for down, right, weight in zip(looks.down, looks.right, looks.weight, strict=True):
+            here = _overlap(rows, down), _overlap(columns, right)
+            there = _overlap(rows, -down), _overlap(columns, -right)
+            told[here] += 0.5 * np.log1p(variance[there] * weight)
+        return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
+
+    def looks(self, belief: TerrainBelief, /) -> Looks:
+        """Return what looks with the sensor tell."""
+        down, right, weight = view_of(belief.shape, belief.size, self.sensor)
+        amount = np.where(belief.blocked, 0.0, belief.variance)
+        return Looks(belief.shape, down, right, weight, amount, True)
+
+
+def _overlap(count: int, shift: int) -> slice:
+    """Return the indices i of ``range(count)`` for which i + shift is one as well."""
+    return slice(max(0, -shift), count - max(0, shift))
+
+
+@lru_cache(maxsize=8)
+def view_of(
+    shape: tuple[int, int], size: tuple[float, float], sensor: Sensor
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the offsets [V] in rows and columns of the cells in reach, nearest first, and 1/v."""
+    reach = [
+        int(min(count - 1, sensor.reach / side, MAX_VIEW))
+        for count, side in zip(shape, size, strict=True)
+    ]
+    down, right = np.meshgrid(*(np.arange(-n, n + 1) for n in reach), indexing="ij")
+    distance = np.hypot(down * size[0], right * size[1]).ravel()
+    order = np.argsort(distance, kind="stable")
+    order = order[distance[order] <= sensor.reach][:MAX_VIEW]
+    weight = 1.0 / sensor.variance(distance[order])
+    return frozen(down.ravel()[order]), frozen(right.ravel()[order]), frozen(weight)
 
 
 class Weights(NamedTuple):

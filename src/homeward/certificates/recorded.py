@@ -4,7 +4,7 @@ The run's configuration makes the same explorer in the same world; the recorded 
 taken without planning where that can be spared (see `homeward.runs.replay`), and the step itself is
 planned. What comes out must be what was recorded.
 
-What a run with a budget holds is a claim on all of its steps. So there none is spared: each is
+What a run holds whose level is its own is a claim on all of its steps. So there none is spared: each is
 planned and charged again, also those after the one that is asked for.
 """
 

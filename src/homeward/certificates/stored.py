@@ -13,7 +13,6 @@ import numpy as np
 
 from homeward.arrays import frozen, index, names, place
 from homeward.errors import InvalidProblemError
-from homeward.planning.budget import Ration
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from homeward.planning.plan import CriterionEvidence, Plan
     from homeward.planning.planner import Planner
 
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast, Ration)
+KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
 """The criteria whose claims can be checked."""
 
 SUM = 1e-9

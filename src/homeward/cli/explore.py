@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, cast
 import typer
 
 from homeward.cli.options import (
-    STOPPED,
+    Algorithm,
     BackWithin,
     BackWithinDelta,
     EachBase,
+    Floor,
     KeepInDelta,
     Recall,
-    RunBudget,
+    STOPPED,
 )
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError
@@ -47,7 +48,7 @@ APART = ("limit", "film")
 
 # fmt: off
 Delta = Annotated[float | None, typer.Option(
-    help="How surely there must be a way home at every step. Not with --budget.",
+    help="Probability that the rover can come home, whenever it is called off.",
     show_default="0.98")]
 Steps = Annotated[int | None, typer.Option(help="How many steps at most.", show_default="2000")]
 Cell = Annotated[float | None, typer.Option(help="Side of a cell in m.", show_default="20")]
@@ -65,8 +66,8 @@ Start = Annotated[str | None, typer.Option(
     metavar="X,Y", help="Where to start: map coordinates, or cell:ROW,COLUMN.",
     show_default="near the middle, with room around")]
 Home = Annotated[str | None, typer.Option(
-    help="What to be able to return to: the current cell at each step, or the start.",
-    show_default="current")]
+    help="What to be able to return to: the start, or with --algorithm paper also current, the "
+    "cell of each step.", show_default="start")]
 Base = Annotated[list[str] | None, typer.Option(
     metavar="X,Y", help="A base to be able to return to, in the place of home: as --start. May be "
     "given several times; then any will do.")]
@@ -136,7 +137,8 @@ def explore(
     keep_in: KeepIn = None,
     keep_in_delta: KeepInDelta = None,
     recall: Recall = None,
-    budget: RunBudget = None,
+    algorithm: Algorithm = None,
+    floor: Floor = None,
     unsafe: Unsafe = False,
     naive: Naive = False,
     correction: Correct = None,
@@ -158,9 +160,9 @@ def explore(
 ) -> None:
     """Explore terrain with a rover that keeps a way home, and draw the map that comes of it.
 
-    The rover measures heights from afar and can go slopes between two limits. At every step it
-    takes the way that promises the most information among those from which it could still get
-    home with probability δ. In the run's folder: path.geojson, terrain.tif (heights and their
+    The rover measures heights from afar and can go slopes between two limits. It goes where there
+    is most to learn per step, and only where it keeps a way home: whenever it is called off, it can
+    come home to the start with probability δ. In the run's folder: path.geojson, terrain.tif (heights and their
     deviations), map.png, summary.md, and the record.
 
     Ctrl-C stops it. Give the same command with the same --out, or only --out, to go on; more
@@ -170,7 +172,7 @@ def explore(
 
     homeward explore DTM.IMG --window 0,0,2000,1000 --delta 0.95 --start 1200,300 --out runs/one
 
-    homeward explore crater.tif --cell 2 --climb 15 --start cell:10,12 --home start --film gif
+    homeward explore crater.tif --cell 2 --climb 15 --start cell:10,12 --film gif
 
     homeward explore DTM.IMG --keep-in area.geojson --back-within 2000 --base cell:10,12
     """
@@ -190,7 +192,8 @@ def explore(
         "keep_in": keep_in,
         "keep_in_delta": keep_in_delta,
         "recall": recall,
-        "budget": budget,
+        "algorithm": algorithm,
+        "floor": floor,
         "correction": correction,
         "discount": discount,
         "seed": seed,
@@ -646,11 +649,11 @@ def _kept(bounds: list[float]) -> str:
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Say how it went and where that is written down."""
-    from homeward.runs.criteria import budget_said, conflict_said, place_of
+    from homeward.runs.criteria import conflict_said, place_of
     from homeward.runs.rover_products import read_facts
 
     facts: dict[str, Any] = {"criteria": [], "infeasible_steps": 0, "conflict": None}
-    facts |= {"budget": None, **read_facts(run.directory)}
+    facts |= {"why": None, **read_facts(run.directory)}
     missing = facts.pop("missing")
     if as_json:
         told = {**facts, "directory": str(run.directory), "outputs": [str(p) for p in outputs]}
@@ -669,11 +672,9 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     for found in criteria:
         if found["lowest"] is not None:
             name = "the way home" if len(criteria) == 1 else f"“{found['name']}”"
-            if found["level"] is None:
-                name = "the way home of a single plan, of which none was asked for"
             say(f"lowest bound on {name}: {found['lowest']:.6f}")
-    if facts["budget"]:
-        say(budget_said(facts["budget"]))
+    if facts["why"]:
+        say(facts["why"])
     if facts["infeasible_steps"]:
         say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
     if facts["conflict"]:
@@ -744,11 +745,9 @@ def _name(config: RoverConfig) -> str:
     """Say who explores."""
     if config.explorer == "unsafe":
         return "unsafe"
-    home = "" if config.home == "current" else ", home is the start"
+    home = "" if config.of_the_run() else ", Algorithm 1"
     more = f", back within {config.back_within} steps" if config.back_within is not None else ""
     more += ", kept in" if config.keep_in is not None else ""
-    if config.budget is not None:
-        return f"safe, way home to the start for the whole run, at {config.budget:g}{more}"
     return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli.options import (
+    Algorithm,
     BackWithin,
     BackWithinDelta,
     EachBase,
+    Floor,
     KeepInDelta,
     Recall,
-    RunBudget,
 )
 from homeward.cli.show import check_writable, save, say, say_json
 from homeward.errors import InvalidFileError, InvalidInputError
@@ -52,16 +53,22 @@ def grid(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="The safe explorer's level: how surely there is a way back. Not with --budget.",
+            help="Probability that the explorer can come home, whenever it is called off.",
             show_default="1",
         ),
     ] = None,
     correction: Annotated[
         str, typer.Option(help="moves (ours), general (the paper's) or naive (none).")
     ] = "moves",
+    algorithm: Algorithm = None,
+    floor: Floor = None,
     home: Annotated[
-        str, typer.Option(help="Where the way back leads: current, set anew each step, or start.")
-    ] = "current",
+        str,
+        typer.Option(
+            help="Where the way back leads: start, or with --algorithm paper also current, set "
+            "anew at each step."
+        ),
+    ] = "start",
     base: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,7 +89,6 @@ def grid(
     ] = None,
     keep_in_delta: KeepInDelta = None,
     recall: Recall = None,
-    budget: RunBudget = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
         float, typer.Option(help="γ: exploration goes on for another step with this chance.")
@@ -102,7 +108,7 @@ def grid(
 
     Every square has a height from 1 to 5 that is unknown until it or a neighbour is entered. A move
     works if it climbs by one at most; any drop works, and may have no way back. The safe explorer
-    keeps a way back with probability δ at every step; the others only look for what is new.
+    can come home with probability δ whenever it is called off; the others only look for what is new.
 
     Examples: homeward grid --size 20 --walls 0.4 --seed 3 --film walk.gif
 
@@ -113,7 +119,7 @@ def grid(
     from homeward.plots.films import check_film
     from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
-    from homeward.runs.criteria import budget_said, conflict_said, misfit, place_of
+    from homeward.runs.criteria import conflict_said, misfit, place_of
     from homeward.runs.grid import GridConfig, stranded_in
 
     check_writable(out)
@@ -138,10 +144,12 @@ def grid(
         "keep_in": None if keep_in is None else _window(keep_in),
         "keep_in_delta": keep_in_delta,
         "recall": recall,
-        "budget": budget,
+        "floor": floor,
     }
     if delta is not None:
         values["delta"] = delta
+    if algorithm is not None:
+        values["algorithm"] = algorithm
     fault = misfit(values, explorer != "safe", _flag)
     if fault is not None:
         raise InvalidInputError(fault)
@@ -155,8 +163,6 @@ def grid(
         raise typer.Exit(130) from None
     world, path = outing.world, outing.path
     name = explorer if explorer != "safe" else f"safe at δ = {config.delta:g}"
-    if config.budget is not None:
-        name = f"safe, way home to the start for the whole run, at {config.budget:g}"
     note = f"{world.seen.mean():.0%} seen in {len(path) - 1} steps: {outing.end}"
     stranded = stranded_in(config, world)
     known = world.seen | world.grid.walls
@@ -180,7 +186,7 @@ def grid(
                 "end": outing.end,
                 "criteria": outing.criteria,
                 "conflict": outing.conflict,
-                "budget": outing.budget,
+                "why": outing.why,
                 "path": path,
                 "picture": str(out),
                 "film": None if film is None else str(film),
@@ -194,8 +200,7 @@ def grid(
             low = "no step" if found["lowest"] is None else f"{found['lowest']:.6f}"
             asked = "" if found["level"] is None else f", asked for {found['level']:g}"
             say(f"lowest bound on “{found['name']}”{asked}: {low}")
-    if outing.budget:
-        say(budget_said(outing.budget))
+    say(outing.why)
     if outing.conflict:
         say(f"at the end {conflict_said(outing.conflict)}")
     say(f"of what can be seen without losing the way back, {reached:.0%} was seen")
@@ -213,7 +218,7 @@ class Outing:
     refused: tuple[int, int] | None  # the last move that was held to be unsafe
     criteria: list[dict[str, Any]]  # each with its name, its level if it has one, lowest bound
     conflict: list[str] | None  # what could not be kept together, if that ended it
-    budget: dict[str, float] | None  # its level and what is kept, if there is one
+    why: str  # why it ended, and what would allow more
 
 
 def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]) -> Outing:
@@ -230,7 +235,7 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     setup = make(settle(config))
     lowest = [math.inf] * len(setup.planner.criteria)
     world: Any = setup.world
-    path, refused, kept = [world.state], None, 1.0
+    path, refused = [world.state], None
     explorer = None
     if record is None:
         explorer = setup.explorer()
@@ -247,12 +252,9 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
             if evidence.verdict is Verdict.UNSAFE and there != step.plan.state:
                 refused = (step.plan.state, there)
         path.append(step.state)
-        if step.holding is not None:
-            kept = step.holding.kept
-        if step.holding is None or not step.holding.homing:
-            lowest = [
-                min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)
-            ]
+        lowest = [
+            min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)
+        ]
         if small:
             known = np.where(world.seen | world.grid.walls, world.grid.heights.ravel(), 0)
             screen(write(known.reshape(world.grid.shape), step.state) + f"\nstep {step.number}")
@@ -264,8 +266,8 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     if end == End.INFEASIBLE and last is not None and isinstance(last.plan, Plan):
         conflict = conflict_in(config, last.plan)
     criteria = bounds_told(config, lowest)
-    budget = None if config.budget is None else {"level": config.budget, "kept": kept}
-    return Outing(world, path, end, refused, criteria, conflict, budget)
+    why = f"{end}." if last is None else last.why()
+    return Outing(world, path, end, refused, criteria, conflict, why)
 
 
 @contextmanager

@@ -23,17 +23,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 BackWithin = Annotated[int | None, typer.Option(
     metavar="STEPS", help="Be home within so many steps of the call, too.")]
 BackWithinDelta = Annotated[float | None, typer.Option(
-    help="How surely.", show_default="as --delta, or --budget")]
+    help="Probability required for --back-within.", show_default="as --delta")]
 KeepInDelta = Annotated[float | None, typer.Option(
-    help="How surely to keep in it.", show_default="as --delta, or --budget")]
+    help="Probability required for --keep-in.", show_default="as --delta")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
-RunBudget = Annotated[float | None, typer.Option("--budget",
-    help="The level of the whole run, whose home is the start: called off at any time, it comes "
-    "home with this chance.", show_default="none")]
 Recall = Annotated[int | None, typer.Option(
-    metavar="STEPS", help="Plan for a call after exactly so many steps.",
+    metavar="STEPS", help="Plan for a call after exactly so many steps; with --algorithm paper.",
     show_default="at any step")]
+Algorithm = Annotated[str | None, typer.Option(
+    help="rate: go where there is most to learn per step, and keep the level over the whole run. "
+    "paper: Algorithm 1 of the paper, which keeps it plan by plan.", show_default="rate")]
+Floor = Annotated[float | None, typer.Option(
+    help="End when nothing is left that brings so much per step.",
+    show_default="0.05 nats, or 0.001 squares")]
 # fmt: on
 
 STOPPED = 130

@@ -1,23 +1,26 @@
-"""The explorer: plan, act, observe, update. The paper's Algorithm 1 as a loop over any world."""
+"""The explorer: plan, act, observe, update, over any world.
+
+Its plans last until the next news and go where there is most to learn per step; its promise is the
+whole run's: whenever it is called off, it can come home with the probability δ of its criterion
+(`guide`, `rate`, `ledger`). The paper's Algorithm 1, whose promise is a single plan's, is
+`paper.PaperExplorer`.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from homeward.errors import InfeasibleError
-from homeward.planning.budget import Holding, Treasurer
-from homeward.safety import StayInside
-from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from homeward.beliefs import Belief
-    from homeward.planning.budget import Budget
+    from homeward.planning.guide import Decision
+    from homeward.planning.held import Held
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
 
@@ -36,11 +39,11 @@ class World(Protocol):
         ...
 
     def look(self) -> Any:
-        """Give what can be seen before the first action, as an observation for the belief."""
+        """Return what can be seen before the first action, as an observation for the belief."""
         ...
 
     def act(self, action: int) -> Any:
-        """Take an action and give what was observed."""
+        """Take an action and return what was observed."""
         ...
 
 
@@ -50,60 +53,57 @@ class End(StrEnum):
     ALL_SEEN = "nothing is left to explore"
     ALL_SAFE_SEEN = "all that is safe is seen"
     OUT_OF_REACH = "what is left is out of reach"
+    TOO_LITTLE = "what is left is not worth the way"
     ONLY_BY_CHANCE = "the rest would take a gamble"
+    BUDGET = "what is left would risk more than the budget has left"
+    NOT_LEARNING = "looking does not make the bonus smaller"
     LOST = "the world ended it"
     INFEASIBLE = "no policy keeps the safety level"
     OUTSIDE = "the set to stay inside was left"
-    BUDGET = "what is left to explore is beyond the budget, and home is reached"
-    STRANDED = "what is left to explore is beyond the budget, and the way home is blocked"
     STEPS = "the step limit was reached"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One turn of the loop."""
+    """One turn of the loop.
+
+    Attributes
+    ----------
+    number
+        Counted from 1.
+    plan
+        What was decided.
+    observation
+        What the world answered.
+    state
+        Where the explorer is after the action.
+    held
+        What the run holds after it; None for the paper's explorer.
+    seconds
+        How long it took to decide.
+    """
 
     number: int
     plan: Plan
     observation: Any
-    state: int  # after the action
-    holding: Holding | None = None  # after the action, if there is a budget
+    state: int
+    held: Held | None = None
+    seconds: float = 0.0
 
 
-class Explorer:
-    """Follows a planner through a world, learning as it goes.
+class Loop:
+    """Plans, acts, observes and updates until there is a reason to end."""
 
-    Where no policy keeps the level it follows the safest one and the plan's status says so; with
-    `strict` it raises `InfeasibleError` instead, whenever the action would not keep every level.
-
-    With a `budget` the whole run keeps a way to its start: `holding` says which and how surely.
-    Once an action costs more than is left, it walks that way home, which costs nothing, and ends.
-    """
-
-    def __init__(
-        self,
-        planner: Planner,
-        belief: Belief,
-        world: World,
-        *,
-        strict: bool = False,
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
         self.planner = planner
         self.world = world
         self.start = world.state
         self.belief: Belief = belief.update(world.look())
         self.strict = strict
-        self.plan: Plan | None = None  # the last one
+        self.plan: Any = None  # the last plan, or the warm start that stands for it
         self.end: End | None = None
         self.steps = 0
-        self.holding: Holding | None = None  # with a budget
-        self._treasurer: Treasurer | None = None
-        if budget is not None:
-            self._treasurer = Treasurer(budget, planner, self.start)
-            self.planner = self._treasurer.planner
-            self.holding = Holding.at_home(self.belief.mean().states)
-        self._sets = tuple(c for c in planner.criteria if isinstance(c, StayInside))
+        self.held: Held | None = None
 
     def explore(self, limit: int) -> Iterator[Step]:
         """Yield the steps as they are taken, until there is a reason to end or `limit` is met.
@@ -124,85 +124,70 @@ class Explorer:
 
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
-        treasurer, holding = self._treasurer, self.holding
-        plan: Plan | None = None
-        if treasurer is None or holding is None:
-            plan = self._wanted()
-        elif holding.homing:
-            plan = self._homeward(treasurer, holding)
-        else:
-            treasurer.divide(holding)
-            plan = self._wanted()
-            if plan is not None:
-                after = treasurer.afford(holding, self.belief, plan)
-                self.holding = holding if after is None else after
-                plan = plan if after is not None else self._homeward(treasurer, holding)
-        if plan is None:
+        raise NotImplementedError
+
+    def why(self) -> str:
+        """Return why the run ended, in a sentence."""
+        return "It has not ended." if self.end is None else f"{str(self.end).capitalize()}."
+
+
+class Explorer(Loop):
+    """Follows the best information per step through a world, and keeps a way home all along.
+
+    Parameters
+    ----------
+    planner
+        What is worth seeing and what must stay true. The level of `ReturnHome` is that of the
+        whole run, and its home is the start or given states.
+    belief
+        What is known before the first look.
+    world
+        What is explored.
+    strict
+        Raise `InfeasibleError` where a level can't be kept from the start, instead of ending.
+    floor
+        Gain per step below which nothing is worth doing, in the unit of the bonus. By default
+        0.05 nats, a thousandth of a square, or a millionth of the largest bonus.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        belief: Belief,
+        world: World,
+        *,
+        strict: bool = False,
+        floor: float | None = None,
+    ) -> None:
+        from homeward.planning.guide import Guide
+
+        super().__init__(planner, belief, world, strict=strict)
+        self.guide = Guide(planner, self.start, floor)
+        self.held: Held = self.guide.open(self.belief)
+        self.decision: Decision | None = None
+
+    def step(self) -> Step | None:
+        """Take one turn, or set `end` and take none."""
+        began = time.perf_counter()
+        decision = self.guide.decide(self.belief, self.world.state, self.held)
+        seconds = time.perf_counter() - began
+        self.decision = decision
+        if decision.plan is None:
+            self.end = decision.end
+            if self.strict and self.end is End.INFEASIBLE:
+                raise InfeasibleError(self.why())
             return None
-        self.plan = plan
-        observation = self.world.act(plan.action)
+        self.plan = decision.plan
+        observation = self.world.act(decision.plan.action)
         self.belief = self.belief.update(observation)
         self.steps += 1
+        self.held = decision.held
         state = self.world.state
-        if treasurer is not None and self.holding is not None:
-            self.holding = treasurer.after(self.holding, self.belief, state)
-        return Step(self.steps, plan, observation, state, self.holding)
+        return Step(self.steps, decision.plan, observation, state, self.held, seconds)
 
-    def _wanted(self) -> Plan | None:
-        """Plan what is worth doing, or set `end`."""
-        state = self.world.state
-        if self._is_outside(state):
-            self.end = End.OUTSIDE
-            return None
-        plan = self.planner.plan(self.belief, state, self.start, self.plan)
-        self.plan = plan
-        if self.strict and not plan.keeps_all:
-            self.end = End.INFEASIBLE
-            raise InfeasibleError(_refusal(plan))
-        if not plan.bonus_left:
-            self.end = End.ALL_SEEN
-        elif plan.status is Status.INFEASIBLE:
-            self.end = End.INFEASIBLE if plan.waits else None
-        elif plan.worthless:
-            self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
-        elif plan.waits:
-            gamble = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
-            calm = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
-            self.end = End.ONLY_BY_CHANCE if gamble else calm
-        return plan if self.end is None else None
-
-    def _homeward(self, treasurer: Treasurer, holding: Holding) -> Plan | None:
-        """Plan the next step of the way home that is held, or set `end`."""
-        state = self.world.state
-        found = treasurer.lead(holding, self.belief, state, self.plan)
-        if found is None:
-            self.end = End.BUDGET if state == self.start else End.STRANDED
-            return None
-        plan, self.holding = found
-        return plan
-
-    def _is_outside(self, state: int) -> bool:
-        """Tell whether a step has led where no action belongs to a set to stay inside.
-
-        A run that starts there is a problem wrongly posed, which the planner refuses.
-        """
-        for criterion in self._sets if self.steps else ():
-            allowed = criterion.allowed[state]
-            if criterion.allowed.ndim == 2:
-                allowed = allowed & np.isfinite(self.belief.mean().reward[state])
-            if not allowed.any():
-                return True
-        return False
-
-
-def _refusal(plan: Plan) -> str:
-    """Say which levels an action does not keep, and which can't be kept together."""
-    kept = ", ".join(
-        f"{c.name} at {c.level:g} (this one {c.kept_bound:.4f})" for c in plan.criteria
-    )
-    said = f"no one action in {plan.state_name(plan.state)} keeps {kept}"
-    if len(plan.criteria) > 1 and plan.conflict:
-        names = [f"{plan.criteria[k].name} at {plan.criteria[k].level:g}" for k in plan.conflict]
-        said += f"; no policy keeps {' and '.join(names)}"
-        said += " together" if len(names) > 1 else ", even alone"
-    return said
+    def why(self) -> str:
+        """Return why the run ended, what is left, and what would allow more, in sentences."""
+        said = super().why()
+        if self.decision is None or self.decision.plan is not None:
+            return said
+        return " ".join([said, *self.decision.details()])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.planning.held import Proposal
 
 
 class Verdict(StrEnum):
@@ -136,6 +137,7 @@ class Plan:
     afterwards: IntArray | None = None  # [S] or [n, S] what is followed once a set is left
     steps: int | None = None  # until recall, if that is fixed; else it comes with chance 1 − γ
     conflict: tuple[int, ...] = ()  # if infeasible: the fewest criteria that can't be kept together
+    proposal: Proposal | None = None  # what is pursued, where the plan lasts until the next news
 
     def __post_init__(self) -> None:
         for name in ("weights", "outbound", "kept_weights", "kept_outbound"):
@@ -179,6 +181,8 @@ class Plan:
     def explain(self) -> str:
         """Say what was decided, what is proven and why the other actions were not taken."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
+        if self.proposal is not None:
+            return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"The solver met {self.status}: what is said holds, better may exist.")
         if self.status is Status.INFEASIBLE:
@@ -206,6 +210,24 @@ class Plan:
         if not self.keeps_all and self.status is not Status.INFEASIBLE:
             lines.append("No single action keeps every level; only the draw does.")
         return "\n".join([*lines, *self._table()])
+
+    def _pursuit(self, proposal: Proposal) -> list[str]:
+        """Say where a proposal leads and what the run keeps."""
+        towards = ""
+        if len(proposal.path) > 1:
+            towards = f"It heads for {self.state_name(proposal.path[-1])}: "
+        lines = [
+            f"{towards}{proposal.gain:.4g} expected in {proposal.steps:.4g} steps, "
+            f"{proposal.rate:.4g} a step."
+        ]
+        for c in self.criteria:
+            kept = f"the whole run keeps {c.bound:.6f} or more, asked for {c.level:g}"
+            if c.kind == "return":
+                here = f", from here alone {c.way_home[self.state]:.6f}"
+                lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {kept}{here}.")
+            else:
+                lines.append(f"{c.name[:1].upper()}{c.name[1:]}: no action that leaves it.")
+        return lines
 
     def _infeasible(self) -> str:
         """Say what can't be kept."""

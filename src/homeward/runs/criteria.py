@@ -1,13 +1,11 @@
 """What a run promises: the keys by which configurations ask for criteria, and what came of them.
 
 Beside the way home at level δ, a run may ask to be home within so many steps of the call, to do
-nothing outside of an area, and for bases to return to, any of them or each. Exploration is called
-off at any step, or after a fixed number of them. A budget takes the place of δ: its level is of the
-whole run, single plans have none, and a run is not asked for both.
+nothing outside of an area, and for bases to return to, any of them or each. With the default
+algorithm δ is the level of the whole run, whose home is its start. The paper's Algorithm 1 keeps it
+plan by plan; only there home may be the current place and the recall at a fixed step.
 
-Keys that ask for nothing are not written down, so that runs from before there were any are as
-complete as they were. A record that has both a budget and δ, from before that was refused, can
-still be read: δ is then the level of what has none of its own.
+Keys that ask for nothing are not written down.
 """
 
 from __future__ import annotations
@@ -20,8 +18,9 @@ from numba import njit
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from homeward.errors import InvalidInputError, InvalidProblemError
-from homeward.planning.budget import Budget
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.explorer import End
+from homeward.planning.guide import Guide
+from homeward.planning.ledger import SLACK
 from homeward.runs.config import Config
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
     from homeward.safety import Criterion
     from homeward.safety.criteria import Home
 
+Algorithm = Literal["rate", "paper"]
+"""Information per step with one level for the whole run, or the paper's Algorithm 1."""
+
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
 Row = Annotated[int, Field(ge=0)]
 Cell = tuple[Row, Row]
@@ -44,7 +46,7 @@ Cell = tuple[Row, Row]
 
 ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
-    *("bases", "each_base", "recall", "budget"),
+    *("bases", "each_base", "recall"),
 )
 """Keys that ask for nothing unless they are given."""
 
@@ -63,14 +65,15 @@ class SafeConfig(Config):
     """What must stay true while exploring; a kind that has an area to keep in adds `keep_in`."""
 
     delta: Level = 0.98
-    home: Literal["current", "start"] = "current"
+    algorithm: Algorithm = "rate"
+    floor: Annotated[float, Field(ge=0.0)] | None = None  # gain per step that ends a run
+    home: Literal["current", "start"] = "start"
     back_within: Annotated[int, Field(ge=1)] | None = None  # steps of a way home, after the call
-    back_within_delta: Level | None = None  # δ unless given, or the budget's
-    keep_in_delta: Level | None = None  # δ unless given, or the budget's
+    back_within_delta: Level | None = None  # δ unless given
+    keep_in_delta: Level | None = None  # δ unless given
     bases: tuple[Cell, ...] = ()  # what to return to, in the place of home
     each_base: bool = False  # to each of them, rather than to any
     recall: Annotated[int, Field(ge=1)] | None = None  # steps; at any step unless given
-    budget: Level | None = None  # δ of the whole run, to its start
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -83,8 +86,6 @@ class SafeConfig(Config):
     @model_serializer(mode="wrap")
     def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        if self.budget is not None and "delta" not in self.model_fields_set:
-            del written["delta"]
         return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
 
     def keeps_nothing(self) -> bool:
@@ -101,8 +102,6 @@ class SafeConfig(Config):
         elif not homes:
             homes = ["return home" if self.home == "current" else "return to the start"]
         found = [Promise(home, self.delta) for home in homes]
-        if self.budget is not None:
-            found = [Promise(f"{homes[0]} over the whole run", self.budget)]
         if self.back_within is not None:
             many = f"{self.back_within} step{'s' * (self.back_within != 1)}"
             found += [Promise(f"{home} within {many}", self.level("back_within")) for home in homes]
@@ -110,20 +109,18 @@ class SafeConfig(Config):
             found.append(Promise("stay inside", self.level("keep_in")))
         return tuple(found)
 
-    def allowance(self) -> Budget | None:
-        """Give what the whole run may risk, if that is limited."""
-        return None if self.budget is None else Budget(self.budget)
+    def of_the_run(self) -> bool:
+        """Tell whether levels are those of the whole run, not of single plans."""
+        return self.algorithm == "rate"
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
-        """Give the level of a criterion: its own, or δ, or that of the budget."""
+        """Return the level of a criterion: its own, or δ."""
         own: float | None = getattr(self, f"{asked}_delta")
-        if own is None and self.budget is not None and "delta" not in self.model_fields_set:
-            return self.budget
         return self.delta if own is None else own
 
     def told_level(self) -> float | None:
-        """Give the level of single plans; None where the whole run has one, or nothing does."""
-        return None if self.keeps_nothing() or self.budget is not None else self.delta
+        """Return the level; None where nothing is kept safe."""
+        return None if self.keeps_nothing() else self.delta
 
 
 def misfit(
@@ -142,19 +139,19 @@ def misfit(
         if name in asked and other not in asked:
             return f"{said(name)} says nothing without {said(other)}"
     if "bases" in asked:
-        if values.get("home") == "start":
-            return f"{said('home')} start and {said('bases')}: name the start as a base"
+        if values.get("home") == "current":
+            return f"{said('home')} current and {said('bases')}: choose one"
         bases = [tuple(base) for base in values["bases"]]
         twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
         if twice is not None:
             return f"{said('bases')}: {twice[0]},{twice[1]} is named twice"
-    if "budget" in asked:
-        if values.get("home") != "start":
-            return f"{said('budget')} is for a run whose home is the start"
-        if "naive" in (values.get("explorer"), values.get("correction")):
-            return f"{said('budget')} needs bounds that hold, and naive ones do not"
-        if values.get("delta") is not None:
-            return f"{said('delta')} and {said('budget')}: the whole run has one level, give that"
+    paper = values.get("algorithm") == "paper"
+    if not paper and values.get("home") == "current":
+        return f"{said('home')} current is kept plan by plan: it needs {said('algorithm')} paper"
+    if not paper and "recall" in asked:
+        return f"{said('recall')} is kept plan by plan: it needs {said('algorithm')} paper"
+    if paper and values.get("floor") is not None:
+        return f"{said('floor')} is not for {said('algorithm')} paper"
     if values.get("recall") == 1 and "keep_in" in asked:
         return f"{said('recall')} 1 and {said('keep_in')}: the only step could end outside"
     return None
@@ -184,8 +181,7 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
     homes: list[Home] = [bases] if bases else [config.home]
     if config.each_base:
         homes = list(bases)
-    level = config.delta if config.budget is None else config.budget
-    found: list[Criterion] = [ReturnHome(level, home) for home in homes]
+    found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
     if config.back_within is not None:
         steps, level = config.back_within, config.level("back_within")
         found += [ReturnWithin(steps, level, home) for home in homes]
@@ -236,7 +232,7 @@ def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
 
 
 def check_levels(config: SafeConfig) -> None:
-    """Refuse a new run that asks for both δ and a budget."""
+    """Refuse a new run whose keys do not go together."""
     values = {name: getattr(config, name) for name in config.model_fields_set}
     fault = misfit(values, config.keeps_nothing(), str)
     if fault is not None:
@@ -250,10 +246,19 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
     """
     if all(not _is_asked(getattr(config, name, None)) for name in ASKED):
         return
-    explorer = Explorer(setup.planner, setup.belief, setup.world)
-    plan = setup.planner.plan(explorer.belief, explorer.start)
-    if plan.status is Status.INFEASIBLE:
-        raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
+    start, belief = setup.world.state, setup.belief.update(setup.world.look())
+    if not config.of_the_run():
+        plan = setup.planner.plan(belief, start)
+        if plan.status is Status.INFEASIBLE:
+            raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
+        return
+    guide = Guide(setup.planner, start)
+    for ledger, account in zip(guide.ledgers(belief), guide.open(belief).accounts, strict=True):
+        if account.spent > 1.0 - ledger.delta + SLACK:
+            raise InvalidProblemError(
+                f"from the start there is no way to {ledger.name} at {ledger.delta:g}: the best "
+                f"works with probability {1.0 - account.spent:.4g}"
+            )
 
 
 def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
@@ -277,6 +282,8 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
     """
     if ended.manifest.end != str(End.INFEASIBLE):
         return None
+    if config.of_the_run():
+        return [str(promise) for promise in config.promises()]
     plan = ended.setup.planner.plan(ended.belief, ended.setup.world.state, start)
     return conflict_in(config, plan)
 
@@ -284,44 +291,22 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
     """Give, as JSON values, the lowest bound on each criterion and how often none could be kept.
 
-    With a budget also what was kept of the certainty to come home; no level is told of the way
-    home of single plans, since none was asked for. Steps that do nothing but follow
-    the way home that is held have no plan of their own, and do not count for the bounds.
+    Where levels are the whole run's, bounds are what it had kept of them.
     """
     lowest = [math.inf] * len(config.promises())
-    infeasible, kept = 0, 1.0
+    infeasible = 0
     for record in records:
-        if record.holding is not None:
-            kept = float(record.holding["kept"])
-            if record.holding["homing"]:
-                continue
         lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
         infeasible += record.status == str(Status.INFEASIBLE)
-    spent = None if config.budget is None else {"level": config.budget, "kept": kept}
-    bounds = bounds_told(config, lowest)
-    return {"criteria": bounds, "infeasible_steps": infeasible, "budget": spent}
+    return {"criteria": bounds_told(config, lowest), "infeasible_steps": infeasible}
 
 
 def bounds_told(config: SafeConfig, lowest: Sequence[float]) -> list[dict[str, Any]]:
-    """Give the name, the level and the lowest bound of each criterion, as JSON values.
-
-    With a budget, single plans have a way home too, but nobody asked them for a level.
-    """
-    promises = [promise._asdict() for promise in config.promises()]
-    if config.budget is not None:
-        promises[0] = {"name": "return to the start, plan by plan", "level": None}
+    """Return the name, the level and the lowest bound of each criterion, as JSON values."""
     return [
-        {**promise, "lowest": low if math.isfinite(low) else None}
-        for promise, low in zip(promises, lowest, strict=True)
+        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
+        for promise, low in zip(config.promises(), lowest, strict=True)
     ]
-
-
-def budget_said(budget: Mapping[str, float]) -> str:
-    """Say what a run with a budget has kept."""
-    return (
-        f"the whole run keeps a way home to the start with at least {budget['kept']:.6f}, "
-        f"asked for {budget['level']:g}"
-    )
 
 
 def _is_asked(value: Any) -> bool:

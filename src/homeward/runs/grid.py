@@ -119,7 +119,7 @@ def make(config: GridConfig) -> Setup:
     limit = LONGEST * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)
     belief = grid.belief("known", stay=config.stay)
-    return Setup(planner, belief, world, limit, budget=config.allowance())
+    return Setup(planner, belief, world, limit, algorithm=config.algorithm, floor=config.floor)
 
 
 def settle(config: GridConfig) -> GridConfig:
@@ -156,13 +156,14 @@ def products(ended: Ended) -> None:
         "stranded": stranded_in(config, world),
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, world.grid.start),
+        "why": ended.why,
     }
     replace_json(ended.directory / SUMMARY, facts)
 
 
 GRID = Kind(
     name="grid",
-    version=1,
+    version=2,  # 1: the paper's Algorithm 1 was all there was
     config=GridConfig,
     make=make,
     observations=(Reveal,),

@@ -8,7 +8,7 @@ a run on another day.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.beliefs import Belief
-    from homeward.planning.budget import Budget
-    from homeward.planning.explorer import Explorer, World
+    from homeward.planning.explorer import Loop, World
     from homeward.planning.planner import Planner
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
@@ -38,14 +37,18 @@ class Setup:
     world: World  # answers the same to the same actions: its chances come from the seed alone
     limit: int  # steps
     strict: bool = False  # end with an error where no action keeps every level
-    budget: Budget | None = None  # of the whole run
+    algorithm: Literal["rate", "paper"] = "rate"
+    floor: float | None = None  # gain per step that ends a run, of the rate explorer
 
-    def explorer(self) -> Explorer:
-        """Give an explorer that has not yet taken a step."""
+    def explorer(self) -> Loop:
+        """Return an explorer that has not yet taken a step."""
         from homeward.planning.explorer import Explorer
+        from homeward.planning.paper import PaperExplorer
 
+        if self.algorithm == "paper":
+            return PaperExplorer(self.planner, self.belief, self.world, strict=self.strict)
         return Explorer(
-            self.planner, self.belief, self.world, strict=self.strict, budget=self.budget
+            self.planner, self.belief, self.world, strict=self.strict, floor=self.floor
         )
 
 
@@ -59,6 +62,7 @@ class Ended:
     setup: Setup  # with the world as the explorer left it
     belief: Belief  # the last
     records: Callable[[], Iterator[Record]]  # what was recorded, observations as JSON
+    why: str = ""  # why it ended, in sentences
 
 
 def as_it_is(config: Any) -> Any:

@@ -47,7 +47,7 @@ class Record:
     bounds: tuple[float, ...]  # per criterion, proven of the plan
     kept_bounds: tuple[float, ...]  # per criterion, proven of what starts with the action
     seeds: Any = None  # JSON of the `WarmStart`, where they were written down
-    holding: Any = None  # JSON of the `Holding` after the step, if the run has a budget
+    holding: Any = None  # JSON of what `Held` says has changed, if levels are the run's
 
 
 def to_line(record: Record) -> bytes:

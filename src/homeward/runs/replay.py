@@ -1,8 +1,8 @@
 """From a step to its record, and from records back to the explorer that made them.
 
 The recorded actions are taken in the world without planning; what it answers must be what was
-recorded, and the belief learns from it. What a run with a budget holds is taken up from the record,
-on trust; to check it, have every step planned again, with no seeds (`seeded` = 0).
+recorded, and the belief learns from it. What a run holds is taken up from the record, on trust; to
+check it, have every step planned again, with no seeds (`seeded` = 0).
 The last recorded seeds are what the next plan starts from. Steps after them were recorded without,
 since theirs were too large or their kind spares them: those are planned again, and must come out as
 recorded.
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from homeward.planning.explorer import Explorer, Step
+    from homeward.planning.explorer import Loop, Step
+    from homeward.planning.held import Held
     from homeward.planning.plan import Plan
     from homeward.runs.kinds import Kind
 
@@ -28,16 +29,21 @@ ROOM = 65_536
 """Bytes of seeds that the log takes per step on average; larger ones are written more rarely."""
 
 
-def start_from(explorer: Explorer, seeds: WarmStart) -> None:
+def start_from(explorer: Loop, seeds: WarmStart) -> None:
     """Let an explorer's next plan start from seeds, which stand in for its last plan."""
     explorer.plan = cast("Plan", seeds)
 
 
-def to_record(step: Step, seeds: WarmStart, kind: Kind, seeded: int) -> Record:
-    """Give the record of a step, with its seeds if it is time since step `seeded` had them."""
+def to_record(
+    step: Step, before: Held | None, seeds: WarmStart | None, kind: Kind, seeded: int
+) -> Record:
+    """Return the record of a step, with its seeds if it is time since step `seeded` had them.
+
+    `before` is what was held before the step, since only differences are recorded.
+    """
     plan = step.plan
     since = step.number - seeded
-    packed = seeds.encode() if since >= kind.spacing else None
+    packed = seeds.encode() if seeds is not None and since >= kind.spacing else None
     if packed is not None and len(packed["policies"]) > ROOM * since:
         packed = None
     return Record(
@@ -52,12 +58,12 @@ def to_record(step: Step, seeds: WarmStart, kind: Kind, seeded: int) -> Record:
         bounds=tuple(float(b) for b in plan.bounds),
         kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
         seeds=packed,
-        holding=None if step.holding is None else step.holding.encode(),
+        holding=None if step.held is None or before is None else step.held.encode(before),
     )
 
 
 def replay(
-    explorer: Explorer,
+    explorer: Loop,
     records: Iterable[Record],
     kind: Kind,
     seeded: int,
@@ -70,16 +76,17 @@ def replay(
     The warm start is read from step `seeded`, the last that has one (0: none has). Unless later
     steps are planned again, the next plan starts from it.
     """
-    from homeward.planning.budget import Holding
+    from homeward.planning.held import Held
 
     for record in records:
+        before = explorer.held
         if record.step <= seeded or not plan_again:
             _agree(record, "state", explorer.world.state, directory)
             observation = explorer.world.act(record.action)
             explorer.belief = explorer.belief.update(observation)
             explorer.steps += 1
-            if explorer.holding is not None:
-                explorer.holding = Holding.decode(record.holding, len(explorer.holding.policy))
+            if before is not None:
+                explorer.held = Held.decode(record.holding, before)
             if record.step == seeded:
                 start_from(explorer, WarmStart.decode(record.seeds))
         else:
@@ -89,10 +96,11 @@ def replay(
                     f"{directory}: the explorer ends before step {record.step}, which is recorded"
                 )
             _agree(record, "action", step.plan.action, directory)
-            holding = None if step.holding is None else step.holding.encode()
-            _agree(record, "holding", holding, directory)
+            if step.held is not None and before is not None:
+                _agree(record, "holding", step.held.encode(before), directory)
             observation = step.observation
-            start_from(explorer, WarmStart.of(step.plan))
+            if step.held is None:
+                start_from(explorer, WarmStart.of(step.plan))
         _agree(record, "observation", kind.written(observation), directory)
         _agree(record, "next_state", explorer.world.state, directory)
 

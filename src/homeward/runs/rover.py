@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 
 from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import Heights, TerrainBelief
-from homeward.bonuses import Information
+from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.planner import Planner
 from homeward.rasters.polygons import Area, cells_inside, check_area, read_area
@@ -297,7 +297,7 @@ def planner_of(
     safe = config.explorer == "safe"
     criteria = criteria_of(config, columns, inside)
     correction = Correction(config.correction) if safe else Correction.NAIVE
-    bonus = Information(sensor)
+    bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor)
     return Planner(bonus, criteria, config.discount, correction, recall=config.recall)
 
 
@@ -315,7 +315,9 @@ def make(config: RoverConfig) -> Setup:
         truth = true_heights(cells_of(config).centre, config.error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
     planner = planner_of(config, sensor, belief.shape[1], inside)
-    return Setup(planner, belief, world, config.limit, budget=config.allowance())
+    return Setup(
+        planner, belief, world, config.limit, algorithm=config.algorithm, floor=config.floor
+    )
 
 
 def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:

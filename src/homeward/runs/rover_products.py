@@ -26,7 +26,6 @@ from homeward.rasters import path_geojson, write_geojson, write_heights
 from homeward.rasters.polygons import area_geojson
 from homeward.runs.criteria import (
     account,
-    budget_said,
     conflict_at_end,
     conflict_said,
     homes_of,
@@ -62,7 +61,7 @@ BANDS = ("height (m)", "standard deviation of the height (m)")
 KEYS = (
     *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
     *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
-    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "budget"),
+    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "why"),
     "conflict",
 )
 """The names of the facts of a run."""
@@ -84,10 +83,8 @@ def write_products(ended: Ended) -> None:
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
-    level = {"delta": config.told_level()}
-    if config.budget is not None:
-        level["budget"] = config.budget
-    told = {"explorer": config.explorer, **level, "seed": config.seed, **about}
+    facts["why"] = ended.why
+    told = {"explorer": config.explorer, "delta": config.told_level(), "seed": config.seed, **about}
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
     area = area_of(config)
     if area is not None:
@@ -200,7 +197,6 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
     for name, field in RoverConfig.model_fields.items():
         value = getattr(plain, name)
         apart = name in ("terrain", "terrain_sha256", "explorer", "start", *APART)
-        apart = apart or (name == "delta" and config.budget is not None)
         if not apart and value != field.default:
             option = "steps" if name == "limit" else name.replace("_", "-")
             words += [f"--{option}", str(value)]
@@ -302,10 +298,9 @@ def _premise(config: RoverConfig) -> str:
     """Say in how far the bounds speak of these heights."""
     if config.explorer != "safe":
         return ""
-    learned = "the belief learns from measured heights, not from whether a move worked"
     if config.truth == "prior":
-        return f" The bounds are of worlds like that; {learned}."
-    return f" The bounds are of worlds drawn from the belief, which these are not; {learned}."
+        return " The bounds are of worlds like that."
+    return " The bounds are of worlds drawn from the belief, which these are not."
 
 
 def _reason(end: str | None) -> str:
@@ -327,14 +322,15 @@ def _promise(config: RoverConfig) -> str:
             f"δ = {config.delta:g}, but on the average terrain alone, without the correction for "
             "what is uncertain: the bounds prove nothing."
         )
-    if config.budget is not None:
+    if config.of_the_run():
         return (
-            f"a budget. There is a way home to the start for the whole run, at {config.budget:g}: "
-            "called off at any time, the rover comes home with at least that probability; "
-            f"correction: {config.correction}."
+            f"δ = {config.delta:g} for the whole run. Whenever it is called off, by whatever rule "
+            f"that looks only at what was seen, the rover can come home to {place} with at least "
+            "that probability, over the worlds of the belief. Nothing is promised of one history: "
+            "after bad news its own chance may be smaller."
         )
     return (
-        f"δ = {config.delta:g}. At each step, given what it knew, the rover could get back to "
+        f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the rover could get back to "
         f"{place} with a probability of at least {config.delta:g} if the exploration was called "
         f"off ({called}); correction: {config.correction}."
     )
@@ -367,15 +363,9 @@ def _kept(facts: dict[str, Any]) -> list[str]:
     for found in bounds:
         low = "no step was taken" if found["lowest"] is None else f"{found['lowest']:.6f}"
         name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
-        if found["level"] is None:
-            lines.append(
-                f"- The lowest bound of a single plan on its way home: {low}. Of single plans "
-                "none was asked for."
-            )
-            continue
         lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
-    if facts.get("budget"):
-        lines.append(f"- Called off at any time, {budget_said(facts['budget'])}.")
+    if facts.get("why"):
+        lines.append(f"- Why it ended: {facts['why']}")
     if facts["infeasible_steps"]:
         lines.append(
             f"- In {_count(facts['infeasible_steps'], 'step')} no policy kept all of it; the one "

@@ -29,7 +29,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
@@ -59,8 +59,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from homeward.planning.explorer import Explorer, Step
-    from homeward.planning.planner import Planner
+    from homeward.planning.explorer import Loop, Step
     from homeward.runs.config import Config
     from homeward.runs.kinds import Kind, Setup
 
@@ -82,7 +81,7 @@ class Run:
     def __init__(self, directory: Path | str) -> None:
         """Name a run; `open` also checks that it is one."""
         self.directory = Path(directory)
-        self.explorer: Explorer | None = None  # once `steps` has brought it to where it was
+        self.explorer: Loop | None = None  # once `steps` has brought it to where it was
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
@@ -252,18 +251,21 @@ class Run:
         )
         log = Log(self.directory / STEPS, end)
         times = Times(self.directory / TIMES, taken)
-        watch = Stopwatch(explorer.planner, times)
-        explorer.planner = cast("Planner", watch)
+        watch = Stopwatch(times)
         try:
             try:
                 manifest = self._note(watch.read(manifest), explorer)
                 noted = time.monotonic()
+                before = explorer.held
                 for step in explorer.explore(most):
-                    seeds = WarmStart.of(step.plan)
-                    start_from(explorer, seeds)
-                    record = to_record(step, seeds, kind, seeded)
+                    seeds = None
+                    if step.held is None:
+                        seeds = WarmStart.of(step.plan)
+                        start_from(explorer, seeds)
+                    record = to_record(step, before, seeds, kind, seeded)
+                    before = step.held
                     log.append(to_line(record))
-                    watch.lap()
+                    watch.lap(step.seconds)
                     seeded = seeded if record.seeds is None else step.number
                     if time.monotonic() - noted > REFRESH:
                         manifest = self._note(watch.read(manifest), explorer)
@@ -275,7 +277,9 @@ class Run:
             self._keep(explorer, setup, kind)
             manifest = watch.read(manifest)
             done = self._closed(manifest, explorer, RunStatus.FINISHED, end=str(explorer.end))
-            kind.products(Ended(self.directory, config, done, setup, explorer.belief, self.records))
+            why = explorer.why()
+            belief = explorer.belief
+            kind.products(Ended(self.directory, config, done, setup, belief, self.records, why))
             self._note(done, explorer)
         except (GeneratorExit, KeyboardInterrupt):
             self._note(
@@ -302,14 +306,14 @@ class Run:
             )
         return taken, end, seeded
 
-    def _keep(self, explorer: Explorer, setup: Setup, kind: Kind) -> None:
+    def _keep(self, explorer: Loop, setup: Setup, kind: Kind) -> None:
         """Write down the arrays that are kept at the end."""
         arrays: dict[str, Any] = dict(kind.fields(explorer.belief, setup.world))
-        if explorer.plan is not None:
+        if explorer.plan is not None and explorer.held is None:
             arrays["outbound"] = WarmStart.of(explorer.plan).outbound
         write_fields(self.directory / FIELDS, arrays)
 
-    def _note(self, manifest: Manifest, explorer: Explorer) -> Manifest:
+    def _note(self, manifest: Manifest, explorer: Loop) -> Manifest:
         """Write down how far the run has come."""
         noted = manifest.model_copy(update={"steps": explorer.steps, "updated": now()})
         noted.write(self.directory / MANIFEST)
@@ -318,7 +322,7 @@ class Run:
     def _closed(
         self,
         manifest: Manifest,
-        explorer: Explorer,
+        explorer: Loop,
         status: RunStatus,
         end: str | None = None,
         error: str | None = None,

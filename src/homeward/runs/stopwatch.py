@@ -7,7 +7,6 @@ Nothing depends on that file: where it falls short of the log, those steps have 
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from array import array
@@ -23,41 +22,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from homeward.beliefs import Belief
-    from homeward.planning.plan import Plan
-    from homeward.planning.planner import Planner
     from homeward.runs.manifest import Manifest
 
 TYPE = np.dtype("<f4")
 
 
 class Stopwatch:
-    """Stands in for a planner and times each of its plans."""
+    """Collects how long the steps of a session planned."""
 
-    def __init__(self, planner: Planner, times: Times) -> None:
-        self.planner, self.times = planner, times
+    def __init__(self, times: Times) -> None:
+        self.times = times
         self.began = time.perf_counter()
         self.plans = array("d")  # s
-        self._noted = 0
 
-    def plan(
-        self,
-        belief: Belief,
-        state: int,
-        start: int | None = None,
-        previous: Plan | None = None,
-    ) -> Plan:
-        """Plan as the planner does."""
-        began = time.perf_counter()
-        plan = self.planner.plan(belief, state, start, previous)
-        self.plans.append(time.perf_counter() - began)
-        return plan
-
-    def lap(self) -> None:
-        """Write down how long the step planned that was just recorded; NaN if it did not."""
-        made = self.plans[self._noted :]
-        self.times.append(1e3 * sum(made) if made else math.nan)
-        self._noted = len(self.plans)
+    def lap(self, seconds: float) -> None:
+        """Write down how long the step planned that was just recorded."""
+        self.plans.append(seconds)
+        self.times.append(1e3 * seconds)
 
     def read(self, manifest: Manifest) -> Manifest:
         """Write the times of its last session into a manifest."""

@@ -28,6 +28,7 @@ class ToyTextConfig(Config):
     world: Literal["lake", "slippery lake", "cliff"]
     prior: tuple[Concentration, Concentration, Concentration, Concentration]
     delta: Annotated[float, Field(ge=0.0, le=1.0)] | None = 0.95  # none explores unsafely
+    algorithm: Literal["rate", "paper"] = "rate"
     home: Literal["start", "current"] = "start"
     discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.99
     limit: Annotated[int, Field(ge=0)] = 300  # steps
@@ -38,7 +39,8 @@ def make(config: ToyTextConfig) -> Setup:
     world = ToyTextWorld(config.world, config.seed)
     criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
     planner = Planner(RMax(), criteria, config.discount)
-    return Setup(planner, tile_belief(world.tiles, config.prior), world, config.limit)
+    belief = tile_belief(world.tiles, config.prior)
+    return Setup(planner, belief, world, config.limit, algorithm=config.algorithm)
 
 
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
@@ -48,7 +50,7 @@ def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[An
 
 TOYTEXT = Kind(
     name="toytext",
-    version=1,
+    version=2,  # 1: the paper's Algorithm 1 was all there was
     config=ToyTextConfig,
     make=make,
     observations=(Visit, Transition),

@@ -120,13 +120,13 @@ class Criterion(Protocol):
 class ReturnHome:
     """If exploration is called off, a way home exists that works with probability δ.
 
-    The call may come at any step with probability 1 − γ. Home is the ``"current"`` state, set anew
-    at each plan as in the paper's Algorithm 1, or the run's ``"start"``, or given states of which
-    any will do.
+    Home is the run's ``"start"``, or given states of which any will do, or the ``"current"`` state,
+    set anew at each plan as in the paper's Algorithm 1. A single plan promises it for a call that
+    comes at any step with probability 1 − γ; an `Explorer` for the whole run.
     """
 
     delta: float
-    home: Home = "current"
+    home: Home = "start"
 
     def __post_init__(self) -> None:
         _check_level(self.delta)
@@ -149,7 +149,7 @@ class ReturnWithin:
 
     steps: int
     delta: float
-    home: Home = "current"
+    home: Home = "start"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", _horizon(self.steps, "the return"))

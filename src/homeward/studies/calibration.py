@@ -33,7 +33,7 @@ from homeward.beliefs.heights import Reveal
 from homeward.bonuses import Information, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, play_out
@@ -150,8 +150,8 @@ def terrain_outset(
     truth = field.normal(belief.height, np.sqrt(belief.variance))
     state = int(rng.integers(len(truth)))
     world = Rover(belief, truth, state, sensor, errors)
-    planner = Planner(Information(sensor), [ReturnHome(0.9)], MARS_DISCOUNT)
-    explorer = Explorer(planner, belief, world)
+    planner = Planner(Information(sensor), [ReturnHome(0.9, "current")], MARS_DISCOUNT)
+    explorer = PaperExplorer(planner, belief, world)
     for _ in explorer.explore(steps):
         pass
     return Outset(explorer.belief, world.state)

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.planning.explorer import End, Explorer
+from homeward.planning.explorer import End
+from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.plots.coverage import Chart, Series
 from homeward.runs.grid import LONGEST, bonus_of
@@ -51,10 +52,10 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     size, walls = int(cell["size"]), float(cell["walls"])
     middle = (size // 2) * size + size // 2
     world = HeightGridWorld(HeightMap.random((size, size), seed, walls=walls, start=middle))
-    criteria = [ReturnHome(float(cell["delta"]))] if cell["explorer"] == "safe" else []
+    criteria = [ReturnHome(float(cell["delta"]), "current")] if cell["explorer"] == "safe" else []
     correction = Correction(cell["correction"]) if criteria else None
     planner = Planner(bonus_of(cell["explorer"]), criteria, DISCOUNT, correction)
-    explorer = Explorer(planner, world.grid.belief("known"), world)
+    explorer = PaperExplorer(planner, world.grid.belief("known"), world)
     for _ in explorer.explore(LONGEST * size * size):
         pass
     safely = world.grid.safely_seen & ~world.grid.walls

@@ -32,7 +32,7 @@ import numpy as np
 from homeward.beliefs.heights import LEVELS, WALL
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.plots.height_grid import Panel
@@ -175,7 +175,7 @@ def explore(
 ) -> Tour:
     """Explore a map with the paper's settings, at a safety level or, without one, boldly."""
     world = HeightGridWorld(grid, stay=False)
-    explorer = Explorer(planner(delta, correction), grid.belief(stay=False), world)
+    explorer = PaperExplorer(planner(delta, correction), grid.belief(stay=False), world)
     steps = list(explorer.explore(LIMIT))
     path = (grid.start, *(step.state for step in steps))
     assert explorer.end is not None
@@ -184,7 +184,7 @@ def explore(
 
 def planner(delta: float | None, correction: Correction = Correction.GENERAL) -> Planner:
     """Give the paper's planner for these worlds; without a level it keeps nothing safe."""
-    criteria = () if delta is None else (ReturnHome(delta),)
+    criteria = () if delta is None else (ReturnHome(delta, "current"),)
     return Planner(Uncover(), criteria, DISCOUNT, correction)
 
 

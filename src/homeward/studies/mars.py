@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from homeward.beliefs.terrain import SHARP, STEPS, TerrainBelief
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.runs.config import checked
 from homeward.runs.rover import RoverConfig, cells_of, digest_of, make
 from homeward.worlds.rover_kernels import look_around
@@ -107,6 +107,9 @@ def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
     """Give the configuration of a run: what `homeward explore` would be told to do the same."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
+    given["algorithm"] = cell.get("algorithm", "paper")
+    if given["algorithm"] == "paper":
+        given["home"] = "current"
     for name in ("delta", "correction", "sensor_range", "window", "terrain_sha256"):
         if cell.get(name) is not None:
             given[name] = cell[name]
@@ -154,7 +157,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
-    explorer = Explorer(setup.planner, prior, rover)
+    explorer = PaperExplorer(setup.planner, prior, rover)
     stuck = is_stuck(rover)
     path, stranded_at, lowest = [rover.state], None, 1.0
     if not stuck:

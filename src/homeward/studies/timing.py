@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.runs.rover import make
 from homeward.studies.mars import config_of, name_of, settings_of
 
@@ -84,7 +84,7 @@ def time_settings(
 
 def _take(setup: Setup) -> list[float]:
     """Take a run to its end; give the seconds of each step."""
-    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    explorer = PaperExplorer(setup.planner, setup.belief, setup.world)
     seconds = []
     before = perf_counter()
     for _ in explorer.explore(setup.limit):

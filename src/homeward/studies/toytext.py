@@ -16,7 +16,7 @@ from scipy.stats import beta
 
 from homeward.beliefs import Visit
 from homeward.bonuses import RMax
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.safety.certify import dense_transitions, play_out
@@ -84,7 +84,7 @@ def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
     """Explore a world as it is; without δ, unsafely."""
     world = ToyTextWorld(setting.world, seed)
     criteria = [] if delta is None else [ReturnHome(delta, "start")]
-    explorer = Explorer(
+    explorer = PaperExplorer(
         Planner(RMax(), criteria, DISCOUNT), tile_belief(world.tiles, setting.prior), world
     )
     path = [world.state, *(step.state for step in explorer.explore(STEP_LIMIT))]

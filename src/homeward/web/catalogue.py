@@ -275,7 +275,7 @@ class Catalogue:
             if damage is not None:
                 found, end, reason = "damaged", None, damage
         explorer = config.get("explorer")
-        level = config.get("delta", config.get("budget"))  # a budget takes its place
+        level = config.get("delta")
         delta = level if explorer in (None, "safe", "naive") else None
         return {
             "id": name,

@@ -38,8 +38,7 @@ class LogTail:
         self.bounds = array("d")  # [N · K]
         self.kept = array("d")  # [N · K]
         self.criteria: int | None = None  # K
-        self.shares = array("d")  # of the certainty to come home, kept after each step; 1 at first
-        self.homing = array("b")  # whether a step did nothing but follow the way home that is held
+        self.holdings: list[Any] = []  # what each step changed of what is held, as it was recorded
         self.seeded = array("i")  # the steps whose seeds are in the log
         self._places: list[tuple[int, int]] = []  # where those lines begin and end
         self._end = 0  # of the last whole line
@@ -119,8 +118,7 @@ class LogTail:
             raise InvalidFileError(f"{self.path}: line {len(self) + 1} holds step {record.step}")
         if self.criteria is None:
             self.criteria = len(record.bounds)
-        homing = record.holding is not None and bool(record.holding["homing"])
-        if not homing and not len(record.bounds) == len(record.kept_bounds) == self.criteria:
+        if not len(record.bounds) == len(record.kept_bounds) == self.criteria:
             raise InvalidFileError(
                 f"{self.path}: step {record.step} has {len(record.bounds)} bounds, the first "
                 f"{self.criteria}"
@@ -137,14 +135,6 @@ class LogTail:
         self.actions.append(record.action)
         self.nexts.append(record.next_state)
         self.values.append(record.value)
-        held = record.holding
-        self.shares.append(1.0 if held is None else float(held["kept"]))
-        self.homing.append(held is not None and bool(held["homing"]))
-        for column, found in ((self.bounds, record.bounds), (self.kept, record.kept_bounds)):
-            # On the way home only that is asked for; of the rest the last that was proven stays.
-            column.extend([*found, *self._last(column)[len(found) :]])
-
-    def _last(self, column: array[float]) -> list[float]:
-        """Give the last bounds [K] of a column, zeros before there are any."""
-        many = self.criteria or 0
-        return list(column[-many:]) if many and len(column) else [0.0] * many
+        self.holdings.append(record.holding)
+        self.bounds.extend(record.bounds)
+        self.kept.extend(record.kept_bounds)

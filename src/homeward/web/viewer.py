@@ -19,7 +19,8 @@ import numpy as np
 
 from homeward.errors import InvalidFileError
 from homeward.files import read_json
-from homeward.planning.budget import Holding, Treasurer
+from homeward.planning.guide import Guide
+from homeward.planning.held import Held
 from homeward.runs import Run, RunStatus, WarmStart, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import CONFIG, STEPS, TIMES
@@ -234,39 +235,49 @@ class Viewer:
         if step in self._plans:
             self._plans.move_to_end(step)
             return self._plans[step]
-        if step < len(self.tail) and self.tail.homing[step]:
-            raise RefusalError(404, "from here on the run only follows the way home that it holds")
         _, moment = self._moment(step)
+        setup = self._set_up()[0]
+        if setup.algorithm == "rate":
+            plan = self._pursuit(setup, moment, step)
+            self._plans[step] = plan, self._agrees(plan, step)
+            while len(self._plans) > PLANS:
+                self._plans.popitem(last=False)
+            return self._plans[step]
         first, seeds = self._nearest(step)
         exact, states = first == step, moment.model.states
-        plan: Plan | None = None
+        found: Plan | None = None
         if exact or states > SMALL:
-            plan = self._plan(moment, seeds)
-        if not exact and (plan is None or (states <= LARGE and not self._agrees(plan, step))):
+            found = self._plan(moment, seeds)
+        if not exact and (found is None or (states <= LARGE and not self._agrees(found, step))):
             for number in range(first, step):
                 if number > first and self.others():
                     raise RefusalError(202, "something else was asked for first; ask again")
                 seeds = WarmStart.of(self._plan(self._moment(number)[1], seeds))
                 self._note(number + 1, seeds)
-            plan, exact = self._plan(moment, seeds), True
-        assert plan is not None
-        agrees = self._agrees(plan, step)
+            found, exact = self._plan(moment, seeds), True
+        assert found is not None
+        agrees = self._agrees(found, step)
         if exact:
-            self._note(step + 1, WarmStart.of(plan))
-        self._plans[step] = plan, agrees
+            self._note(step + 1, WarmStart.of(found))
+        self._plans[step] = found, agrees
         while len(self._plans) > (PLANS if states <= LARGE else 1):
             self._plans.popitem(last=False)
-        return plan, agrees
+        return found, agrees
 
     def _plan(self, moment: Moment, seeds: WarmStart | None) -> Plan:
         previous: Any = seeds
-        setup, planner = self._set_up()[0], moment.planner
-        if setup.budget is not None:
-            treasurer = Treasurer(setup.budget, planner, moment.start)
-            kept = self.tail.shares[moment.step - 1] if moment.step else 1.0
-            treasurer.divide(replace(Holding.at_home(moment.model.states), kept=kept))
-            planner = treasurer.planner
-        return planner.plan(moment.belief, moment.state, moment.start, previous)
+        return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
+
+    def _pursuit(self, setup: Setup, moment: Moment, step: int) -> Plan:
+        """Return what a run decided that carries along what it holds; that is in the record."""
+        guide = Guide(setup.planner, moment.start, setup.floor)
+        held = guide.open(self._moment(0)[1].belief)
+        for value in self.tail.holdings[:step]:
+            held = Held.decode(value, held)
+        plan = guide.decide(moment.belief, moment.state, held).plan
+        if plan is None:
+            raise RefusalError(404, "the run has ended here: there is nothing left to decide")
+        return plan
 
     def _nearest(self, step: int) -> tuple[int, WarmStart | None]:
         """Give the last step, up to this one, whose seeds are known, and those; 0 has none."""

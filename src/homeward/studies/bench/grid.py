@@ -17,7 +17,7 @@ import numpy as np
 
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.worlds import HeightGridWorld, HeightMap
@@ -67,8 +67,8 @@ def _explore(size: int, walls: float, delta: float, steps: int, seed: int) -> Fl
     """Explore from the middle and give what every step took."""
     middle = (size // 2) * size + size // 2
     world = HeightGridWorld(HeightMap.random((size, size), seed, walls=walls, start=middle))
-    planner = Planner(Uncover(), [ReturnHome(delta)], 0.99)
-    explorer = Explorer(planner, world.grid.belief("known"), world)
+    planner = Planner(Uncover(), [ReturnHome(delta, "current")], 0.99)
+    explorer = PaperExplorer(planner, world.grid.belief("known"), world)
     times = []
     before = time.perf_counter()
     for _ in explorer.explore(steps):

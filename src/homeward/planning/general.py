@@ -1,0 +1,242 @@
+"""Plans until the next news on general models: information per step by a price on steps.
+
+The proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost its worth
+
+    V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
+
+is that of a stochastic shortest path on the mean model, solved by value iteration from collecting
+at once, upwards. λ is the best ratio of gain to cost where V is 0 at the start: Dinkelbach's method
+sets λ to the ratio that the last policy has and solves again, until it no longer rises. The cost is
+one a step; where nothing free is worth it, the risk of a step.
+
+What an action risks is the fall of Y, the probability that the held way home works. On a
+`FiniteBelief` that is exact: the way home is evaluated in each world. Otherwise it is bounded by
+1 − (σ[s, a] + Σ_t p[s, a, t] v_t), the one-step lemma with v the corrected way home; this charges
+every step where the way home is not sure, so little can be afforded below certainty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import diags_array, eye_array
+from scipy.sparse.linalg import spsolve
+
+from homeward.arrays import frozen
+from homeward.beliefs import FiniteBelief, corrections_of
+from homeward.planning.held import Account
+from homeward.safety import Correction
+from homeward.solvers import GIVE_UP, solve_return, solve_return_within
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import SparseMDP
+    from homeward.planning.ledger import Ledger
+
+SWEEPS = 20_000
+"""Sweeps of value iteration at most."""
+
+ROUNDING = 1e-12
+"""Allowance for the rounding of a linear solve, in probability."""
+
+
+class Returns(NamedTuple):
+    """The ways home on a general model, as a ledger sees them.
+
+    Attributes
+    ----------
+    account
+        What is held.
+    value
+        Lower bound [S] on the probability that the held way home works.
+    charge
+        What each action [S, A] would cost.
+    lost
+        Whether no way home is left.
+    """
+
+    account: Account
+    value: FloatArray
+    charge: FloatArray
+    lost: bool
+
+
+class Ratio(NamedTuple):
+    """The best ratio of gain to cost from a state.
+
+    Attributes
+    ----------
+    action
+        What to do now; −1 where nothing can be gained.
+    gain, steps, cost
+        Expected totals until the bonus is collected.
+    """
+
+    action: int
+    gain: float
+    steps: float
+    cost: float
+
+
+def returns_of(
+    belief: Any, model: SparseMDP, ledger: Ledger, account: Account | None, state: int,
+    correction: Correction | None,
+) -> Returns:
+    """Return the ways home and what actions cost, given what is held (None: nothing yet)."""
+    kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
+    sigma = corrections_of(belief, model, 0.5, kind).returning
+    if ledger.within is None:
+        solved = solve_return(model, sigma, ledger.homes)
+    else:
+        solved = solve_return_within(model, ledger.within, ledger.homes, sigma)
+    policy, value = solved.policy, solved.value
+    shape = (model.states, model.actions)
+    if isinstance(belief, FiniteBelief) and ledger.within is None and kind is Correction.GENERAL:
+        worlds = [world.sparse().transitions for world in belief.worlds]
+        chances = _in_worlds(worlds, policy, ledger.homes, model)
+        if account is not None:
+            held = _in_worlds(worlds, account.way, ledger.homes, model)
+            if belief.weights @ held[:, state] > belief.weights @ chances[:, state]:
+                policy, chances = account.way, held
+        value = belief.weights @ chances
+        after = sum(
+            weight * (rows @ chance).reshape(shape)
+            for weight, rows, chance in zip(belief.weights, worlds, chances, strict=True)
+        )
+        charge = np.maximum(0.0, value[:, None] - after + ROUNDING)
+        value = np.maximum(0.0, value - ROUNDING)
+    else:
+        after = sigma + (model.transitions @ value).reshape(shape)
+        charge = np.clip(1.0 - after, 0.0, 1.0)
+        if account is not None and account.way[state] >= 0:
+            if (account.way == policy).all():
+                charge[state, account.way[state]] = 0.0
+    charge[charge <= 2.0 * ROUNDING] = 0.0
+    lost = not _can_reach(model, policy if account is None else account.way, state, ledger.homes)
+    lost = lost and not _can_reach(model, policy, state, ledger.homes)
+    spent = 1.0 - float(value[state]) if account is None else account.spent
+    return Returns(Account(frozen(policy), spent), value, charge, lost)
+
+
+def best_ratio(
+    model: SparseMDP, bonus: FloatArray, cost: FloatArray, allowed: BoolArray, state: int
+) -> Ratio:
+    """Return the policy start with the best ratio of bonus (and reward) to cost.
+
+    `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A].
+    """
+    usable = allowed & np.isfinite(model.reward)
+    reward = np.where(usable, model.reward, 0.0)
+    ends = np.where(usable, bonus, 0.0)
+    if not usable[state].any() or not (ends > 0.0).any():
+        return Ratio(-1, 0.0, np.inf, np.inf)
+    price, best = 0.0, Ratio(-1, 0.0, np.inf, np.inf)
+    least = 1e-9 * float(ends.max()) / float(cost[usable].max())
+    for _ in range(50):
+        policy, stops = _priced(model, ends, reward, cost, usable, max(price, least))
+        gain, steps, costs = _totals(model, ends, reward, cost, policy, stops)
+        if not (np.isfinite(gain[state]) and costs[state] > 0.0) or gain[state] <= 0.0:
+            break
+        ratio = float(gain[state] / costs[state])
+        if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
+            break
+        price = ratio
+        best = Ratio(
+            int(policy[state]), float(gain[state]), float(steps[state]), float(costs[state])
+        )
+    return best
+
+
+def _priced(
+    model: SparseMDP,
+    ends: FloatArray,
+    reward: FloatArray,
+    cost: FloatArray,
+    usable: BoolArray,
+    price: float,
+) -> tuple[IntArray, BoolArray]:
+    """Return the best policy [S] under a price on costs, and where it ends by collecting [S]."""
+    paid = reward - price * cost
+    stop = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
+    best = stop.max(axis=1)
+    shape = usable.shape
+    bottom = -1e3 * (1.0 + np.abs(ends).max() + price * cost[usable].max())
+    value = np.maximum(best, bottom)
+    going = np.full(shape, -np.inf)
+    for _ in range(SWEEPS):
+        going = np.where(usable, paid + (model.transitions @ value).reshape(shape), -np.inf)
+        new = np.maximum(value, going.max(axis=1))
+        change = float((new - value).max())
+        value = new
+        if change <= 1e-12 * (1.0 + np.abs(value).max()):
+            break
+    policy = going.argmax(axis=1)
+    stops = best >= going.max(axis=1)
+    policy = np.where(stops, stop.argmax(axis=1), policy)
+    return policy.astype(np.int32), stops
+
+
+def _totals(
+    model: SparseMDP,
+    ends: FloatArray,
+    reward: FloatArray,
+    cost: FloatArray,
+    policy: IntArray,
+    stops: BoolArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the expected gain, steps and cost [S] of a policy until it collects."""
+    states = np.arange(model.states)
+    rows = model.transitions[states * model.actions + policy]
+    onward = diags_array((~stops).astype(np.float64)) @ rows
+    paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
+    right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
+    # A policy that never collects has no total: a little leaks away, so that it shows as large.
+    system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
+    found = np.atleast_2d(spsolve(system, right))
+    found = np.where(np.isfinite(found), found, np.inf)
+    return found[:, 0], found[:, 1], found[:, 2]
+
+
+def _in_worlds(
+    worlds: list[csr_array], policy: IntArray, homes: IntArray, model: SparseMDP
+) -> FloatArray:
+    """Return the probability [M, S] that a policy reaches home, in each world."""
+    states = np.arange(model.states)
+    at_home = np.zeros(model.states, dtype=bool)
+    at_home[homes] = True
+    moving = (policy != GIVE_UP) & ~at_home
+    found = np.zeros((len(worlds), model.states))
+    for m, transitions in enumerate(worlds):
+        rows = transitions[states * model.actions + np.maximum(policy, 0)]
+        reaches = _reaches(rows, moving, at_home)
+        active = np.flatnonzero(reaches & moving)
+        found[m, at_home] = 1.0
+        if len(active):
+            part = rows[active]
+            system = (eye_array(len(active)) - part[:, active]).tocsc()
+            into = np.asarray(part[:, at_home].sum(axis=1)).ravel()
+            found[m, active] = np.clip(spsolve(system, into), 0.0, 1.0)
+    return found
+
+
+def _reaches(rows: csr_array, moving: BoolArray, at_home: BoolArray) -> BoolArray:
+    """Return which states [S] may reach home by their rows."""
+    links = (rows > 0).astype(np.int8)
+    found = at_home.copy()
+    while True:
+        more = found | (moving & ((links @ found.astype(np.int8)) > 0))
+        if (more == found).all():
+            return found
+        found = more
+
+
+def _can_reach(model: SparseMDP, policy: IntArray, state: int, homes: IntArray) -> bool:
+    """Tell whether a policy may lead home on the mean model, and so in some world."""
+    at_home = np.zeros(model.states, dtype=bool)
+    at_home[homes] = True
+    rows = model.transitions[np.arange(model.states) * model.actions + np.maximum(policy, 0)]
+    return bool(_reaches(rows, (policy != GIVE_UP) & ~at_home, at_home)[state])

@@ -1,0 +1,499 @@
+"""From a belief and a state to one decision with its evidence.
+
+The flow of a step: situation (belief, state, what is held) → ledgers (the homes that criteria ask
+for) → surveys (ways home and what they add) → proposals → choice → plan. Nothing here has a memory
+of its own; what a run carries along is in `Held`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.arrays import index, number
+from homeward.beliefs import corrections_of
+from homeward.bonuses import InformationGain, Uncover, checked_bonus
+from homeward.errors import InvalidProblemError
+from homeward.models import Moves
+from homeward.planning.explorer import End
+from homeward.planning.general import best_ratio, returns_of
+from homeward.planning.held import Account, Held, Proposal
+from homeward.planning.ledger import SLACK, Graph, Ledger
+from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, Plan, Verdict
+from homeward.planning.rate import FREE, Limit, RateSearch, move_to
+from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.models import Model, SparseMDP
+    from homeward.planning.general import Ratio
+    from homeward.planning.planner import Planner
+
+PATIENCE = 20
+"""Steps per state that a run may take without learning anything."""
+
+LEAST_FLOOR = 1e-300
+"""The floor that stands for none: without one, a gain of nothing would be worth a step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What a step comes to.
+
+    Attributes
+    ----------
+    plan
+        What to do and why; None where the run ends.
+    held
+        What is held after the action.
+    end
+        Why the run ends.
+    limit
+        What is left where it ends.
+    """
+
+    plan: Plan | None
+    held: Held
+    end: End | None = None
+    limit: Limit | None = None
+    budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
+
+    def details(self) -> list[str]:
+        """Return what is left and what would allow more, a sentence each."""
+        if self.limit is None:
+            return []
+        said = []
+        if np.isfinite(self.limit.share) and self.budgets:
+            name, level, left = min(self.budgets, key=lambda budget: budget[2])
+            risk = self.limit.share * left
+            said.append(
+                f"Going on would risk {risk:.3g}, and {left:.3g} is left of the budget to {name}."
+            )
+            lower = level - (risk - left)
+            if lower > 0.0:
+                said.append(f"A level of {np.floor(lower * 1e4) / 1e4:g} would allow it.")
+        if self.limit.left > 0.0:
+            said.append(f"{self.limit.left:.6g} could still be learned elsewhere.")
+        return said
+
+
+class Guide:
+    """Decides, one step at a time, for an explorer that starts in `start`."""
+
+    def __init__(self, planner: Planner, start: int, floor: float | None = None) -> None:
+        if planner.recall is not None:
+            raise InvalidProblemError(
+                "a recall at a fixed step is the promise of a single plan: use PaperExplorer"
+            )
+        self.planner = planner
+        self.start = start
+        self.given_floor = None
+        if floor is not None:
+            self.given_floor = number(floor, "the floor", InvalidProblemError)
+            if not 0.0 <= self.given_floor < np.inf:
+                raise InvalidProblemError(f"the floor is {floor:g}, expected 0 or more")
+        self.search: RateSearch | None = None
+
+    def open(self, belief: Belief) -> Held:
+        """Return what a run holds before its first step: a way home from the start, paid for."""
+        model = belief.mean()
+        search = self._searching(belief, model)
+        if _is_plain(model):
+            graph = graph_of(belief, model, self.planner.correction)
+            return Held(tuple(ledger.open(graph, self.start) for ledger in search.ledgers))
+        sparse, correction = model.sparse(), self.planner.correction
+        return Held(
+            tuple(
+                returns_of(belief, sparse, ledger, None, self.start, correction).account
+                for ledger in search.ledgers
+            )
+        )
+
+    def decide(self, belief: Belief, state: int, held: Held) -> Decision:
+        """Return the decision in `state`."""
+        model = belief.mean()
+        search = self._searching(belief, model)
+        inside = search.allowed
+        if inside is not None and not inside[state].any():
+            return Decision(None, held, End.OUTSIDE)
+        kept = zip(search.ledgers, held.accounts, strict=True)
+        if any(ledger.left(account) == 0.0 < account.spent - 1.0 + ledger.delta - SLACK
+               for ledger, account in kept):
+            return Decision(None, held, End.INFEASIBLE)
+        if held.idle > PATIENCE * model.states + PATIENCE:
+            return Decision(None, held, End.NOT_LEARNING)
+        if _is_plain(model):
+            return self._on_moves(belief, model, state, held, search)
+        return self._on_general(belief, model.sparse(), state, held, search)
+
+    def _on_moves(
+        self, belief: Belief, model: Moves, state: int, held: Held, search: RateSearch
+    ) -> Decision:
+        """Decide on a move-or-stay graph."""
+        graph = graph_of(belief, model, self.planner.correction)
+        choice = search.choose(belief, graph, state, held)
+        accounts = tuple(survey.account for survey in choice.surveys)
+        budgets = _budgets(search.ledgers, accounts)
+        now = held.at(choice.remaining, search.floor)
+        proposal = choice.proposal
+        if proposal is None:
+            now = replace(now, accounts=accounts, proposal=None)
+            return Decision(None, now, _end(choice.limit, search), choice.limit, budgets)
+        if len(proposal.path) > 1:
+            action = move_to(graph, state, proposal.path[1])
+        else:
+            usable = np.isfinite(model.reward[state])
+            action = int(np.where(usable, self.planner.bonus(belief)[state], -1.0).argmax())
+        paid = tuple(
+            ledger.pay(graph, survey, state, action)
+            for ledger, survey in zip(search.ledgers, choice.surveys, strict=True)
+        )
+        after = replace(now, accounts=paid, proposal=proposal)
+        policy = np.full(model.states, _stay(model), np.int32)
+        for s, t in zip(proposal.path, proposal.path[1:], strict=False):
+            policy[s] = move_to(graph, s, t)
+        policy[state] = action
+        homes = [
+            _home_evidence(ledger, account, np.clip(1.0 - survey.total, 0.0, 1.0), survey.choice)
+            for ledger, survey, account in zip(search.ledgers, choice.surveys, paid, strict=True)
+        ]
+
+        def tell() -> tuple[ActionEvidence, ...]:
+            share = search.share(graph, choice.surveys)
+            rates = search.rates(belief, graph, state, share)
+            rates[action] = proposal.rate
+            return self._actions(model, state, action, rates, homes, share[model.dest[state]])
+
+        plan = self._plan(model, state, action, policy, proposal, homes, tell)
+        return Decision(plan, after, None, choice.limit, budgets)
+
+    def _on_general(
+        self, belief: Belief, model: SparseMDP, state: int, held: Held, search: RateSearch
+    ) -> Decision:
+        """Decide on a general model."""
+        correction = self.planner.correction
+        found = [
+            returns_of(belief, model, ledger, account, state, correction)
+            for ledger, account in zip(search.ledgers, held.accounts, strict=True)
+        ]
+        accounts = tuple(returns.account for returns in found)
+        budgets = _budgets(search.ledgers, accounts)
+        share = np.zeros((model.states, model.actions))
+        for ledger, returns in zip(search.ledgers, found, strict=True):
+            if not returns.lost:
+                left = max(ledger.left(returns.account), 1e-300)
+                np.maximum(share, returns.charge / left, out=share)
+        bonus = checked_bonus(self.planner.bonus, belief, model.reward)
+        remaining = float(bonus.max(axis=1).sum())
+        now = replace(held.at(remaining, search.floor), accounts=accounts)
+        inside = np.ones(share.shape, dtype=bool) if search.allowed is None else search.allowed
+        steps = np.ones(share.shape)
+        ratio = best_ratio(model, bonus, steps, inside & (share <= FREE), state)
+        limit = Limit(remaining, 0.0, np.inf)
+        if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
+            priced = share + 1e-6
+            ratio = best_ratio(model, bonus, priced, inside & (share <= 1.0), state)
+            if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
+                beyond = best_ratio(model, bonus, priced, inside, state)
+                if beyond.action >= 0 and beyond.gain >= search.floor * beyond.steps:
+                    limit = Limit(remaining, beyond.gain, float(share[state, beyond.action]))
+                return Decision(None, now, _end(limit, search), limit, budgets)
+        action = ratio.action
+        proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+        paid = tuple(
+            Account(returns.account.way, min(1.0, returns.account.spent
+                    + (0.0 if returns.lost else float(returns.charge[state, action]))))
+            for returns in found
+        )
+        after = replace(now, accounts=paid, proposal=proposal)
+        homes = [
+            _home_evidence(ledger, account, returns.value, returns.account.way)
+            for ledger, returns, account in zip(search.ledgers, found, paid, strict=True)
+        ]
+
+        def tell() -> tuple[ActionEvidence, ...]:
+            rates = np.array(
+                [
+                    _rate_of(best_ratio(model, bonus, steps, _only(inside, state, a), state))
+                    for a in range(model.actions)
+                ]
+            )
+            return self._actions(model, state, action, rates, homes, share[state])
+
+        policy = np.zeros(model.states, np.int32)
+        policy[state] = action
+        plan = self._plan(model, state, action, policy, proposal, homes, tell)
+        return Decision(plan, after, None, limit, budgets)
+
+    def _plan(
+        self,
+        model: Model,
+        state: int,
+        action: int,
+        policy: IntArray,
+        proposal: Proposal,
+        homes: Sequence[CriterionEvidence],
+        tell: Callable[[], tuple[ActionEvidence, ...]],
+    ) -> Plan:
+        """Return the plan that pursues a proposal."""
+        evidence = iter(homes)
+        return Plan(
+            state=state,
+            action=action,
+            status=Status.OPTIMAL,
+            weights=np.ones(1),
+            outbound=policy[None],
+            exploration_value=proposal.rate,
+            upper_bound=proposal.rate,
+            gap=0.0,
+            kept_weights=np.ones(1),
+            kept_outbound=policy[None],
+            kept_value=proposal.rate,
+            criteria=tuple(
+                _stay_evidence(criterion, model)
+                if isinstance(criterion, StayInside)
+                else next(evidence)
+                for criterion in self.planner.criteria
+            ),
+            evidence=Evidence(tell),
+            correction=self.planner.correction
+            or (Correction.MOVES if isinstance(model, Moves) else Correction.GENERAL),
+            discount=self.planner.discount,
+            method="rate",
+            rounds=1,
+            bonus_left=True,
+            worthless=False,
+            waits=False,
+            state_names=model.state_names,
+            action_names=model.action_names,
+            proposal=proposal,
+        )
+
+    def _actions(
+        self,
+        model: Model,
+        state: int,
+        action: int,
+        rates: FloatArray,
+        homes: Sequence[CriterionEvidence],
+        share: FloatArray,
+    ) -> tuple[ActionEvidence, ...]:
+        """Return for each action the best rate that starts with it, and the ways home after it.
+
+        `share` [A] is what the action would take of what is left of a budget.
+        """
+        leaving = model.leaving(state)
+        ways = model.ahead(state, np.array([c.way_home for c in homes]).reshape(-1, model.states))
+        inside = None if self.search is None else self.search.allowed
+        found = []
+        for a in range(model.actions):
+            kept = iter(ways[:, a].tolist())
+            safety = tuple(
+                1.0 if isinstance(c, StayInside) else next(kept) for c in self.planner.criteria
+            )
+            if a == action:
+                verdict = Verdict.CHOSEN
+            elif not np.isfinite(model.reward[state, a]):
+                verdict = Verdict.UNAVAILABLE
+            elif share[a] > 1.0 or (inside is not None and not inside[state, a]):
+                verdict = Verdict.UNSAFE
+            else:
+                verdict = Verdict.WORTH_LESS
+            weight = float(a == action)
+            found.append(
+                ActionEvidence(a, float(leaving[a]), float(rates[a]), safety, weight, verdict)
+            )
+        return tuple(found)
+
+    def _searching(self, belief: Belief, model: Model) -> RateSearch:
+        if self.search is None:
+            floor = self.given_floor
+            if floor is None:
+                floor = _default_floor(self.planner.bonus, belief)
+            inside = self._inside(model)
+            if inside is not None and not inside[self.start].any():
+                raise InvalidProblemError(
+                    f"{_place(model, self.start)} is outside the set to stay inside: "
+                    "no action there is in it"
+                )
+            bonus, ledgers = self.planner.bonus, self._ledgers(model)
+            self.search = RateSearch(bonus, ledgers, inside, max(floor, LEAST_FLOOR))
+        return self.search
+
+    def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
+        """Return the homes that are kept, each with its budget."""
+        return self._searching(belief, belief.mean()).ledgers
+
+    def _ledgers(self, model: Model) -> tuple[Ledger, ...]:
+        """Return a ledger for each criterion that asks for a way home."""
+        found = []
+        for criterion in self.planner.criteria:
+            if isinstance(criterion, StayInside):
+                continue
+            if not isinstance(criterion, ReturnHome | ReturnWithin):
+                raise InvalidProblemError(
+                    f"{type(criterion).__name__} is kept plan by plan: use PaperExplorer"
+                )
+            if isinstance(criterion.home, str) and criterion.home == "current":
+                raise InvalidProblemError(
+                    'home="current" is the promise of a single plan: use PaperExplorer, '
+                    'or home="start"'
+                )
+            found.append(_ledger(criterion, model, self.start))
+        return tuple(found)
+
+    def _inside(self, model: Model) -> BoolArray | None:
+        """Return the mask [S, A] of what all sets to stay inside allow; None if there are none.
+
+        An action is allowed if it surely leads to where the set has an action.
+        """
+        allowed: BoolArray | None = None
+        shape = (model.states, model.actions)
+        for criterion in self.planner.criteria:
+            if isinstance(criterion, StayInside):
+                given = criterion.allowed
+                if given.shape != shape[: given.ndim]:
+                    raise InvalidProblemError(
+                        f"the set to stay inside has shape {given.shape}, expected "
+                        f"{shape[:1]} or {shape}"
+                    )
+                open_states = given if given.ndim == 1 else given.any(axis=1)
+                if isinstance(model, Moves):
+                    leads = open_states[model.dest]
+                else:
+                    outside = (~open_states).astype(np.float64)
+                    leads = (model.transitions @ outside).reshape(shape) <= 0.0
+                mine = leads & (given[:, None] if given.ndim == 1 else given)
+                allowed = mine if allowed is None else allowed & mine
+        return allowed
+
+
+def _is_plain(model: Model) -> bool:
+    """Tell whether a model is a move-or-stay graph on which nothing is earned."""
+    return isinstance(model, Moves) and not (np.isfinite(model.reward) & (model.reward != 0)).any()
+
+
+def _budgets(
+    ledgers: Sequence[Ledger], accounts: Sequence[Account]
+) -> tuple[tuple[str, float, float], ...]:
+    return tuple(
+        (ledger.name, ledger.delta, ledger.left(account))
+        for ledger, account in zip(ledgers, accounts, strict=True)
+    )
+
+
+def _only(inside: BoolArray, state: int, action: int) -> BoolArray:
+    """Return a mask [S, A] that leaves one action in a state."""
+    mask = inside.copy()
+    mask[state] = False
+    mask[state, action] = inside[state, action]
+    return mask
+
+
+def _rate_of(ratio: Ratio) -> float:
+    return 0.0 if ratio.action < 0 else ratio.gain / ratio.steps
+
+
+def graph_of(belief: Any, model: Moves, correction: Correction | None) -> Graph:
+    """Return the mean graph with the risk that each edge never works."""
+    success = model.success
+    closed = ~np.isfinite(model.reward)
+    if closed.any():
+        success = np.where(closed, 0.0, success)
+    if correction is Correction.NAIVE:
+        return Graph(model, success, np.where(success > 0.0, 0.0, 1.0), False)
+    if correction is not Correction.GENERAL and hasattr(belief, "blocked_probability"):
+        exact = getattr(belief, "exactness", "exact") == "exact"
+        return Graph(model, success, belief.blocked_probability(), exact)
+    kind = Correction.GENERAL if correction is Correction.GENERAL else None
+    sigma = corrections_of(belief, model, 0.5, kind).returning
+    with np.errstate(divide="ignore", invalid="ignore"):
+        blocked = np.where(model.success > 0.0, -sigma / model.success, 1.0)
+    if correction is not Correction.GENERAL:
+        blocked = np.minimum(blocked, 1.0 - model.success)
+    return Graph(model, success, np.clip(blocked, 0.0, 1.0), False)
+
+
+def _ledger(criterion: ReturnHome | ReturnWithin, model: Model, start: int) -> Ledger:
+    """Return the ledger of a criterion."""
+    homes = [start] if isinstance(criterion.home, str) else np.atleast_1d(criterion.home).tolist()
+    states = np.unique(
+        [index(h, model.states, "home", InvalidProblemError) for h in homes]
+    ).astype(np.int64)
+    within = criterion.steps if isinstance(criterion, ReturnWithin) else None
+    name = f"return to {', '.join(_place(model, h) for h in states.tolist())}"
+    if within is not None:
+        name += f" within {within} step{'s' * (within != 1)}"
+    return Ledger(name, states, criterion.delta, within)
+
+
+def _place(model: Model, state: int) -> str:
+    return model.state_names[state] if model.state_names else f"state {state}"
+
+
+def _default_floor(bonus: Any, belief: Any) -> float:
+    if isinstance(bonus, InformationGain):
+        return 0.05
+    if isinstance(bonus, Uncover):
+        return 1e-3 * bonus.reward
+    return 1e-6 * float(np.max(bonus(belief)))
+
+
+def _stay(model: Moves) -> int:
+    """Return an action that stays wherever it is taken, 0 if there is none."""
+    stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
+    return int(stays.argmax()) if stays.any() else 0
+
+
+def _home_evidence(
+    ledger: Ledger, account: Account, way_home: FloatArray, policy: IntArray
+) -> CriterionEvidence:
+    """Return what is kept of one home: of the whole run so far, and from each state."""
+    kept = max(0.0, 1.0 - account.spent)
+    return CriterionEvidence(
+        name=ledger.name,
+        level=ledger.delta,
+        bound=kept,
+        kept_bound=kept,
+        multiplier=0.0,
+        home=ledger.homes.astype(np.int32),
+        way_home=way_home,
+        return_policy=policy,
+        within=ledger.within,
+    )
+
+
+def _stay_evidence(criterion: StayInside, model: Model) -> CriterionEvidence:
+    """Return what is kept of a set: actions that might lead out of it are not taken."""
+    given = criterion.allowed if criterion.allowed.ndim == 2 else criterion.allowed[:, None]
+    what = "state-action" if criterion.allowed.ndim == 2 else "state"
+    count = int(criterion.allowed.sum())
+    return CriterionEvidence(
+        name=f"stay inside the set of {count} {what}{'s' * (count != 1)}",
+        level=criterion.delta,
+        bound=1.0,
+        kept_bound=1.0,
+        multiplier=0.0,
+        home=np.empty(0, np.int32),
+        way_home=np.zeros(model.states),
+        return_policy=np.full(model.states, -1, np.int32),
+        kind="stay",
+        allowed=np.broadcast_to(given, (model.states, model.actions)),
+    )
+
+
+def _end(limit: Limit, search: RateSearch) -> End:
+    """Return why there is no proposal."""
+    if limit.left <= 0.0:
+        return End.ALL_SEEN
+    if np.isfinite(limit.share) and limit.share > 1.0:
+        return End.BUDGET
+    if search.ledgers or search.allowed is not None:
+        return End.ALL_SAFE_SEEN
+    return End.OUT_OF_REACH

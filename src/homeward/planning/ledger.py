@@ -1,0 +1,211 @@
+"""The budget of a whole run: which edges its way home relies on, and what has been spent.
+
+At any time a set E of edges is relied on that holds a way home from where the explorer is. Let
+Y = Pr(every edge of E works | all that was seen). Adding edges costs the probability that one of
+them never works, at most the sum of ``blocked`` over them; dropping edges costs nothing. With c the
+cost of a step, known before it, E[Y after the step | all that was seen] ≥ Y − c. So Y plus what was
+spent is a submartingale, and if never more than 1 − δ is spent, E[Y] ≥ δ at whatever time the run
+is called off, by any rule that looks only at what was seen. ``docs/theory.md``, section 11.
+
+E is kept as one action a state, ``way`` [S]. Ways home are found on the graph in which edges of E
+are free. After bad news, an edge on the held way that has become doubtful, another way takes its
+place where that costs nothing or can be paid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from homeward.arrays import frozen
+from homeward.planning.held import Account
+from homeward.planning.ways import copy_way, new_risk, relied_on, ways_home
+from homeward.solvers.graphs import ways_to
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.models import Moves
+
+SLACK = 1e-9
+"""How much more than 1 − δ may be spent: an allowance for rounding."""
+
+TRUST = 0.1
+"""An edge that was paid for stays free while its risk is at most this share of what is left."""
+
+
+class Graph(NamedTuple):
+    """A move-or-stay graph with the risks of its edges.
+
+    Attributes
+    ----------
+    model
+        The mean model.
+    success
+        Probability [S, A] that an attempt works; 0 where the action can't be chosen.
+    blocked
+        Upper bound [S, A] on the probability that a move never works.
+    exact
+        Whether `blocked` is that probability itself.
+    """
+
+    model: Moves
+    success: FloatArray
+    blocked: FloatArray
+    exact: bool
+
+
+class Survey(NamedTuple):
+    """The ways home from everywhere, as a ledger sees them.
+
+    Attributes
+    ----------
+    account
+        What is held, after bad news has been dealt with.
+    added
+        Risk [S] that the best way home from a state would add; infinite where there is none.
+    total
+        Its risk [S] with the edges that are relied on already.
+    steps
+        Its expected steps [S].
+    choice
+        Its first action [S]; −1 at home and where there is no way.
+    free
+        Edges [S] that can be used at no charge.
+    lost
+        Whether no way home is left: then there is nothing to lose.
+    """
+
+    account: Account
+    added: FloatArray
+    total: FloatArray
+    steps: FloatArray
+    choice: IntArray
+    free: IntArray
+    lost: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ledger:
+    """Keeps one home reachable with probability `delta` over a whole run.
+
+    Attributes
+    ----------
+    homes
+        States [n] of which any is home.
+    delta
+        The level δ.
+    within
+        Steps that a way home may take; None for any number.
+    """
+
+    name: str
+    homes: IntArray
+    delta: float
+    within: int | None = None
+
+    def left(self, account: Account) -> float:
+        """Return what may still be spent."""
+        return max(0.0, 1.0 - self.delta + SLACK - account.spent)
+
+    def open(self, graph: Graph, state: int) -> Account:
+        """Return the first account of a run that starts in `state`: it pays for a way home."""
+        nothing = frozen(np.full(graph.model.states, -1, np.int32))
+        _, total, steps, choice = self._search(graph, nothing)
+        if not self._in_time(steps[state]):
+            return Account(nothing, 1.0)
+        return self._with_way(graph, choice, state, nothing, min(1.0, float(total[state])))
+
+    def survey(self, graph: Graph, account: Account, state: int) -> Survey:
+        """Find the ways home; where the held one has become doubtful, look for a better one."""
+        free, total, worst = self._relied_on(graph, account, state)
+        lost = False
+        if total > TRUST * self.left(account):
+            account, lost = self._after_bad_news(graph, account, state, free, total, worst)
+            free, _, _ = self._relied_on(graph, account, state)
+        return Survey(account, *self._search(graph, free), free, lost)
+
+    def charge(self, graph: Graph, survey: Survey, state: int, action: int) -> float:
+        """Return what an action costs: the way home from where it leads may add edges."""
+        there = int(graph.model.dest[state, action])
+        if survey.lost:
+            return 0.0
+        dest, blocked = graph.model.dest, graph.blocked
+        risk = new_risk(dest, blocked, survey.free, survey.choice, self._is_home(graph), there)
+        return float(risk)
+
+    def pay(self, graph: Graph, survey: Survey, state: int, action: int) -> Account:
+        """Return the account after an action, with the way home from where it leads."""
+        there, account = int(graph.model.dest[state, action]), survey.account
+        cost = self.charge(graph, survey, state, action)
+        if survey.lost or there == state:
+            return account
+        return self._with_way(graph, survey.choice, there, account.way, account.spent + cost)
+
+    def _after_bad_news(
+        self,
+        graph: Graph,
+        account: Account,
+        state: int,
+        free: IntArray,
+        total: float,
+        worst: float,
+    ) -> tuple[Account, bool]:
+        """Hold another way home where that is better and can be had; tell whether all are lost.
+
+        Two charges are valid. To keep what is relied on and add the new way's edges costs their
+        sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
+        least, and the old one with 1 − `worst` at most where that is exact.
+        """
+        nothing = np.full(graph.model.states, -1, np.int32)
+        _, risks, steps, choice = self._search(graph, nothing)
+        risk = float(risks[state]) if self._in_time(steps[state]) else np.inf
+        if risk >= 1.0 and total >= 1.0:
+            return account, True
+        if risk >= total:
+            return account, False
+        is_home, dest = self._is_home(graph), graph.model.dest
+        adding = new_risk(dest, graph.blocked, free, choice, is_home, state)
+        sure = graph.exact or worst >= 1.0
+        alone = max(0.0, risk - worst) if sure else np.inf
+        if min(adding, alone) > self.left(account):
+            return account, False
+        way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
+        return self._with_way(graph, choice, state, way, account.spent + cost), False
+
+    def _relied_on(
+        self, graph: Graph, account: Account, state: int
+    ) -> tuple[IntArray, float, float]:
+        trusted = TRUST * self.left(account)
+        is_home = self._is_home(graph)
+        found: tuple[IntArray, float, float] = relied_on(
+            graph.model.dest, graph.blocked, account.way, trusted, is_home, state
+        )
+        return found
+
+    def _search(
+        self, graph: Graph, free: IntArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+        most = 1.0 if self.within is None else 1.0 - self.delta + SLACK
+        edges = ways_to(graph.model)
+        shortest = self.within is not None
+        found: tuple[FloatArray, FloatArray, FloatArray, IntArray] = ways_home(
+            graph.success, graph.blocked, free, self.homes, *edges, most, shortest
+        )
+        return found
+
+    def _in_time(self, steps: float) -> bool:
+        return bool(steps <= (np.inf if self.within is None else self.within))
+
+    def _with_way(
+        self, graph: Graph, choice: IntArray, state: int, way: IntArray, spent: float
+    ) -> Account:
+        longer = way.copy()
+        copy_way(graph.model.dest, choice, self._is_home(graph), state, longer)
+        return Account(frozen(longer), min(1.0, spent))
+
+    def _is_home(self, graph: Graph) -> BoolArray:
+        found = np.zeros(graph.model.states, dtype=bool)
+        found[self.homes] = True
+        return found
