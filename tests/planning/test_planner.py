@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.conftest import DISCOUNTS, all_policies, dense, move_beliefs, tables, value_of
+from tests.conftest import DISCOUNTS, Silent, all_policies, dense, move_beliefs, tables, value_of
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
 from homeward.bonuses import RMax
@@ -27,7 +27,7 @@ from homeward.safety import (
     StayInside,
     return_to_each,
 )
-from homeward.safety.certify import exact_recall, exact_return
+from homeward.safety.certify import exact_recall, exact_return, exact_total
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:
@@ -786,6 +786,23 @@ def test_staying_inside_is_planned_by_hand(method: Any, sparse: bool) -> None:
     down = found.evidence[1]
     assert down.exploration == pytest.approx(1.0, abs=1e-9)
     assert down.safety == pytest.approx([0.75], abs=1e-9)
+
+
+def test_staying_inside_is_not_read_off_a_conservative_return_correction() -> None:
+    # One way, 0 → 1 → 2, of which 2 is outside. In nine worlds of ten no move works, in one they
+    # work with chances 0.05 and 0.1. Their return corrections are −p(1−p), as if P were 0 or 1.
+    gamma, success = 0.95, np.array([0.05, 0.1, 1.0])[:, None]
+    dest, inside = np.array([[1], [2], [2]]), np.array([True, True, False])
+    worlds = [Moves(dest, np.zeros((3, 1))), Moves(dest, success)]
+    exact = FiniteBelief(worlds, np.array([0.9, 0.1]), counts=np.ones((3, 1), int))
+    belief = Silent(exact, 1.0 - 0.1 * success)
+    planner = Planner(constant(np.ones((3, 1))), [StayInside(inside, 0.5)], gamma)
+    policy, ends = np.zeros(3, np.int32), ~inside[:, None]
+    sure = np.full((3, 1), 1.0 - gamma)
+    truths = [exact_total(dense(w), sure, policy, gamma, ends=ends)[0] for w in worlds]
+    bound = planner.plan(belief, 0).bounds[0]
+    assert bound <= exact.weights @ truths
+    assert bound == pytest.approx(exact.weights @ truths, abs=0.06)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -22,7 +22,11 @@ from homeward.arrays import (
 from homeward.beliefs.observations import Rows, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves, SparseMDP
-from homeward.safety.corrections import random_moves_exploring, random_moves_returning
+from homeward.safety.corrections import (
+    blocked_in,
+    random_moves_exploring,
+    random_moves_returning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,6 +135,23 @@ class FiniteBelief:
             random_moves_returning(first.dest, success, self.weights),
             random_moves_exploring(first.dest, success, self.weights, discount),
         )
+
+    @property
+    def moves_work_or_never(self) -> bool:
+        """Whether every move works surely or never in each world that is possible."""
+        first = self.worlds[0]
+        if not isinstance(first, Moves):
+            return False
+        success = self._success()[self.weights > 0.0]
+        elsewhere = first.dest != np.arange(first.states)[:, None]
+        return not ((success > 0.0) & (success < 1.0) & elsewhere).any()
+
+    def blocked_probability(self) -> FloatArray:
+        """Return Pr(P = 0) [S, A]: the weight of the worlds in which a move never works."""
+        first = self.worlds[0]
+        if not isinstance(first, Moves):
+            raise InvalidBeliefError("only moves can be blocked, and the worlds are SparseMDP")
+        return blocked_in(first.dest, self._success(), self.weights)
 
     def update(self, observation: Visit | Transition | Rows) -> Self:
         """Weigh the worlds anew by how likely each made the observation."""

@@ -36,7 +36,7 @@ from homeward.safety import Correction, ReturnHome
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.beliefs import Belief, MoveBelief
+    from homeward.beliefs import Belief, DeclaredMoves, MoveBelief
     from homeward.planning.plan import ActionEvidence, Plan
     from homeward.safety import Requirement, Situation
 
@@ -184,13 +184,17 @@ class Treasurer:
         way = plan.criteria[which]
         if not isinstance(model, Moves):
             return General(belief, way.return_policy, way.way_home, self.home)
-        exact = hasattr(belief, "move_corrections")
         returning = (
             cast("MoveBelief", belief).move_corrections(plan.discount)[0]
-            if exact
+            if hasattr(belief, "move_corrections")
             else np.full(model.success.shape, -np.inf)
         )
-        return Paths(model, returning, exact, way.return_policy, self.home)
+        blocked = (
+            cast("DeclaredMoves", belief).blocked_probability()
+            if hasattr(belief, "blocked_probability")
+            else np.zeros(model.success.shape)
+        )
+        return Paths(model, returning, blocked, way.return_policy, self.home)
 
 
 class Charge(NamedTuple):
@@ -206,7 +210,7 @@ class Paths:
 
     model: Moves
     returning: FloatArray  # [S, A] −p·Pr(P = 0), or less
-    exact: bool  # it is not less
+    blocked: FloatArray  # [S, A] Pr(P = 0), or less: 0 where the belief does not declare it
     best: IntArray  # [S] the best way home that is known
     home: int
 
@@ -262,7 +266,7 @@ class Paths:
             self.model.dest,
             self.model.success,
             self.returning,
-            self.exact,
+            self.blocked,
             policy,
             state,
             self.home,
@@ -408,14 +412,14 @@ def bounds_of(
     dest: IntArray,
     success: FloatArray,
     returning: FloatArray,
-    exact: bool,
+    blocked: FloatArray,
     policy: IntArray,
     state: int,
     home: int,
 ) -> tuple[float, float]:
     """Bound the probability that a way home works: 1 − Σ q from below, min Pr(P > 0) from above.
 
-    Where `returning` is not exact, a move that may work at all may be one that always does.
+    Where `blocked` says nothing, a move that may work at all may be one that always does.
     """
     path = np.empty(len(policy), np.int64)
     count = arrives(dest, policy, state, home, path)
@@ -427,8 +431,7 @@ def bounds_of(
         lost += broken(p, sigma)
         if p == 0.0:
             most = 0.0
-        elif exact and p >= LEAST:
-            most = min(most, 1.0 + sigma / p * (1.0 - 8.0 * UNIT))
+        most = min(most, 1.0 - blocked[s, policy[s]] * (1.0 - 8.0 * UNIT))
     return max(0.0, 1.0 - lost * (1.0 + (count + 8) * UNIT)), max(0.0, most)
 
 

@@ -18,7 +18,7 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
 from homeward.errors import InvalidProblemError
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.plan import CriterionEvidence, Plan
-from homeward.safety import AtStep, Correction, Corrections, ReturnHome, Situation
+from homeward.safety import AtStep, Correction, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 from homeward.solvers.tolerances import ROUNDING
@@ -219,7 +219,7 @@ class Planner:
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # What is done depends on the step: the moves correction is for the way home alone.
-            corrections = Corrections(corrections.kind, corrections.returning, belief.correction())
+            corrections = replace(corrections, exploring=belief.correction())
         return Situation(
             model,
             corrections,

@@ -213,6 +213,7 @@ def _corrections(model: Model, discount: float, rng: np.random.Generator) -> Cor
             Correction.MOVES,
             moves_returning(model.dest, model.success),
             moves_exploring(model.dest, model.success, discount),
+            work_or_never=True,
         )
     shape = (model.states, model.actions)
     likely = model.transitions.toarray().max(axis=1).reshape(shape)
