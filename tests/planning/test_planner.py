@@ -929,6 +929,15 @@ def test_a_warm_plan_with_any_criteria_is_the_cold_one(asked: tuple[str, ...]) -
         assert warm.exploration_value == pytest.approx(cold.exploration_value, rel=1e-9, abs=1e-9)
 
 
+def test_rows_that_sum_to_a_little_more_than_one_do_not_inflate_a_bound_step_by_step() -> None:
+    # A step falls into the pit with 0.001, and the row sums to 1 + 1e-9.
+    rows = np.array([[0.999 + 1e-9, 0.001], [0.0, 1.0]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows[:, None])])
+    planner = Planner(constant(np.ones((2, 1))), [ReturnHome(0.1, 0)], recall=1000)
+    (bound,) = planner.plan(belief, 0).bounds
+    assert bound <= (rows[0, 0] / rows[0].sum()) ** 1000 + 1e-12
+
+
 @pytest.mark.parametrize("recall", [3, AtStep(3)])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_recall_at_a_fixed_step_is_planned_by_hand(recall: Any, sparse: bool) -> None:
