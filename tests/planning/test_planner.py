@@ -929,6 +929,35 @@ def test_a_warm_plan_with_any_criteria_is_the_cold_one(asked: tuple[str, ...]) -
         assert warm.exploration_value == pytest.approx(cold.exploration_value, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("method", ["columns", "lp"])
+def test_a_plan_that_keeps_its_level_is_not_given_up_for_a_solver_that_says_none_does(
+    method: Any,
+) -> None:
+    rows = np.array([[1.0, 0.0], [0.9, 0.05]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows[:, None])])
+    bonus = np.array([[0.71], [0.39]])
+    planner = Planner(constant(bonus), [ReturnHome(0.5)], 1.0 - 1e-7, method=method)
+    found = planner.plan(belief, 0)
+    assert found.status is not Status.INFEASIBLE
+    assert found.keeps_all
+    assert found.exploration_value == pytest.approx(0.71e7, rel=1e-6)
+
+
+def test_many_criteria_that_can_not_be_kept_together_are_planned_by_the_lp_too() -> None:
+    # Round a ring of nine, each place asks for one action half of the time, and the tenth criterion
+    # for the other action always: the closest measure mixes everywhere, in 512 policies.
+    ring = np.append((np.arange(9) + 1) % 9, 9)
+    belief = FiniteBelief([Moves(np.stack([ring, ring], axis=1), np.ones((10, 2)))])
+    work = np.zeros((10, 10, 2))
+    work[np.arange(9), np.arange(9), 0] = 1.0
+    work[9, :, 1] = np.append(np.full(9, 0.5), 1.0)
+    most = 0.99 ** np.arange(9) / (1.0 - 0.99**9)
+    asked = [EarnAtLeast(total, w) for total, w in zip([*0.5 * most, 99.0], work, strict=True)]
+    found = Planner(constant(np.ones((10, 2))), asked, 0.99, method="lp").plan(belief, 0)
+    assert found.status is Status.INFEASIBLE
+    assert found.conflict == (9,)
+
+
 def test_rows_that_sum_to_a_little_more_than_one_do_not_inflate_a_bound_step_by_step() -> None:
     # A step falls into the pit with 0.001, and the row sums to 1 + 1e-9.
     rows = np.array([[0.999 + 1e-9, 0.001], [0.0, 1.0]])

@@ -21,7 +21,7 @@ from homeward.planning.plan import CriterionEvidence, Plan
 from homeward.safety import AtStep, Correction, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
-from homeward.solvers.tolerances import ROUNDING
+from homeward.solvers.tolerances import FEASIBLE, ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -263,7 +263,11 @@ class Planner:
         requirements: Sequence[Requirement],
         previous: Plan | None,
     ) -> tuple[ConstrainedSolution, Method]:
-        """Solve by the chosen method, or by the other where that does not get to the end."""
+        """Solve by the chosen method, or by the other where that does not get to the end.
+
+        An answer without policies is no answer. One that keeps every level is not given up for
+        another that says that none does.
+        """
         seeds = ()
         if previous is not None and getattr(previous, "steps", None) == self._steps:
             seeds = tuple(previous.outbound)
@@ -285,12 +289,24 @@ class Planner:
                 solved = solve_occupancy(problem)
             else:
                 break
-            if solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
+            empty = len(solved.weights) == 0
+            if best is not None and (empty or _contradicts(problem, solved, best[0])):
+                break
+            if not empty and solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
                 return solved, method
             if best is None or len(best[0].weights) == 0:
                 best = solved, method
         assert best is not None
         return best
+
+
+def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:
+    """Tell whether an answer says that no policy keeps the levels where a found one does."""
+    return (
+        solved.status is Status.INFEASIBLE
+        and len(found.weights) > 0
+        and bool((found.achieved >= problem.levels - FEASIBLE).all())
+    )
 
 
 def limits_of(belief: Belief) -> tuple[float, float] | None:
