@@ -263,6 +263,23 @@ def test_a_plan_that_may_not_go_where_the_bonus_is_is_worthless() -> None:
     assert found.worthless
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_reward_that_can_not_be_reached_makes_no_plan_worthless_or_less_than_optimal(
+    sparse: bool,
+) -> None:
+    # From 0 one goes on to 1, which pays 1 or 0.9 a step; nothing leads to 2, which pays 1e12.
+    model = Moves(np.array([[0, 1], [1, 1], [2, 2]]), np.ones((3, 2)))
+    bonus = np.array([[0.0, 0.0], [0.9, 1.0], [1e12, 1e12]])
+    belief = FiniteBelief([model.sparse() if sparse else model])
+    found = Planner(constant(bonus), [ReturnHome(0.05)], 0.9).plan(belief, 0)
+    assert found.status is Status.OPTIMAL
+    assert not found.worthless
+    assert found.action == 1
+    # Up and staying is never called off at home but at first, with 0.1.
+    assert found.exploration_value == pytest.approx(9.0, abs=1e-9)
+    assert found.gap < 1e-6
+
+
 def test_staying_where_it_pays_is_not_waiting() -> None:
     found = Planner(constant(np.ones((2, 2))), [ReturnHome(1.0)], 0.5).plan(RIDGE, 0)
     assert found.action == 0

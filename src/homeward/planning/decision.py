@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from homeward.solvers import ConstrainedSolution, Problem
 
 WORTHLESS = 1e-12
-"""A plan worth less than this fraction of the largest reward's total is worth nothing."""
+"""A plan worth less than this fraction of the total of the largest reward in reach is worthless."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

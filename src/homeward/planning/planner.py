@@ -21,6 +21,7 @@ from homeward.planning.plan import CriterionEvidence, Plan
 from homeward.safety import AtStep, Correction, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
+from homeward.solvers.reach import silence_unreachable
 from homeward.solvers.tolerances import FEASIBLE, ROUNDING
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Planner:
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
             raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
         np.add(model.reward, bonus, out=totals[0])
+        silence_unreachable(model, totals[0], state)
         steps = self._steps
         # What is taken up from a record may know of no steps and of nothing outside a set.
         outside = getattr(previous, "afterwards", None) if steps is None else None

@@ -6,7 +6,7 @@ FEASIBLE = 1e-9
 """A policy this close to a level counts as meeting it."""
 
 GAP = 1e-8
-"""An optimal answer's gap, as a fraction of the largest value anywhere, is at most this."""
+"""An optimal answer's gap, as a fraction of the largest value, is at most this."""
 
 EXACT = 1e-13
 """A column that prices above another by less than this fraction is above by rounding alone."""
