@@ -34,13 +34,14 @@ from homeward.planning.plan import Evidence, Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.solvers import GIVE_UP
+from homeward.solvers.tolerances import FEASIBLE
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief, DeclaredMoves, MoveBelief
     from homeward.planning.plan import ActionEvidence, Plan
     from homeward.safety import Requirement, Situation
 
-SLACK = 1e-9
+SLACK = FEASIBLE
 """How far B may be below δ: rounding, which adds up over a run."""
 
 UNIT = 2.0**-52

@@ -22,7 +22,7 @@ from homeward.safety import AtStep, Correction, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 from homeward.solvers.reach import silence_unreachable
-from homeward.solvers.tolerances import FEASIBLE, ROUNDING
+from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -193,6 +193,7 @@ class Planner:
                     within=r.within,
                     return_layers=r.returns.layers,
                     return_since=r.returns.since,
+                    span=problem.span,
                 )
                 for k, r in enumerate(requirements)
             ),
@@ -307,7 +308,7 @@ def _contradicts(problem: Problem, solved: ConstrainedSolution, found: Constrain
     return (
         solved.status is Status.INFEASIBLE
         and len(found.weights) > 0
-        and bool((found.achieved >= problem.levels - FEASIBLE).all())
+        and bool((found.achieved >= problem.levels - met_within(problem.span)).all())
     )
 
 

@@ -28,7 +28,7 @@ from homeward.solvers.constrained import ConstrainedSolution
 from homeward.solvers.engines import PolicySolution, engine
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
-from homeward.solvers.tolerances import FEASIBLE, GAP
+from homeward.solvers.tolerances import GAP, aimed_within, met_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -66,8 +66,8 @@ def occupancy_lp(
     """Solve the LP; where that fails, find the measure with the least total shortfall.
 
     Where `method` gives no answer at its tolerance the other one is asked. Infeasible is what has
-    a least shortfall above `FEASIBLE`, not what the LP solver says or fails to decide: a measure
-    with a shortfall always exists, so where none is found the solver is in trouble.
+    a least shortfall above `aimed_within`, not what the LP solver says or fails to decide: one
+    always exists, so where none is found the solver is in trouble.
     """
     methods: tuple[Method, Method] = (
         ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
@@ -79,7 +79,7 @@ def occupancy_lp(
     for attempt in methods:
         answer = run_lp(problem, attempt, tolerance, closest=True)
         if answer.status is Status.OPTIMAL:
-            short = answer.shortfall > FEASIBLE
+            short = answer.shortfall > aimed_within(problem.span)
             return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
     cut_short = answer.status is Status.NOT_CONVERGED
     return replace(answer, status=answer.status if cut_short else Status.NUMERICAL)
@@ -208,11 +208,11 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     upper = -np.inf if infeasible else _bound(problem, answer)
     gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
     status = answer.status
-    if infeasible and mix.shortfall <= FEASIBLE:  # its own policies say otherwise
+    if infeasible and mix.shortfall <= aimed_within(problem.span):  # its own policies say otherwise
         status = Status.NUMERICAL
     if status is Status.OPTIMAL and not (
         gap <= 100 * GAP * max(abs(upper), abs(float(mixed[0])))
-        and (mixed[1:] >= problem.levels - 10 * FEASIBLE).all()
+        and (mixed[1:] >= problem.levels - met_within(problem.span)).all()
     ):
         status = Status.NUMERICAL
     return ConstrainedSolution(
