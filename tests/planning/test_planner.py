@@ -286,6 +286,14 @@ def test_staying_where_it_pays_is_not_waiting() -> None:
     assert not found.waits
 
 
+def test_nor_is_staying_where_the_world_itself_pays() -> None:
+    for pays in (2.0, -2.0):
+        paid = FiniteBelief([Moves(DEST, s, np.array([[pays, -9.0], [0.0, 0.0]])) for s in WORLDS])
+        found = Planner(constant(np.zeros((2, 2))), [ReturnHome(1.0)], 0.5).plan(paid, 0)
+        assert found.action == 0
+        assert found.waits == (pays < 0.0)
+
+
 def test_the_reward_is_added_to_the_bonus() -> None:
     paid = FiniteBelief([Moves(DEST, s, np.array([[2.0, 0.0], [0.0, 0.0]])) for s in WORLDS])
     found = Planner(constant(BONUS), [ReturnHome(0.9)], 0.5).plan(paid, 0)

@@ -56,7 +56,10 @@ def is_worthless(problem: Problem, choice: Choice) -> bool:
 
 
 def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
-    """Choose an action; `stays` [A] marks those that wait for nothing, None if nothing is lost."""
+    """Choose an action.
+
+    `stays` [A] is the mask of actions that neither move nor earn anything; None disables the check.
+    """
     firsts = _firsts(solved.policies, problem.start)
     shares = [_share(problem, solved, firsts, a) for a in set(firsts.tolist())]
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))

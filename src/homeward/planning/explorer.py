@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from homeward.errors import InfeasibleError
+from homeward.models import Moves
 from homeward.planning.budget import Holding, Treasurer
 from homeward.safety import StayInside
 from homeward.solvers import Status
@@ -16,10 +17,18 @@ from homeward.solvers import Status
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
     from homeward.planning.budget import Budget
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
+
+
+FRUITLESS = 100
+"""Infeasible plans in a row that an explorer follows although they lead nowhere new."""
+
+SAME = 1e-12
+"""Chances that differ by less than this are the same but for rounding."""
 
 
 class World(Protocol):
@@ -73,8 +82,9 @@ class Step:
 class Explorer:
     """Follows a planner through a world, learning as it goes.
 
-    Where no policy keeps the level it follows the safest one and the plan's status says so; with
-    `strict` it raises `InfeasibleError` instead, whenever the action would not keep every level.
+    Where no policy keeps the level it follows the safest one and the plan's status says so, until
+    that has led nowhere new for `FRUITLESS` steps. With `strict` it raises `InfeasibleError`
+    instead, whenever something is left to explore and the action would not keep every level.
 
     With a `budget` the whole run keeps a way to its start: `holding` says which and how surely.
     Once an action costs more than is left, it walks that way home, which costs nothing, and ends.
@@ -103,6 +113,9 @@ class Explorer:
             self._treasurer = Treasurer(budget, planner, self.start)
             self.planner = self._treasurer.planner
             self.holding = Holding.at_home(self.belief.mean().states)
+        self._fruitless = 0  # infeasible plans in a row without progress
+        self._met: frozenset[int] = frozenset()  # where they were made
+        self._learned: FloatArray | None = None  # the chances of the mean model then
         self._sets = tuple(c for c in planner.criteria if isinstance(c, StayInside))
 
     def explore(self, limit: int) -> Iterator[Step]:
@@ -156,20 +169,40 @@ class Explorer:
             return None
         plan = self.planner.plan(self.belief, state, self.start, self.plan)
         self.plan = plan
-        if self.strict and not plan.keeps_all:
-            self.end = End.INFEASIBLE
-            raise InfeasibleError(_refusal(plan))
+        infeasible = plan.status is Status.INFEASIBLE
+        self.count_fruitless(infeasible)
         if not plan.bonus_left:
             self.end = End.ALL_SEEN
-        elif plan.status is Status.INFEASIBLE:
-            self.end = End.INFEASIBLE if plan.waits else None
+        elif infeasible:
+            over = plan.waits or self._fruitless > FRUITLESS
+            self.end = End.INFEASIBLE if over else None
         elif plan.worthless:
             self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
         elif plan.waits:
             gamble = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
             calm = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
             self.end = End.ONLY_BY_CHANCE if gamble else calm
+        if self.strict and not plan.keeps_all and self.end in (None, End.INFEASIBLE):
+            self.end = End.INFEASIBLE
+            raise InfeasibleError(_refusal(plan))
         return plan if self.end is None else None
+
+    def count_fruitless(self, infeasible: bool) -> None:
+        """Count an infeasible plan where one was made before, with nothing learned since.
+
+        Any other plan starts the count again.
+        """
+        state = self.world.state
+        if not infeasible:
+            self._fruitless, self._met, self._learned = 0, frozenset(), None
+            return
+        model = self.belief.mean()
+        chances = model.success if isinstance(model, Moves) else model.transitions.data
+        before = self._learned
+        if before is None or before.shape != chances.shape or abs(before - chances).max() > SAME:
+            self._met, self._learned = frozenset(), chances
+        self._fruitless = self._fruitless + 1 if state in self._met else 0
+        self._met |= {state}
 
     def _homeward(self, treasurer: Treasurer, holding: Holding) -> Plan | None:
         """Plan the next step of the way home that is held, or set `end`."""

@@ -143,7 +143,7 @@ class Planner:
 
         worthless = abs(solved.objective) <= WORTHLESS * problem.worth
         leaving = model.leaving(state)
-        stays = (leaving <= 1e-12) & (bonus[state] == 0.0)
+        stays = (leaving <= 1e-12) & (bonus[state] == 0.0) & (model.reward[state] <= 0.0)
         choice = decide(problem, solved, None if worthless else stays)
         rounding = ROUNDING * problem.span
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from homeward.errors import InvalidFileError
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import Record
+from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,6 +76,7 @@ def replay(
     for record in records:
         if record.step <= seeded or not plan_again:
             _agree(record, "state", explorer.world.state, directory)
+            explorer.count_fruitless(record.status == Status.INFEASIBLE)
             observation = explorer.world.act(record.action)
             explorer.belief = explorer.belief.update(observation)
             explorer.steps += 1
