@@ -178,6 +178,19 @@ def test_general_worlds_have_no_moves_correction() -> None:
         belief.move_corrections(0.9)
 
 
+def test_rounding_does_not_let_a_world_end_whose_rows_sum_to_one() -> None:
+    def world(*row: float) -> SparseMDP:
+        return SparseMDP.from_dense(np.array([[row], [(0.0, 1.0, 0.0)], [(0.0, 0.0, 1.0)]]))
+
+    rounded = world(0.7, 0.2, 0.1)
+    assert 0.7 + 0.2 + 0.1 < 1.0
+    with pytest.raises(ImpossibleObservationError):
+        FiniteBelief([rounded]).update(Transition(0, 0, None))
+    rarely = world(0.5, 0.5 - 1e-14, 0.0)
+    left = FiniteBelief([rounded, rarely]).update(Transition(0, 0, None))
+    assert left.worlds == (rarely,)
+
+
 def test_a_transition_weighs_the_worlds_by_bayes_rule() -> None:
     # Prior ½ and ½; success 1 and ¼. After one success 4 : 1, after two 16 : 1.
     once = two_worlds().update(Transition(0, 0, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import fsum
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from homeward.models import Model
+
+EPSILON = float(np.finfo(np.float64).eps)
 
 MATCH = 1e-9
 """How closely a world's row must agree with an observed one."""
@@ -216,6 +219,13 @@ class FiniteBelief:
 
 
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:
-    """Give the probability of a transition, or of ending (None), in one world."""
+    """Return the probability of a transition, or of ending (None), in one world.
+
+    A row whose entries miss 1 by their rounding alone does not end.
+    """
     row = world.row(state, action)
-    return max(0.0, 1.0 - float(row.sum())) if next_state is None else float(row[next_state])
+    if next_state is not None:
+        return float(row[next_state])
+    entries = row[row > 0.0]
+    missing = fsum([1.0, *-entries])
+    return missing if missing > EPSILON * len(entries) else 0.0
