@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 from homeward.errors import InvalidFileError
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.log import Record
-from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,6 +71,7 @@ def replay(
     steps are planned again, the next plan starts from it.
     """
     from homeward.planning.budget import Holding
+    from homeward.solvers import Status
 
     for record in records:
         if record.step <= seeded or not plan_again:
