@@ -6,6 +6,7 @@ Test files import from here as ``from tests.conftest import ...``. The referees 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from homeward.models import Moves, SparseMDP
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from homeward.arrays import FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
 
 # The suite draws the same examples every time; `--hypothesis-profile=search` looks for new ones.
@@ -118,6 +119,46 @@ def move_beliefs(
         for _ in range(count)
     ]
     return FiniteBelief(worlds, draw(tables(st.floats(0.1, 1.0), count)))
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A belief over moves that declares nothing and whose return correction is not tight.
+
+    Once it has observed something it takes a broken move for as likely as `broken` [S, A] says,
+    or more likely.
+    """
+
+    exact: FiniteBelief
+    broken: FloatArray
+
+    def mean(self) -> Model:
+        return self.exact.mean()
+
+    def correction(self) -> FloatArray:
+        return self.exact.correction()
+
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        returning, exploring = self.exact.move_corrections(discount)
+        mean = self.exact.mean()
+        assert isinstance(mean, Moves)
+        if self.exact.counts.any():
+            returning = np.minimum(returning, -mean.success * self.broken)
+        return returning, exploring
+
+    def update(self, observation: Any) -> Silent:
+        return replace(self, exact=self.exact.update(observation))
+
+    def sample(self, rng: np.random.Generator) -> Model:
+        return self.exact.sample(rng)
+
+    @property
+    def visited(self) -> BoolArray:
+        return self.exact.visited
+
+    @property
+    def counts(self) -> IntArray:
+        return self.exact.counts
 
 
 def dense(model: Model) -> FloatArray:

@@ -150,10 +150,45 @@ def test_our_corrections_are_never_larger_than_the_papers(
     assert (exploring >= belief.correction() - 1e-15).all()
 
 
+def test_it_declares_how_likely_a_move_never_works() -> None:
+    weights = np.array([0.75, 0.25])
+    belief = FiniteBelief([moves(0.0, 0.0, 1.0, 0.5), moves(0.25, 0.0, 0.0, 0.5)], weights)
+    # Of state 0 the second move, of state 1 the second one too, lead where one is.
+    assert belief.blocked_probability().tolist() == [[0.75, 0.0], [0.25, 0.0]]
+    assert not belief.moves_work_or_never
+
+
+def test_it_declares_that_moves_work_or_never_for_worlds_that_are_possible() -> None:
+    sure, chancy = moves(0.0, 0.5, 1.0, 0.5), moves(0.5, 0.5, 1.0, 0.5)  # 0.5: leads nowhere else
+    assert FiniteBelief([sure, sure]).moves_work_or_never
+    assert FiniteBelief([sure, chancy], np.array([1.0, 0.0])).moves_work_or_never
+    assert not FiniteBelief([sure, chancy]).moves_work_or_never
+
+
+def test_general_worlds_declare_nothing_of_moves() -> None:
+    belief = FiniteBelief([moves(1.0, 1.0, 1.0, 1.0).sparse()])
+    assert not belief.moves_work_or_never
+    with pytest.raises(InvalidBeliefError, match="only moves can be blocked"):
+        belief.blocked_probability()
+
+
 def test_general_worlds_have_no_moves_correction() -> None:
     belief = FiniteBelief([moves(1.0, 1.0, 1.0, 1.0).sparse()])
     with pytest.raises(InvalidBeliefError, match="needs move-or-stay worlds, not SparseMDP"):
         belief.move_corrections(0.9)
+
+
+def test_rounding_does_not_let_a_world_end_whose_rows_sum_to_one() -> None:
+    def world(*row: float) -> SparseMDP:
+        return SparseMDP.from_dense(np.array([[row], [(0.0, 1.0, 0.0)], [(0.0, 0.0, 1.0)]]))
+
+    rounded = world(0.7, 0.2, 0.1)
+    assert 0.7 + 0.2 + 0.1 < 1.0
+    with pytest.raises(ImpossibleObservationError):
+        FiniteBelief([rounded]).update(Transition(0, 0, None))
+    rarely = world(0.5, 0.5 - 1e-14, 0.0)
+    left = FiniteBelief([rounded, rarely]).update(Transition(0, 0, None))
+    assert left.worlds == (rarely,)
 
 
 def test_a_transition_weighs_the_worlds_by_bayes_rule() -> None:

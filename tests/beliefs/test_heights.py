@@ -247,6 +247,16 @@ def test_the_corrections_are_the_closed_forms(belief: HeightBelief, discount: fl
     assert exploring == pytest.approx(-(2.0 - discount) * p * (1.0 - p), abs=1e-14)
 
 
+@given(beliefs())
+def test_it_declares_that_a_move_works_or_never_and_how_likely_it_never_does(
+    belief: HeightBelief,
+) -> None:
+    leads = belief.mean().dest != np.arange(belief.mean().states)[:, None]
+    assert corrections_of(belief, belief.mean(), 0.9).work_or_never
+    expected = np.where(leads, 1.0 - enumerated(belief), 0.0)
+    assert belief.blocked_probability() == pytest.approx(expected, abs=1e-14)
+
+
 def test_it_is_planned_on_with_the_tighter_correction() -> None:
     belief = HeightBelief((2, 2))
     assert isinstance(belief, MoveBelief)

@@ -237,6 +237,15 @@ def test_staying_and_moving_off_the_map_need_no_correction() -> None:
         assert not correction[still].any()
 
 
+def test_it_declares_that_a_move_works_or_never_and_how_likely_it_never_does() -> None:
+    belief = terrain(variance=4.0)
+    mean = belief.mean()
+    leads = mean.dest != np.arange(6)[:, None]
+    assert corrections_of(belief, mean, 0.9).work_or_never
+    expected = np.where(leads, 1.0 - mean.success, 0.0)
+    assert belief.blocked_probability().tolist() == expected.tolist()
+
+
 def test_it_is_planned_on_with_the_tighter_correction() -> None:
     belief = terrain()
     assert isinstance(belief, MoveBelief)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,19 @@ def refused(match: str, *args: Any, **options: Any) -> None:
 def test_it_tells_how_many_states_and_actions_it_has() -> None:
     model = SparseMDP(csr_array(np.ones((6, 2)) / 2))
     assert (model.states, model.actions) == (2, 3)
+
+
+def test_a_row_that_sums_to_a_little_more_than_one_is_normalised() -> None:
+    rng = np.random.default_rng(0)
+    given = csr_array(rng.dirichlet(np.ones(300), 300) * (1.0 + 9e-10))
+    before = given.data.copy()
+    model = SparseMDP(given)
+    sums = [math.fsum(model.row(s, 0)) for s in range(300)]
+    assert max(sums) <= 1.0 + 2.0**-52
+    assert min(sums) >= 1.0 - 2.0**-52
+    assert (given.data == before).all()
+    again = SparseMDP(model.transitions)
+    assert (again.transitions.data == model.transitions.data).all()
 
 
 def test_its_sparse_view_is_itself() -> None:

@@ -10,7 +10,7 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
 from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planning.explorer import End, Explorer, Step
+from homeward.planning.explorer import FRUITLESS, End, Explorer, Step
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, StayInside
 from homeward.solvers import Status
@@ -285,6 +285,37 @@ def test_one_that_is_not_strict_goes_on_and_its_plan_says_so() -> None:
 def test_a_strict_explorer_goes_on_while_the_level_is_kept() -> None:
     scout = explorer(Walk(corridor(4)), strict=True)
     assert len(list(scout.explore(100))) == 3
+
+
+def test_a_strict_explorer_that_has_seen_everything_ends_and_does_not_raise() -> None:
+    world, planner = stuck()
+    seen = FiniteBelief([world.model], visited=np.ones(2, bool))
+    scout = explorer(world, seen, planner, strict=True)
+    assert list(scout.explore(100)) == []
+    assert scout.end is End.ALL_SEEN
+
+
+# Round and round in two rooms without a stay; home is a third, to which nothing leads.
+ROUND = Moves(np.array([[1], [0], [2]]), np.ones((3, 1)))
+
+
+def test_it_ends_where_no_policy_keeps_the_level_and_it_goes_round_in_circles() -> None:
+    planner = Planner(lambda _: np.ones((3, 1)), [ReturnHome(0.5, home=2)], 0.9)
+    scout = explorer(Walk(ROUND), planner=planner)
+    steps = list(scout.explore(1000))
+    assert scout.end is End.INFEASIBLE
+    assert len(steps) == FRUITLESS + 2
+
+
+def test_as_long_as_it_learns_it_goes_on_where_no_policy_keeps_the_level() -> None:
+    rows = np.ones((3, 1, 3))
+    rows[:2, :, 2] = 1e-9  # hardly ever home
+    belief = DirichletBelief.independent(rows)
+    planner = Planner(lambda _: np.ones((3, 1)), [ReturnHome(0.5, home=2)], 0.9)
+    scout = explorer(Walk(ROUND), belief, planner)
+    steps = list(scout.explore(FRUITLESS + 50))
+    assert {step.plan.status for step in steps} == {Status.INFEASIBLE}
+    assert scout.end is End.STEPS
 
 
 def test_it_follows_the_safest_policy_where_none_keeps_the_level() -> None:

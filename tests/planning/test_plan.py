@@ -13,6 +13,7 @@ from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.solvers import Status
+from homeward.solvers.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from homeward.planning.plan import Plan
@@ -166,13 +167,27 @@ def test_its_arrays_are_read_only() -> None:
         assert not getattr(found, name).flags.writeable, name
 
 
-@pytest.mark.parametrize(("kept", "expected"), [(0.9, True), (0.9 - 9e-9, True), (0.89, False)])
+@pytest.mark.parametrize(
+    ("kept", "expected"), [(0.9, True), (0.9 - 9e-10, True), (0.9 - 2e-9, False), (0.89, False)]
+)
 def test_all_is_kept_within_a_hair_of_the_level(kept: float, expected: bool) -> None:
     found = plan(NAMED, ReturnHome(0.9))
     (criterion,) = found.criteria
     changed = replace(found, criteria=(replace(criterion, kept_bound=kept),))
     assert changed.keeps_all is expected
     assert ("No single action keeps every level" in str(changed)) is not expected
+
+
+@pytest.mark.parametrize("within", [1e-7, 1e-8, 2e-9])
+def test_near_a_discount_of_one_rounding_does_not_make_a_level_that_is_kept_missed(
+    within: float,
+) -> None:
+    found = Planner(lambda _: np.zeros((2, 2)), [ReturnHome(1.0)], 1.0 - within).plan(NAMED, 0)
+    (criterion,) = found.criteria
+    assert criterion.kept_bound < 1.0 - 1e-8
+    assert found.keeps_all
+    lower = replace(criterion, kept_bound=criterion.level - 5.0 * ROUNDING / within - 1e-8)
+    assert not replace(found, criteria=(lower,)).keeps_all
 
 
 def test_every_criterion_must_be_kept() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.conftest import DISCOUNTS, all_policies, dense, move_beliefs, tables, value_of
+from tests.conftest import DISCOUNTS, Silent, all_policies, dense, move_beliefs, tables, value_of
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
 from homeward.bonuses import RMax
@@ -27,7 +27,7 @@ from homeward.safety import (
     StayInside,
     return_to_each,
 )
-from homeward.safety.certify import exact_recall, exact_return
+from homeward.safety.certify import exact_recall, exact_return, exact_total
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:
@@ -263,10 +263,35 @@ def test_a_plan_that_may_not_go_where_the_bonus_is_is_worthless() -> None:
     assert found.worthless
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_reward_that_can_not_be_reached_makes_no_plan_worthless_or_less_than_optimal(
+    sparse: bool,
+) -> None:
+    # From 0 one goes on to 1, which pays 1 or 0.9 a step; nothing leads to 2, which pays 1e12.
+    model = Moves(np.array([[0, 1], [1, 1], [2, 2]]), np.ones((3, 2)))
+    bonus = np.array([[0.0, 0.0], [0.9, 1.0], [1e12, 1e12]])
+    belief = FiniteBelief([model.sparse() if sparse else model])
+    found = Planner(constant(bonus), [ReturnHome(0.05)], 0.9).plan(belief, 0)
+    assert found.status is Status.OPTIMAL
+    assert not found.worthless
+    assert found.action == 1
+    # Up and staying is never called off at home but at first, with 0.1.
+    assert found.exploration_value == pytest.approx(9.0, abs=1e-9)
+    assert found.gap < 1e-6
+
+
 def test_staying_where_it_pays_is_not_waiting() -> None:
     found = Planner(constant(np.ones((2, 2))), [ReturnHome(1.0)], 0.5).plan(RIDGE, 0)
     assert found.action == 0
     assert not found.waits
+
+
+def test_nor_is_staying_where_the_world_itself_pays() -> None:
+    for pays in (2.0, -2.0):
+        paid = FiniteBelief([Moves(DEST, s, np.array([[pays, -9.0], [0.0, 0.0]])) for s in WORLDS])
+        found = Planner(constant(np.zeros((2, 2))), [ReturnHome(1.0)], 0.5).plan(paid, 0)
+        assert found.action == 0
+        assert found.waits == (pays < 0.0)
 
 
 def test_the_reward_is_added_to_the_bonus() -> None:
@@ -788,6 +813,23 @@ def test_staying_inside_is_planned_by_hand(method: Any, sparse: bool) -> None:
     assert down.safety == pytest.approx([0.75], abs=1e-9)
 
 
+def test_staying_inside_is_not_read_off_a_conservative_return_correction() -> None:
+    # One way, 0 → 1 → 2, of which 2 is outside. In nine worlds of ten no move works, in one they
+    # work with chances 0.05 and 0.1. Their return corrections are −p(1−p), as if P were 0 or 1.
+    gamma, success = 0.95, np.array([0.05, 0.1, 1.0])[:, None]
+    dest, inside = np.array([[1], [2], [2]]), np.array([True, True, False])
+    worlds = [Moves(dest, np.zeros((3, 1))), Moves(dest, success)]
+    exact = FiniteBelief(worlds, np.array([0.9, 0.1]), counts=np.ones((3, 1), int))
+    belief = Silent(exact, 1.0 - 0.1 * success)
+    planner = Planner(constant(np.ones((3, 1))), [StayInside(inside, 0.5)], gamma)
+    policy, ends = np.zeros(3, np.int32), ~inside[:, None]
+    sure = np.full((3, 1), 1.0 - gamma)
+    truths = [exact_total(dense(w), sure, policy, gamma, ends=ends)[0] for w in worlds]
+    bound = planner.plan(belief, 0).bounds[0]
+    assert bound <= exact.weights @ truths
+    assert bound == pytest.approx(exact.weights @ truths, abs=0.06)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_evidence_on_an_action_that_leaves_is_what_it_is_worth_afterwards(sparse: bool) -> None:
     # The step down itself is outside: inside only if called off before, with ½.
@@ -910,6 +952,44 @@ def test_a_warm_plan_with_any_criteria_is_the_cold_one(asked: tuple[str, ...]) -
         warm = planner.plan(case.belief, 0, previous=cold)
         assert warm.status is cold.status
         assert warm.exploration_value == pytest.approx(cold.exploration_value, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["columns", "lp"])
+def test_a_plan_that_keeps_its_level_is_not_given_up_for_a_solver_that_says_none_does(
+    method: Any,
+) -> None:
+    rows = np.array([[1.0, 0.0], [0.9, 0.05]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows[:, None])])
+    bonus = np.array([[0.71], [0.39]])
+    planner = Planner(constant(bonus), [ReturnHome(0.5)], 1.0 - 1e-7, method=method)
+    found = planner.plan(belief, 0)
+    assert found.status is not Status.INFEASIBLE
+    assert found.keeps_all
+    assert found.exploration_value == pytest.approx(0.71e7, rel=1e-6)
+
+
+def test_many_criteria_that_can_not_be_kept_together_are_planned_by_the_lp_too() -> None:
+    # Round a ring of nine, each place asks for one action half of the time, and the tenth criterion
+    # for the other action always: the closest measure mixes everywhere, in 512 policies.
+    ring = np.append((np.arange(9) + 1) % 9, 9)
+    belief = FiniteBelief([Moves(np.stack([ring, ring], axis=1), np.ones((10, 2)))])
+    work = np.zeros((10, 10, 2))
+    work[np.arange(9), np.arange(9), 0] = 1.0
+    work[9, :, 1] = np.append(np.full(9, 0.5), 1.0)
+    most = 0.99 ** np.arange(9) / (1.0 - 0.99**9)
+    asked = [EarnAtLeast(total, w) for total, w in zip([*0.5 * most, 99.0], work, strict=True)]
+    found = Planner(constant(np.ones((10, 2))), asked, 0.99, method="lp").plan(belief, 0)
+    assert found.status is Status.INFEASIBLE
+    assert found.conflict == (9,)
+
+
+def test_rows_that_sum_to_a_little_more_than_one_do_not_inflate_a_bound_step_by_step() -> None:
+    # A step falls into the pit with 0.001, and the row sums to 1 + 1e-9.
+    rows = np.array([[0.999 + 1e-9, 0.001], [0.0, 1.0]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows[:, None])])
+    planner = Planner(constant(np.ones((2, 1))), [ReturnHome(0.1, 0)], recall=1000)
+    (bound,) = planner.plan(belief, 0).bounds
+    assert bound <= (rows[0, 0] / rows[0].sum()) ** 1000 + 1e-12
 
 
 @pytest.mark.parametrize("recall", [3, AtStep(3)])

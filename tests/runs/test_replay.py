@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from tests.planning.test_explorer import Walk
 from tests.runs import kinds
 from tests.runs.kinds import log_of, meadow
 
+from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidFileError
+from homeward.models import Moves
 from homeward.planning.explorer import End, Explorer
+from homeward.planning.planner import Planner
+from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run as Runs
 from homeward.runs import RunStatus, run
 from homeward.runs import replay as replaying
 from homeward.runs.log import to_line
 from homeward.runs.manifest import versions_here
+from homeward.runs.replay import replay, to_record
+from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from homeward.runs import Run
 
 
@@ -90,6 +98,21 @@ def test_steps_without_seeds_are_not_planned_again_with_other_versions(
     for limit in (6, 12):  # a session that takes no step does not vouch for those before it
         made.resume(limit=limit, other_versions=True)
     assert planned == list(range(6, 12))
+
+
+def test_an_explorer_that_goes_round_in_circles_ends_after_as_many_steps_if_it_is_resumed() -> None:
+    def explorer() -> Explorer:
+        ring = Moves(np.array([[1], [0], [2]]), np.ones((3, 1)))
+        planner = Planner(lambda _: np.ones((3, 1)), [ReturnHome(0.5, home=2)], 0.9)
+        return Explorer(planner, FiniteBelief([ring]), Walk(ring))
+
+    whole, resumed = explorer(), explorer()
+    kind: Any = SimpleNamespace(written=str, spacing=1)
+    steps = list(whole.explore(1000))
+    records = [to_record(s, WarmStart.of(s.plan), kind, s.number - 1) for s in steps[:60]]
+    replay(resumed, records, kind, 0, Path(), plan_again=False)
+    assert len(list(resumed.explore(1000))) == len(steps) - 60
+    assert resumed.end is whole.end is End.INFEASIBLE
 
 
 @pytest.mark.parametrize(

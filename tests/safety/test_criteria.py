@@ -168,14 +168,17 @@ def test_within_a_limit_the_way_home_is_shorter() -> None:
 
 
 def moves_situation(
-    success: np.ndarray, returning: np.ndarray, general: np.ndarray | None = None
+    success: np.ndarray,
+    returning: np.ndarray,
+    general: np.ndarray | None = None,
+    work_or_never: bool = False,
 ) -> Situation:
     """Make a situation with the moves correction, of moves 1 → 0 and a stay in 0."""
     model = Moves(np.array([[0], [0]]), success)
     exploring = np.array([[0.0], [-0.3]])
     return Situation(
         model,
-        Corrections(Correction.MOVES, returning, exploring),
+        Corrections(Correction.MOVES, returning, exploring, work_or_never),
         0.75,
         0,
         0,
@@ -184,10 +187,21 @@ def moves_situation(
 
 
 def test_within_a_limit_a_move_that_works_or_not_counts_once() -> None:
-    plain = moves_situation(np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]]))
+    general = np.array([[0.0], [-0.125]])
+    declared = moves_situation(
+        np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]]), general, work_or_never=True
+    )
     for steps in (1, 5):
-        value = ReturnWithin(steps, 0.9).require(plain).returns.value
+        value = ReturnWithin(steps, 0.9).require(declared).returns.value
         assert value == pytest.approx([1.0, 0.5], abs=1e-14)
+
+
+def test_within_a_limit_that_a_move_works_or_not_is_not_read_off_its_correction() -> None:
+    # σ_r = −p(1−p), as if P were 0 or 1, may be a conservative bound: two tries then give more.
+    general = np.array([[0.0], [-0.125]])
+    silent = moves_situation(np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]]), general)
+    value = ReturnWithin(2, 0.9).require(silent).returns.value
+    assert value[1] == pytest.approx(0.5 * 1.0 + 0.5 * 0.5 - 0.125, abs=1e-12)
 
 
 def test_within_a_limit_a_move_that_works_by_chance_may_be_repeated() -> None:
@@ -217,12 +231,13 @@ def test_staying_inside_is_derived_by_hand() -> None:
 
 def test_staying_inside_is_corrected_by_less_on_moves() -> None:
     # Where a move works or not, −(1 − γ)p(1−p): in the worlds where it fails, one is inside.
-    plain = moves_situation(np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]]))
+    success, returning = np.array([[1.0], [0.5]]), np.array([[0.0], [-0.25]])
+    plain = moves_situation(success, returning, work_or_never=True)
     found = StayInside(np.ones(2, bool), 0.9).require(plain)
     assert found.reward[:, 0] == pytest.approx([0.25, 0.25 - 0.75 * 0.25 * 0.25], abs=1e-15)
-    # Where it works by chance, half of the exploring correction.
-    chancy = moves_situation(np.array([[1.0], [0.5]]), np.array([[0.0], [-0.1]]))
-    found = StayInside(np.ones(2, bool), 0.9).require(chancy)
+    # Where that is not declared, half of the exploring correction, whatever the returning one.
+    silent = moves_situation(success, returning)
+    found = StayInside(np.ones(2, bool), 0.9).require(silent)
     assert found.reward[:, 0] == pytest.approx([0.25, 0.25 - 0.75 * 0.15], abs=1e-15)
 
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import DISCOUNTS, dense, models, tables, value_of
 
-from homeward.models import Moves
+from homeward.models import Moves, SparseMDP
 from homeward.solvers import (
     ConstrainedProblem,
     Status,
@@ -17,6 +18,7 @@ from homeward.solvers import (
     solve_constrained,
     solve_occupancy,
 )
+from homeward.solvers.occupancy import IPM_ITERATIONS, run_lp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,3 +169,39 @@ def test_a_rare_success_is_not_dropped(success: float) -> None:
     expected = success / (1.0 + success) * 2.0
     assert occupancy_lp(problem).objective == pytest.approx(expected, rel=1e-6, abs=0)
     assert solve_occupancy(problem).objective == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+class Hasty(highspy.Highs):
+    """HiGHS that stops after some seconds, so that a hang is a failure."""
+
+    def run(self) -> Any:
+        self.setOptionValue("time_limit", 3.0)
+        return super().run()
+
+
+def test_an_lp_that_would_never_end_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highspy, "Highs", Hasty)
+    discount = 1.0 - 2e-9
+    rows = [
+        [[0.36766053514597596, 0.13233946485402404], [0.5847340653408578, 0.4152659346591423]],
+        [[0.48166421134430054, 0.5183357886556994], [0.8995288623902481, 0.10047113760975195]],
+    ]
+    objective = np.array([[0.84, 0.3], [0.07, 0.26]])
+    shares = np.array([[[0.48, 0.9], [0.83, 0.18]], [[0.55, 0.56], [0.38, 0.58]]])
+    totals = np.concatenate([objective[None], (1.0 - discount) * shares])
+    levels = np.array([0.93, 0.11])
+    problem = ConstrainedProblem(SparseMDP.from_dense(rows), discount, 0, totals, levels)
+    answer = run_lp(problem, "ipm", 1e-10, closest=True)
+    assert answer.status is Status.NOT_CONVERGED
+    assert answer.rounds <= IPM_ITERATIONS
+
+
+def test_no_measure_at_all_is_trouble_and_not_infeasible() -> None:
+    # HiGHS calls this infeasible even with a shortfall allowed, which nothing is.
+    rows = np.array([[1.0, 0.0], [0.9, 0.05]])[:, None]
+    gamma = 1.0 - 1e-7
+    safe = (1.0 - gamma) * np.array([[1.0], [0.0]])
+    totals = np.stack([np.array([[0.71], [0.39]]), safe])
+    problem = ConstrainedProblem(SparseMDP.from_dense(rows), gamma, 0, totals, np.array([0.5]))
+    assert occupancy_lp(problem).status is Status.NUMERICAL
+    assert solve_occupancy(problem).status is Status.NUMERICAL

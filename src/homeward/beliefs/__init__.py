@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from homeward.beliefs.dirichlet import DirichletBelief
 from homeward.beliefs.finite import FiniteBelief
 from homeward.beliefs.observations import Rows, Transition, Visit
-from homeward.beliefs.protocol import Belief, Counted, MoveBelief, corrections_of
+from homeward.beliefs.protocol import (
+    Belief,
+    Counted,
+    DeclaredMoves,
+    MoveBelief,
+    corrections_of,
+)
 from homeward.beliefs.sensor import Sensor
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ _MODULE_OF = {
 __all__ = [
     "Belief",
     "Counted",
+    "DeclaredMoves",
     "DirichletBelief",
     "FiniteBelief",
     "HeightBelief",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import fsum
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -22,7 +23,11 @@ from homeward.arrays import (
 from homeward.beliefs.observations import Rows, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves, SparseMDP
-from homeward.safety.corrections import random_moves_exploring, random_moves_returning
+from homeward.safety.corrections import (
+    blocked_in,
+    random_moves_exploring,
+    random_moves_returning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from homeward.models import Model
+
+EPSILON = float(np.finfo(np.float64).eps)
 
 MATCH = 1e-9
 """How closely a world's row must agree with an observed one."""
@@ -132,6 +139,23 @@ class FiniteBelief:
             random_moves_exploring(first.dest, success, self.weights, discount),
         )
 
+    @property
+    def moves_work_or_never(self) -> bool:
+        """Whether every move works surely or never in each world that is possible."""
+        first = self.worlds[0]
+        if not isinstance(first, Moves):
+            return False
+        success = self._success()[self.weights > 0.0]
+        elsewhere = first.dest != np.arange(first.states)[:, None]
+        return not ((success > 0.0) & (success < 1.0) & elsewhere).any()
+
+    def blocked_probability(self) -> FloatArray:
+        """Return Pr(P = 0) [S, A]: the weight of the worlds in which a move never works."""
+        first = self.worlds[0]
+        if not isinstance(first, Moves):
+            raise InvalidBeliefError("only moves can be blocked, and the worlds are SparseMDP")
+        return blocked_in(first.dest, self._success(), self.weights)
+
     def update(self, observation: Visit | Transition | Rows) -> Self:
         """Weigh the worlds anew by how likely each made the observation."""
         visited, counts = self.visited.copy(), self.counts
@@ -195,6 +219,13 @@ class FiniteBelief:
 
 
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:
-    """Give the probability of a transition, or of ending (None), in one world."""
+    """Return the probability of a transition, or of ending (None), in one world.
+
+    A row whose entries miss 1 by their rounding alone does not end.
+    """
     row = world.row(state, action)
-    return max(0.0, 1.0 - float(row.sum())) if next_state is None else float(row[next_state])
+    if next_state is not None:
+        return float(row[next_state])
+    entries = row[row > 0.0]
+    missing = fsum([1.0, *-entries])
+    return missing if missing > EPSILON * len(entries) else 0.0

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numba import njit
@@ -39,6 +39,7 @@ from homeward.arrays import (
 from homeward.beliefs.terrain import NAMES, grid_graph
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
+from homeward.safety.corrections import blocked_moves
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -110,6 +111,8 @@ class HeightBelief:
     returning: FloatArray = field(init=False, repr=False)  # [S, A] −p(1−p)
     unseen: IntArray = field(init=False, repr=False)  # [S] unknown in and around a square
 
+    moves_work_or_never: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         error = InvalidBeliefError
         states = grid_size(self.shape, error)
@@ -179,6 +182,10 @@ class HeightBelief:
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Give our corrections (returning, exploring), each [S, A]."""
         return self.returning, (2.0 - discount) * self.returning
+
+    def blocked_probability(self) -> FloatArray:
+        """Return Pr(P = 0) = 1 − p [S, A]; 0 where a move would not lead elsewhere."""
+        return blocked_moves(self._mean.dest, self._mean.success)
 
     def uncovers(self) -> FloatArray:
         """Give the expected number [S, A] of unseen squares that a move would reveal.

@@ -1,7 +1,8 @@
 """What a belief is: a distribution over MDPs that one can plan on, learn with and draw from.
 
 Nothing needs to be subclassed. An object with these four methods is a belief; one whose mean is a
-`Moves` also says its move corrections and is then planned on with the tighter bound.
+`Moves` also says its move corrections and is then planned on with the tighter bound. What else is
+known of its moves it declares (`DeclaredMoves`): nothing is inferred from its numbers.
 """
 
 from __future__ import annotations
@@ -48,6 +49,23 @@ class MoveBelief(Protocol):
         ...
 
 
+class DeclaredMoves(Protocol):
+    """What a belief over move-or-stay worlds may declare to be planned on with tighter bounds.
+
+    Each part is optional, and is a fact about the belief, not a bound. Where nothing is declared
+    a move may have any success in a world, and one that may work may be one that always does.
+    """
+
+    @property
+    def moves_work_or_never(self) -> bool:
+        """Whether in each world every move that leads elsewhere works surely or never."""
+        ...
+
+    def blocked_probability(self) -> FloatArray:
+        """Return Pr(P = 0) [S, A], exactly; 0 where a move would not lead elsewhere."""
+        ...
+
+
 class Counted(Protocol):
     """A belief that remembers where it has been; what count-based bonuses read."""
 
@@ -80,4 +98,7 @@ def corrections_of(
             "the moves correction needs a belief over move-or-stay models; "
             f"{type(belief).__name__} has a {type(model).__name__} as its mean"
         )
-    return Corrections(kind, *cast("MoveBelief", belief).move_corrections(discount))
+    returning, exploring = cast("MoveBelief", belief).move_corrections(discount)
+    return Corrections(
+        kind, returning, exploring, bool(getattr(belief, "moves_work_or_never", False))
+    )

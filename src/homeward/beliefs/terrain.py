@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from homeward.beliefs.terrain_kernels import (
 )
 from homeward.errors import InvalidBeliefError
 from homeward.models import Moves
-from homeward.safety.corrections import general_on_moves, moves_corrections
+from homeward.safety.corrections import blocked_moves, general_on_moves, moves_corrections
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -130,6 +130,8 @@ class TerrainBelief:
     descend: float = 45.0  # degrees, the steepest slope down
     blocked: BoolArray = unless_given()  # [S] what can't be entered; nothing unless given
 
+    moves_work_or_never: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         error = InvalidBeliefError
         if not isinstance(self.shape, tuple) or len(self.shape) != 2:
@@ -203,6 +205,10 @@ class TerrainBelief:
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Give our corrections (returning, exploring), each [S, A]."""
         return moves_corrections(self._mean.dest, self._mean.success, discount)
+
+    def blocked_probability(self) -> FloatArray:
+        """Return Pr(P = 0) = 1 − p [S, A]; 0 where a move would not lead elsewhere."""
+        return blocked_moves(self._mean.dest, self._mean.success)
 
     def update(self, observation: Heights) -> Self:
         """Take measured heights in."""

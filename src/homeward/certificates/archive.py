@@ -214,11 +214,13 @@ def _plan_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> P
     """Put a plan together again."""
     said = header["plan"]
     criteria = []
+    steps = said["steps"]
+    span = 1.0 / (1.0 - float(said["discount"])) if steps is None else float(steps)
     for k, asked in enumerate(header["criteria"]):
         kept: dict[str, Any] = {key: asked[key] for key in ("name", "kind", "within")}
         kept |= {key: float(asked[key]) for key in _ASKED}
         kept |= {key: arrays.get(f"{k}.{key}") for key in _WAYS}
-        criteria.append(CriterionEvidence(**kept))
+        criteria.append(CriterionEvidence(**kept, span=span))
     whole: dict[str, Any] = {key: said[key] for key in _PLAIN}
     for key in ("state_names", "action_names"):
         whole[key] = None if whole[key] is None else tuple(whole[key])

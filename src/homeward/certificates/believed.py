@@ -7,7 +7,7 @@ written there. With f(P) = (1 − γ)/(1 − γ + γP):
 - general: Σ_t E[min(0, P[t] − p[t])], whatever the model;
 - on a move-or-stay graph, with P the world's chance that a move works and p its mean:
   returning −p·Pr(P = 0), exploring −E[|P − p| f(P)], and staying inside half of that, or
-  −(1 − γ)p(1 − p) where a move works or does not.
+  −(1 − γ)p(1 − p) where every move works or does not.
 
 Where a move works or does not, P is 1 with chance p and else 0. An entry of a Dirichlet row is
 X ~ Beta(a, b) with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) −
@@ -75,10 +75,10 @@ class Graph:
         return -self.expect(lambda works: np.abs(works - self.success) * _held(works, discount))
 
     def staying(self, discount: float) -> FloatArray:
-        """Give half of exploring [S, A]; −(1 − γ)p(1 − p) where a move works or does not."""
+        """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move works or does not."""
         between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
         p = self.success
-        known_or_not = np.where(between == 0.0, (1.0 - discount) * p * (p - 1.0), -np.inf)
+        known_or_not = -np.inf if between.any() else (1.0 - discount) * p * (p - 1.0)
         moved = self.dest != np.arange(len(p))[:, None]
         return np.where(moved, np.maximum(0.5 * self.exploring(discount), known_or_not), 0.0)
 

@@ -39,7 +39,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 EXACT = 1e-9
 """By how much, in units of what is claimed, a value may be below a claim: rounding."""
 
-KEPT = 2e-8
+KEPT = 1e-9
 """By how much of its unit a claim of an optimal plan may be below its level."""
 
 ROUNDING = 1e-14

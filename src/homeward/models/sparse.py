@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from homeward.arrays import (
     SUM_TOLERANCE,
     FloatArray,
+    IntArray,
     names,
     number,
     place,
@@ -25,12 +26,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+EPSILON = float(np.finfo(np.float64).eps)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMDP:
     """An MDP with A actions in each of S states, its transitions as sparse rows.
 
     Row s·A + a holds the probabilities of the next state. A row may sum to less than one: the
-    missing mass ends the process. A reward of −inf marks an action that can't be chosen.
+    missing mass ends the process. One that sums to more, within `SUM_TOLERANCE`, is normalised. A
+    reward of −inf marks an action that can't be chosen.
     """
 
     transitions: csr_array  # [S·A, S]
@@ -64,6 +69,7 @@ class SparseMDP:
             at = place((row // actions, row % actions), "sa")
             raise error(f"row {at} of the transitions sums to {sums[row]:.10g}")
         matrix.sum_duplicates()
+        _normalise(matrix, np.flatnonzero(sums > 1.0 + 4.0 * EPSILON))
         for part in (matrix.data, matrix.indices, matrix.indptr):
             part.flags.writeable = False
         object.__setattr__(self, "transitions", matrix)
@@ -166,3 +172,15 @@ class SparseMDP:
                 value, f"the reward of {pair!r}", InvalidModelError
             )
         return cls(csr_array(dense.reshape(-1, len(states))), gain, tuple(states), tuple(actions))
+
+
+def _normalise(matrix: csr_array, rows: IntArray) -> None:
+    """Divide some rows of a matrix, which is written to, by their exact sums where those pass 1.
+
+    A normalised row stays as it is when it is normalised again.
+    """
+    for row in rows:
+        entries = matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]
+        total = math.fsum(entries)
+        if total > 1.0 + EPSILON:
+            entries /= total

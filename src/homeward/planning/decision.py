@@ -27,7 +27,7 @@ from homeward.planning.plan import ActionEvidence, Evidence, Verdict
 from homeward.safety.posing import lower
 from homeward.solvers import HorizonProblem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine
-from homeward.solvers.tolerances import FEASIBLE, ROUNDING
+from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from homeward.solvers import ConstrainedSolution, Problem
 
 WORTHLESS = 1e-12
-"""A plan worth less than this fraction of the largest reward's total is worth nothing."""
+"""A plan worth less than this fraction of the total of the largest reward in reach is worthless."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,15 +56,19 @@ def is_worthless(problem: Problem, choice: Choice) -> bool:
 
 
 def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | None) -> Choice:
-    """Choose an action; `stays` [A] marks those that wait for nothing, None if nothing is lost."""
+    """Choose an action.
+
+    `stays` [A] is the mask of actions that neither move nor earn anything; None disables the check.
+    """
     firsts = _firsts(solved.policies, problem.start)
     shares = [_share(problem, solved, firsts, a) for a in set(firsts.tolist())]
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
-    kept = safest.margin >= -2.0 * FEASIBLE
+    within = met_within(problem.span)
+    kept = safest.margin >= -within
     stuck = stays is not None and (bool(stays[safest.action]) or is_worthless(problem, safest))
     if solved.status is Status.INFEASIBLE or (kept and not stuck):
         return safest
-    others = [other for other in _deterministic(problem, solved) if other.margin >= -2.0 * FEASIBLE]
+    others = [other for other in _deterministic(problem, solved) if other.margin >= -within]
     if kept and stays is not None:
         others = [o for o in others if not stays[o.action] and o.values[0] > safest.values[0]]
     if not others:
@@ -122,7 +126,7 @@ def evidence_of(
             total = once() + onward
             following[1:] = total if exits is None else np.where(exits, following[1:], total)
         following[:, choice.action] = choice.values
-        unsafe = np.any(following[1:] < levels[:, None] - FEASIBLE, axis=0)
+        unsafe = np.any(following[1:] < levels[:, None] - met_within(problem.span), axis=0)
         for a, share in enumerate(shares):
             if a == choice.action:
                 verdict = Verdict.CHOSEN

@@ -126,6 +126,9 @@ class Loop:
         """Take one turn, or set `end` and take none."""
         raise NotImplementedError
 
+    def count_fruitless(self, infeasible: bool) -> None:
+        """Take note of whether a plan was infeasible; nothing to most explorers."""
+
     def why(self) -> str:
         """Return why the run ended, in a sentence."""
         return "It has not ended." if self.end is None else f"{str(self.end).capitalize()}."

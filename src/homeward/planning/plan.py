@@ -13,6 +13,7 @@ from homeward.arrays import frozen
 from homeward.errors import InvalidProblemError
 from homeward.safety import Correction
 from homeward.solvers import Status
+from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,11 +94,13 @@ class CriterionEvidence:
     within: int | None = None  # steps that the way home may take
     return_layers: IntArray | None = None  # [L, S] then the return policies, by steps left
     return_since: IntArray | None = None  # [L] each is followed with at least so many steps left
+    span: float = 1.0  # steps that the plan goes on, on average
 
     @property
     def kept(self) -> bool:
-        """Whether what the action commits to keeps the level (within 1e-8 of its range)."""
-        return self.kept_bound >= self.level - 1e-8 * self.unit
+        """Whether what the action commits to keeps the level, within `met_within` of its range."""
+        rounding = ROUNDING * (abs(self.level) + self.unit)  # of a bound that is no probability
+        return self.kept_bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
         """Give the return policy [S] to follow with so many steps left."""
@@ -147,7 +150,7 @@ class Plan:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether what the action commits to keeps every level (within 1e-8)."""
+        """Whether what the action commits to keeps every level."""
         return all(c.kept for c in self.criteria)
 
     @property

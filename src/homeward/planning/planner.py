@@ -18,10 +18,11 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
 from homeward.errors import InvalidProblemError
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.plan import CriterionEvidence, Plan
-from homeward.safety import AtStep, Correction, Corrections, ReturnHome, Situation
+from homeward.safety import AtStep, Correction, ReturnHome, Situation
 from homeward.safety.posing import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
-from homeward.solvers.tolerances import ROUNDING
+from homeward.solvers.reach import silence_unreachable
+from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,6 +128,7 @@ class Planner:
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
             raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
         np.add(model.reward, bonus, out=totals[0])
+        silence_unreachable(model, totals[0], state)
         steps = self._steps
         # What is taken up from a record may know of no steps and of nothing outside a set.
         outside = getattr(previous, "afterwards", None) if steps is None else None
@@ -141,7 +143,7 @@ class Planner:
 
         worthless = abs(solved.objective) <= WORTHLESS * problem.worth
         leaving = model.leaving(state)
-        stays = (leaving <= 1e-12) & (bonus[state] == 0.0)
+        stays = (leaving <= 1e-12) & (bonus[state] == 0.0) & (model.reward[state] <= 0.0)
         choice = decide(problem, solved, None if worthless else stays)
         rounding = ROUNDING * problem.span
 
@@ -191,6 +193,7 @@ class Planner:
                     within=r.within,
                     return_layers=r.returns.layers,
                     return_since=r.returns.since,
+                    span=problem.span,
                 )
                 for k, r in enumerate(requirements)
             ),
@@ -219,7 +222,7 @@ class Planner:
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # What is done depends on the step: the moves correction is for the way home alone.
-            corrections = Corrections(corrections.kind, corrections.returning, belief.correction())
+            corrections = replace(corrections, exploring=belief.correction())
         return Situation(
             model,
             corrections,
@@ -263,7 +266,11 @@ class Planner:
         requirements: Sequence[Requirement],
         previous: Plan | None,
     ) -> tuple[ConstrainedSolution, Method]:
-        """Solve by the chosen method, or by the other where that does not get to the end."""
+        """Solve by the chosen method, or by the other where that does not get to the end.
+
+        An answer without policies is no answer. One that keeps every level is not given up for
+        another that says that none does.
+        """
         seeds = ()
         if previous is not None and getattr(previous, "steps", None) == self._steps:
             seeds = tuple(previous.outbound)
@@ -285,12 +292,24 @@ class Planner:
                 solved = solve_occupancy(problem)
             else:
                 break
-            if solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
+            empty = len(solved.weights) == 0
+            if best is not None and (empty or _contradicts(problem, solved, best[0])):
+                break
+            if not empty and solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
                 return solved, method
             if best is None or len(best[0].weights) == 0:
                 best = solved, method
         assert best is not None
         return best
+
+
+def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:
+    """Tell whether an answer says that no policy keeps the levels where a found one does."""
+    return (
+        solved.status is Status.INFEASIBLE
+        and len(found.weights) > 0
+        and bool((found.achieved >= problem.levels - met_within(problem.span)).all())
+    )
 
 
 def limits_of(belief: Belief) -> tuple[float, float] | None:

@@ -36,6 +36,7 @@ class Corrections:
     kind: Correction
     returning: FloatArray  # [S, A] ≤ 0, for the undiscounted way home
     exploring: FloatArray  # [S, A] ≤ 0, for the discounted way out
+    work_or_never: bool = False  # declared: in each world every move works surely or never
 
     def __post_init__(self) -> None:
         for name in ("returning", "exploring"):
@@ -68,6 +69,11 @@ def _stirling_remainder(x: FloatArray) -> FloatArray:
     return np.where(x > 20.0, series, exact)
 
 
+def blocked_moves(dest: IntArray, success: FloatArray) -> FloatArray:
+    """Return Pr(P = 0) = 1 − p [S, A] for moves that, given the world, work or do not."""
+    return np.where(_changes(dest), 1.0 - success, 0.0)
+
+
 def general_on_moves(dest: IntArray, success: FloatArray) -> FloatArray:
     """Give Theorem 2's σ = −2p(1−p) [S, A] for moves that, given the world, work or do not."""
     return np.where(_changes(dest), -2.0 * success * (1.0 - success), 0.0)
@@ -97,9 +103,12 @@ def random_moves_returning(dest: IntArray, success: FloatArray, weights: FloatAr
 
     ``success`` [M, S, A] are the worlds' success probabilities P, ``weights`` [M] their chances.
     """
-    mean = np.tensordot(weights, success, axes=1)
-    never = np.tensordot(weights, success == 0.0, axes=1)
-    return np.where(_changes(dest), -mean * never, 0.0)
+    return -np.tensordot(weights, success, axes=1) * blocked_in(dest, success, weights)
+
+
+def blocked_in(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return Pr(P = 0) [S, A] over such worlds; 0 where a move can't change the state."""
+    return np.where(_changes(dest), np.tensordot(weights, success == 0.0, axes=1), 0.0)
 
 
 def random_moves_exploring(

@@ -22,7 +22,7 @@ from homeward.arrays import floats, indices, number, own, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.safety.corrections import Correction
-from homeward.safety.kernels import all_known_or_not, earn, recall, stay_moves
+from homeward.safety.kernels import earn, recall, stay_moves
 from homeward.solvers import (
     GIVE_UP,
     ReturnSolution,
@@ -163,9 +163,8 @@ class ReturnWithin:
         sigma: FloatArray | None = corrections.returning
         at_once = corrections.kind is Correction.MOVES and isinstance(model, Moves)
         if at_once:  # the moves correction repeats an attempt without end: not for us
-            assert isinstance(model, Moves)
-            plain = all_known_or_not(model.dest, model.success, corrections.returning)
-            sigma = None if plain or situation.general is None else situation.general()
+            general = None if corrections.work_or_never else situation.general
+            sigma = None if general is None else general()
         returns = solve_return_within(model, self.steps, home, sigma, at_once=at_once)
         many = "step" if self.steps == 1 else "steps"
         name = f"return to {_places(home, situation)} within {self.steps} {many}"
@@ -219,9 +218,10 @@ class StayInside:
         reward = np.empty(shape) if out is None else out
         sigma = corrections.exploring
         if situation.steps is None and corrections.kind is Correction.MOVES:
-            sigma = np.empty(shape)
-            success = model.success if isinstance(model, Moves) else np.zeros(shape)
-            stay_moves(success, corrections.returning, corrections.exploring, discount, sigma)
+            sigma = 0.5 * corrections.exploring
+            if corrections.work_or_never and isinstance(model, Moves):
+                sigma = np.empty(shape)
+                stay_moves(model.dest, model.success, corrections.exploring, discount, sigma)
         sure = np.ones(model.states)
         final = _collect(situation, sure, sigma, reward)
         count = int(np.count_nonzero(allowed))

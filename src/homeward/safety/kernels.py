@@ -5,9 +5,6 @@ from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
 
-SAME = 2.0**-50
-"""A probability that is this close to another is the same but for rounding."""
-
 
 @njit(cache=True, error_model="numpy")
 def correct_moves(
@@ -45,33 +42,16 @@ def earn(worth: FloatArray, correction: FloatArray, discount: float, reward: Flo
 
 @njit(cache=True, error_model="numpy")
 def stay_moves(
-    success: FloatArray,
-    returning: FloatArray,
-    exploring: FloatArray,
-    discount: float,
-    staying: FloatArray,
+    dest: IntArray, success: FloatArray, exploring: FloatArray, discount: float, staying: FloatArray
 ) -> None:
     """Write what staying inside a set must be corrected by on a move-or-stay graph [S, A].
 
-    Half of ``exploring``; where a move works or does not, which ``returning`` tells, (1 − γ) times
-    that.
+    For moves that, given the world, work or do not: −(1 − γ)p(1−p) or half of ``exploring``,
+    whichever is nearer to 0.
     """
     states, actions = success.shape
     for s in range(states):
         for a in range(actions):
-            p, correction = success[s, a], returning[s, a]
-            staying[s, a] = 0.5 * exploring[s, a]
-            if correction <= (p - 1.0) * p + SAME * p:
-                staying[s, a] = max(staying[s, a], (1.0 - discount) * correction)
-
-
-@njit(cache=True, error_model="numpy")
-def all_known_or_not(dest: IntArray, success: FloatArray, returning: FloatArray) -> bool:
-    """Tell whether every move, given the world, works or does not: −p·Pr(P = 0) is −p(1 − p)."""
-    states, actions = success.shape
-    for s in range(states):
-        for a in range(actions):
             p = success[s, a]
-            if dest[s, a] != s and returning[s, a] > (p - 1.0) * p + SAME * p:
-                return False
-    return True
+            small = (1.0 - discount) * (p - 1.0) * p if dest[s, a] != s else 0.0
+            staying[s, a] = max(0.5 * exploring[s, a], small)

@@ -9,10 +9,11 @@ column, which is one ordinary MDP with reward ``objective + λ·constraints``. W
 master is the upper hull of points in the plane and λ a secant slope. A mixture is drawn once, at
 the start, and then followed.
 
-Feasibility: a policy within `FEASIBLE` of a level counts as meeting it, so that δ = 1 needs no
-special case and a chance of 1e-15 no multiplier of 1e15; what is reported is what it really has.
+Feasibility: a mixture within `met_within` of a level counts as meeting it, and a policy within half
+of that (`aimed_within`), so that δ = 1 needs no special case and a chance of 1e-15 no multiplier of
+1e15; what is reported is what it really has.
 The constraints are first brought as close to their levels as any mixture can. If the least total
-shortfall exceeds `FEASIBLE` the problem is infeasible, which the priced bound proves, and the
+shortfall exceeds `aimed_within` the problem is infeasible, which the priced bound proves, and the
 closest mixture is returned.
 
 Stopping: no policy prices above the mixture's own columns by more than rounding. The status is
@@ -48,6 +49,8 @@ from homeward.solvers.tolerances import (
     PRICINGS,
     ROUNDING,
     TINY,
+    aimed_within,
+    met_within,
 )
 
 if TYPE_CHECKING:
@@ -142,7 +145,7 @@ class ConstrainedSolution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A policy and where it lies: a constraint within `FEASIBLE` of its level counts as met."""
+    """A policy and where it lies: a constraint within `aimed_within` of its level counts as met."""
 
     solution: PolicySolution
     point: FloatArray  # [1 + K] in the start state: f, g₁ … g_K
@@ -153,6 +156,7 @@ class Pricer:
 
     def __init__(self, problem: Problem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
+        self.within = aimed_within(problem.span)
         self.engine = engine_for(problem)
         self.scale = 0.0  # the largest value of the objective, anywhere
         self.rounds = 0
@@ -185,7 +189,7 @@ class Pricer:
     def _add(self, solution: PolicySolution) -> Column:
         point = solution.values[:, self.problem.start].copy()
         for k, level in enumerate(self.problem.levels.tolist(), start=1):
-            if level - FEASIBLE <= point[k] < level:
+            if level - self.within <= point[k] < level:
                 point[k] = level
         column = Column(solution, point)
         self.columns.append(column)
@@ -243,7 +247,8 @@ def _narrow(
     reached = float(columns.points[found.above, 1])
     kept, weights, gap = [found.above], np.ones(1), None
     if found.ending == secant.TOO_LOW:
-        status = Status.INFEASIBLE if found.most < level - FEASIBLE else Status.NUMERICAL
+        short = found.most < level - aimed_within(problem.span)
+        status = Status.INFEASIBLE if short else Status.NUMERICAL
         gap = found.most - reached
     else:
         status = Status.NOT_CONVERGED if found.ending == secant.CUT_SHORT else Status.OPTIMAL
@@ -290,7 +295,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         safest, most = pricer.price(0.0, np.ones(1))
         reached = float(safest.point[1])
         if reached < level:
-            status = Status.INFEASIBLE if most < level - FEASIBLE else Status.NUMERICAL
+            status = Status.INFEASIBLE if most < level - pricer.within else Status.NUMERICAL
             free = np.full(1, np.inf)
             return _mix(pricer, [safest], np.ones(1), -np.inf, free, status, most - reached)
     upper, nothing = np.inf, np.zeros(1)
@@ -361,7 +366,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         master.add(column.point)
 
     least = 0.0  # a proven lower bound on the total shortfall
-    while (mix := master.solve()).shortfall > FEASIBLE:
+    while (mix := master.solve()).shortfall > pricer.within:
         held = len(pricer.columns)
         column, bound = pricer.price(0.0, mix.multipliers)
         least = max(least, float(mix.multipliers @ levels) - bound)
@@ -369,7 +374,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         ended = len(pricer.columns) == held or gain <= 1e-3 * FEASIBLE
         if ended or not mix.sound or pricer.rounds >= PRICINGS:
             left = mix.shortfall - least
-            status = Status.INFEASIBLE if least > FEASIBLE else Status.NUMERICAL
+            status = Status.INFEASIBLE if least > pricer.within else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
             return _mix(pricer, columns, mix.weights, -np.inf, mix.multipliers, status, left)
         master.add(column.point)
@@ -442,7 +447,7 @@ def _finish(
         gap = upper - objective
     if status is Status.OPTIMAL:
         close = gap <= GAP * scale or gap <= TINY  # NaN is neither
-        met = bool((mixed[1:] >= problem.levels - 2.0 * FEASIBLE).all())
+        met = bool((mixed[1:] >= problem.levels - met_within(problem.span)).all())
         if not (close and met and np.isfinite(objective)):
             status = Status.NUMERICAL
     return ConstrainedSolution(

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
 
+ASKED = 10_000
+"""Iterations that HiGHS may take."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
     """The master's answer: weights over all columns, and what they price."""
@@ -124,6 +128,7 @@ class Master:
         lp.silent()
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             lp.setOptionValue(option, 1e-10)
+        lp.setOptionValue("simplex_iteration_limit", ASKED)
         rows = np.arange(len(side), dtype=np.int32)
         for b in side:
             lp.addRow(float(b), float(b), 0, np.empty(0, np.int32), np.empty(0))

@@ -28,7 +28,7 @@ from homeward.solvers.constrained import ConstrainedSolution
 from homeward.solvers.engines import PolicySolution, engine
 from homeward.solvers.master import Master
 from homeward.solvers.status import Status
-from homeward.solvers.tolerances import FEASIBLE, GAP
+from homeward.solvers.tolerances import GAP, aimed_within, met_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 Method = Literal["simplex", "ipm"]
 SMALLEST = 1e-12
 """HiGHS would drop probabilities below 1e-9, which costs 1e-7 of the objective."""
+IPM_ITERATIONS = 1000
+"""Iterations of the interior point method; near γ = 1 it may go on for ever."""
+SIMPLEX_ITERATIONS = 10_000, 100
+"""Iterations of the simplex method: so many, and so many more for each variable."""
 CORNERS = 256
 """How many deterministic policies a support may have before it is not a corner of the LP."""
 
@@ -62,7 +66,8 @@ def occupancy_lp(
     """Solve the LP; where that fails, find the measure with the least total shortfall.
 
     Where `method` gives no answer at its tolerance the other one is asked. Infeasible is what has
-    a least shortfall above `FEASIBLE`, not what the LP solver fails to decide.
+    a least shortfall above `aimed_within`, not what the LP solver says or fails to decide: one
+    always exists, so where none is found the solver is in trouble.
     """
     methods: tuple[Method, Method] = (
         ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
@@ -74,9 +79,10 @@ def occupancy_lp(
     for attempt in methods:
         answer = run_lp(problem, attempt, tolerance, closest=True)
         if answer.status is Status.OPTIMAL:
-            short = answer.shortfall > FEASIBLE
+            short = answer.shortfall > aimed_within(problem.span)
             return replace(answer, status=Status.INFEASIBLE if short else Status.NUMERICAL)
-    return answer
+    cut_short = answer.status is Status.NOT_CONVERGED
+    return replace(answer, status=answer.status if cut_short else Status.NUMERICAL)
 
 
 def statement_of(
@@ -141,6 +147,9 @@ def run_lp(
     for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
         solver.setOptionValue(option, tolerance)
     solver.setOptionValue("small_matrix_value", smallest)
+    least, each = SIMPLEX_ITERATIONS
+    solver.setOptionValue("simplex_iteration_limit", min(least + each * len(cost), 2**31 - 1))
+    solver.setOptionValue("ipm_iteration_limit", IPM_ITERATIONS)
     solver.passModel(lp)
     before = time.perf_counter()
     solver.run()
@@ -199,11 +208,11 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     upper = -np.inf if infeasible else _bound(problem, answer)
     gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
     status = answer.status
-    if infeasible and mix.shortfall <= FEASIBLE:  # its own policies say otherwise
+    if infeasible and mix.shortfall <= aimed_within(problem.span):  # its own policies say otherwise
         status = Status.NUMERICAL
     if status is Status.OPTIMAL and not (
         gap <= 100 * GAP * max(abs(upper), abs(float(mixed[0])))
-        and (mixed[1:] >= problem.levels - 10 * FEASIBLE).all()
+        and (mixed[1:] >= problem.levels - met_within(problem.span)).all()
     ):
         status = Status.NUMERICAL
     return ConstrainedSolution(

@@ -26,7 +26,7 @@ from homeward.solvers.kernels import (
     value_moves,
     weigh,
 )
-from homeward.solvers.tolerances import AROUND, EXACT, FEASIBLE, PATIENCE, PRICINGS, ROUNDING
+from homeward.solvers.tolerances import AROUND, EXACT, PATIENCE, PRICINGS, ROUNDING, aimed_within
 
 MIXED, SINGLE, TOO_LOW, CUT_SHORT = range(4)
 """How a search ends: two policies, one, none that keeps the level, or at the limit of rounds."""
@@ -112,7 +112,7 @@ def search(
         policy, values = columns.policies[slot], columns.values[slot]
         value_moves(graph, discount, totals, policy, values, scratch)
         if columns.values[slot, 0].min() > -np.inf:  # all of it can be chosen now
-            count = _enter(columns, slot, count, start, level)
+            count = _enter(columns, slot, count, start, level, discount)
             scale = max(scale, columns.sizes[slot, 0])
     weights = np.ones(2)
     brief = (how[0], how[1], PATIENCE)
@@ -250,7 +250,7 @@ def _price(
         scratch,
     )
     if rounds > 0:
-        count = _enter(columns, slot, count, start, level)
+        count = _enter(columns, slot, count, start, level, discount)
     else:  # nothing is better than what is held
         slot = held[0]
         for i in range(1, count):
@@ -262,11 +262,13 @@ def _price(
 
 
 @njit(cache=True, error_model="numpy")
-def _enter(columns: Columns, slot: int, count: int, start: int, level: float) -> int:
-    """Hold an evaluated column; within `FEASIBLE` of the level it counts as meeting it."""
+def _enter(
+    columns: Columns, slot: int, count: int, start: int, level: float, discount: float
+) -> int:
+    """Hold an evaluated column; within `aimed_within` of the level it counts as meeting it."""
     columns.sizes[slot] = sizes_of(columns.values[slot])
     columns.points[slot] = columns.values[slot, :, start]
-    if level - FEASIBLE <= columns.points[slot, 1] < level:
+    if level - aimed_within(1.0 / (1.0 - discount)) <= columns.points[slot, 1] < level:
         columns.points[slot, 1] = level
     assert count < len(columns.held)
     columns.held[count] = slot

@@ -127,6 +127,7 @@ def random_corrections(model: Model, discount: float, rng: np.random.Generator) 
             Correction.MOVES,
             moves_returning(model.dest, model.success),
             moves_exploring(model.dest, model.success, discount),
+            work_or_never=True,
         )
     sigma = -rng.random((model.states, model.actions)) * 0.1
     sigma[rng.random(sigma.shape) < 0.7] = 0.0

@@ -13,7 +13,7 @@ has to be proven: for its own λ ≥ 0 the Lagrangian bound max_π f(π) + λ·(
 exactly, which no feasible policy's objective is above. An answer that is neither confirmed nor
 proven counts as wrong. Policies are evaluated exactly in any case.
 
-Feasible means what the solvers say it does: a policy within `FEASIBLE` of a level meets it. So an
+Feasible means what the solvers say it does: what is within `FEASIBLE` of a level meets it. So an
 optimal objective has to lie between the best at the levels and the best at somewhat lower ones.
 """
 
@@ -38,7 +38,7 @@ from homeward.solvers import (
     solve_constrained,
     solve_return,
 )
-from homeward.solvers.tolerances import FEASIBLE
+from homeward.solvers.tolerances import FEASIBLE, met_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -213,6 +213,7 @@ def _corrections(model: Model, discount: float, rng: np.random.Generator) -> Cor
             Correction.MOVES,
             moves_returning(model.dest, model.success),
             moves_exploring(model.dest, model.success, discount),
+            work_or_never=True,
         )
     shape = (model.states, model.actions)
     likely = model.transitions.toarray().max(axis=1).reshape(shape)
@@ -496,14 +497,15 @@ def _sizes(
 ) -> tuple[Point, Point]:
     """Give the largest of each total, [1 + K], and what an answer may lack to its levels, [K].
 
-    The largest of its values and its single rewards. Policies count as meeting a level from `MET`
-    below it, mixtures from twice that; and a number may be off.
+    The largest of its values and its single rewards. A mixture counts as meeting a level from
+    `met_within` below it; and a number may be off.
     """
     finite = np.where(np.isfinite(problem.totals), problem.totals, 0.0)
     single = _rational(np.abs(finite).max(axis=(1, 2)))
     totals = zip(single, *values.values(), strict=True)
     sizes = tuple(max(most, *(abs(x) for row in rows for x in row)) for most, *rows in totals)
-    return sizes, tuple(2 * MET + TRUE * size for size in sizes[1:])
+    within = Fraction(met_within(problem.span))
+    return sizes, tuple(within + TRUE * size for size in sizes[1:])
 
 
 def judge(

@@ -313,7 +313,7 @@ def half_exploring(corrections: Corrections, belief: FiniteBelief) -> Correction
     mean = belief.mean()
     assert isinstance(mean, Moves)
     wrong = -mean.success * (1.0 - mean.success)
-    return Corrections(corrections.kind, corrections.returning, wrong)
+    return replace(corrections, exploring=wrong)
 
 
 def _exact(
