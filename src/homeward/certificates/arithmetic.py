@@ -12,11 +12,8 @@ What is proven, with the formulas of ``docs/theory.md``:
 - a criterion's bound: the total of its corrected rewards under the stored mixture, with that v;
 - that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels;
 - the upper bound: U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k) is above what any mixture that keeps
-  the levels is worth, for every λ ≥ 0. Policy iteration ends where no action gains more than
-  rounding, and what it might still gain, over 1/(1 − γ) steps, is added.
-
-A system ``(I − γP)v = c`` is set up by what leaves a state, (1 − γ) + γ·leaving, and never by 1
-less what stays, so rare moves keep their digits.
+  the levels is worth, for every λ ≥ 0. What policy iteration might still gain, over 1/(1 − γ)
+  steps, is added.
 """
 
 from __future__ import annotations
@@ -25,25 +22,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
-from scipy.sparse.csgraph import breadth_first_order
-from scipy.sparse.linalg import splu
 
 from homeward.certificates.believed import Believed, believe
+from homeward.certificates.chain import Chain, Total
+from homeward.certificates.ways import way_home
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.certificates.stored import StoredPlan
     from homeward.planning.plan import CriterionEvidence
 
 TOLERANCE = 1e-7
 """By how much, in units of what is claimed, a number may differ from the one found here."""
-
-ROUNDING = 1e-14
-"""A gain of this fraction of the largest value is none."""
-
-ROUNDS = 10_000
-"""Rounds of policy iteration after which it is given up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,18 +48,6 @@ class Recomputed:
     scale: float  # of a value, against which a difference is small
     prices: float  # λ of all criteria, by which the upper bound may be off as well
     short: float | None  # if nothing is safe: every plan lacks this much, of all λ in sum 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Total:
-    """A reward of the mean model, whose total bounds something from below."""
-
-    reward: FloatArray  # [S, A] each step
-    final: FloatArray  # [S] where a fixed recall finds us
-    leaving: FloatArray  # [S, A] paid once by an action that leaves a set
-    least: float
-    unit: float
-    level: float
 
 
 def recompute(stored: StoredPlan) -> Recomputed:
@@ -172,7 +150,7 @@ def _total(
     else:
         way = np.ones(states)
         if criterion.kind == "return":
-            way = _way_home(world, plan.correction, criterion)
+            way = way_home(world, plan.correction, criterion)
             over = criterion.way_home - way
             worst = int(np.argmax(over))
             if over[worst] > TOLERANCE:
@@ -212,204 +190,6 @@ def _range(stored: StoredPlan, world: Believed, k: int, faults: list[str]) -> tu
         assert world.paid is not None
         low, high = world.paid
     return (low if world.graph is not None else min(low, 0.0)), high
-
-
-def _way_home(world: Believed, correction: str, criterion: CriterionEvidence) -> FloatArray:
-    """Give what is proven of the stored way home [S]."""
-    at_home = np.zeros(world.shape[0], dtype=bool)
-    at_home[criterion.home] = True
-    sigma = world.general if correction != "naive" else np.zeros(world.shape)
-    at_once = correction == "moves" and world.graph is not None
-    if criterion.within is not None:
-        return _within(world, sigma, criterion, criterion.within, at_home, at_once)
-    if at_once:
-        assert world.graph is not None
-        sigma = world.graph.returning()
-    policy = criterion.return_policy
-    active = (policy >= 0) & ~at_home
-    value = at_home.astype(np.float64)
-    while active.any():
-        active &= _can_end(world, policy, active)
-        each = np.flatnonzero(active)
-        if not len(each):
-            break
-        rows = world.rows[each * world.shape[1] + policy[each]]
-        ending = world.ending[each * world.shape[1] + policy[each]]
-        value = at_home.astype(np.float64)
-        gain = sigma[each, policy[each]] + rows @ value
-        value[each] = _solve(rows[:, each], ending + rows[:, ~active].sum(axis=1), gain, 1.0)
-        if not (value[each] < 0.0).any():
-            break
-        active &= value >= 0.0
-    return np.clip(np.where(active | at_home, value, 0.0), 0.0, 1.0)
-
-
-def _within(
-    world: Believed,
-    sigma: FloatArray,
-    criterion: CriterionEvidence,
-    steps: int,
-    at_home: BoolArray,
-    at_once: bool,
-) -> FloatArray:
-    """Give what is proven of the way home with a limit [S], layer by layer."""
-    states, actions = world.shape
-    each = np.arange(states)
-    assert criterion.return_since is not None
-    last = int(criterion.return_since[-1])
-    value = at_home.astype(np.float64)
-    for left in range(1, steps + 1):
-        policy = criterion.return_with(left)
-        act = np.maximum(policy, 0).astype(np.int64)
-        ahead = sigma[each, act] + world.rows[each * actions + act] @ value
-        if at_once:
-            assert world.graph is not None
-            first = value[world.graph.dest[each, act]] - (1.0 - world.graph.success[each, act])
-            ahead = np.maximum(ahead, first)
-        after = np.where(policy >= 0, np.clip(ahead, 0.0, 1.0), 0.0)
-        after[at_home] = 1.0
-        still = left > last and np.abs(after - value).max() <= 1e-16
-        value = after
-        if still:
-            break
-    return value
-
-
-def _can_end(world: Believed, policy: IntArray, active: BoolArray) -> BoolArray:
-    """Tell from which active states [S] a policy leaves the active ones, or ends, some time."""
-    states, actions = world.shape
-    each = np.flatnonzero(active)
-    rows = world.rows[each * actions + policy[each]].tocoo()
-    real = rows.data > 0.0
-    start, there = each[rows.row[real]], rows.col[real]
-    ends = each[world.ending[each * actions + policy[each]] > 0.0]
-    sink = states
-    there = np.where(active[there], there, sink)
-    back = (np.concatenate([there, np.full(len(ends), sink)]), np.concatenate([start, ends]))
-    graph = csr_array((np.ones(len(back[0])), back), shape=(states + 1, states + 1))
-    found = np.zeros(states + 1, dtype=bool)
-    found[breadth_first_order(graph, sink, return_predecessors=False)] = True
-    return found[:states]
-
-
-def _solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
-    """Solve ``v = gain + discount·among·v``; rows of ``among`` and ``leaving`` add up to 1."""
-    own = among.diagonal()
-    others = among - diags_array(own)
-    away = np.asarray(others.sum(axis=1)) + leaving
-    system = diags_array((1.0 - discount) + discount * away) - discount * others
-    return np.asarray(splu(system.tocsc()).solve(gain), np.float64)
-
-
-class Chain:
-    """The mean model under a policy, until recall, with actions that leave a set."""
-
-    def __init__(
-        self, world: Believed, discount: float, steps: int | None, exits: BoolArray | None
-    ) -> None:
-        self.world, self.steps = world, steps
-        self.discount = discount if steps is None else 1.0
-        self.exits = np.zeros(world.shape, dtype=bool) if exits is None else exits
-        self.span = 1.0 / (1.0 - discount) if steps is None else float(steps)
-
-    def follow(self, total: Total, policy: IntArray) -> FloatArray:
-        """Give a total [S] under a policy [S], or [n, S]; −inf if it takes what can't be chosen."""
-        return self._run(total.reward, total.final, policy, total.leaving)
-
-    def outside(self, reward: FloatArray, policy: IntArray | None) -> FloatArray | None:
-        """Give what is earned outside a set, [S] or [n + 1, S] by step, if it can be left."""
-        if policy is None:
-            return None
-        nothing = np.zeros(self.world.shape[0])
-        if self.steps is None:
-            return self._run(reward, nothing, policy, None)
-        found = [nothing]
-        for t in range(self.steps - 1, -1, -1):
-            found.append(self._back(reward, policy[t], found[-1], None))
-        return np.array(found[::-1])
-
-    def leave(self, reward: FloatArray, after: FloatArray | None) -> FloatArray:
-        """Give what leaving pays once: the reward, and what comes after; [S, A] or [n, S, A]."""
-        if after is None:
-            return reward
-        if self.steps is None:
-            ahead = self.discount * (self.world.rows @ after).reshape(reward.shape)
-            return np.asarray(reward + ahead, np.float64)
-        return np.array([reward + (self.world.rows @ v).reshape(reward.shape) for v in after[1:]])
-
-    def best(
-        self, total: Total, starts: list[IntArray], *, leaving: bool = True
-    ) -> tuple[FloatArray, float]:
-        """Maximise a total: its values [S], or [n + 1, S] by step, and what they may lack."""
-        pays = total.leaving if leaving else None
-        if self.steps is not None:
-            found = [total.final]
-            for t in range(self.steps - 1, -1, -1):
-                there = None if pays is None else (pays[t] if pays.ndim == 3 else pays)
-                found.append(self._ahead(total.reward, found[-1], there).max(axis=1))
-            return np.array(found[::-1]), 0.0
-        policy = total.reward.argmax(axis=1)
-        values = self._run(total.reward, total.final, policy, pays)
-        for start in starts:
-            also = self._run(total.reward, total.final, start, pays)
-            if also.sum() > values.sum():
-                policy, values = start, also
-        for _ in range(ROUNDS):
-            q = self._ahead(total.reward, values, pays)
-            rise, size = q.max(axis=1) - values, float(np.abs(values).max())
-            if rise.max() <= ROUNDING * size:
-                break
-            better = np.where(rise > ROUNDING * size, q.argmax(axis=1), policy)
-            risen = self._run(total.reward, total.final, better, pays)
-            if risen.sum() <= values.sum():  # rounding goes round in circles
-                break
-            policy, values = better, risen
-        left = self._ahead(total.reward, values, pays).max(axis=1) - values
-        return values, max(0.0, float(left.max())) * self.span
-
-    def _ahead(
-        self, reward: FloatArray, values: FloatArray, leaving: FloatArray | None
-    ) -> FloatArray:
-        """Give what each action [S, A] is worth with values [S] after it."""
-        onward = reward + self.discount * (self.world.rows @ values).reshape(reward.shape)
-        return onward if leaving is None else np.where(self.exits, leaving, onward)
-
-    def _back(
-        self, reward: FloatArray, policy: IntArray, values: FloatArray, leaving: FloatArray | None
-    ) -> FloatArray:
-        """Give what a policy [S] is worth with values [S] after its one step."""
-        each = np.arange(len(values))
-        gain: FloatArray = reward[each, policy] + self.discount * (
-            self.world.rows[each * self.world.shape[1] + policy] @ values
-        )
-        if leaving is None:
-            return gain
-        return np.where(self.exits[each, policy], leaving[each, policy], gain)
-
-    def _run(
-        self, reward: FloatArray, final: FloatArray, policy: IntArray, leaving: FloatArray | None
-    ) -> FloatArray:
-        """Give a total [S] under a policy, without exits if leaving pays nothing said."""
-        states, actions = self.world.shape
-        each = np.arange(states)
-        if not np.isfinite(reward[each, policy]).all():
-            return np.full(states, -np.inf)
-        if self.steps is not None:
-            values = final
-            for t in range(self.steps - 1, -1, -1):
-                pays = leaving if leaving is None or leaving.ndim == 2 else leaving[t]
-                values = self._back(reward, policy[t], values, pays)
-            return values
-        gain = reward[each, policy].astype(np.float64)
-        at = each * actions + policy
-        rows, ending = self.world.rows[at], self.world.ending[at]
-        if leaving is not None:
-            out = self.exits[each, policy]
-            if out.any():
-                gain[out] = leaving[each, policy][out]
-                rows = diags_array((~out).astype(np.float64)) @ rows
-                ending = np.where(out, 1.0, ending)
-        return _solve(csr_array(rows), ending, gain, self.discount)
 
 
 def _upper(
