@@ -25,17 +25,17 @@ from homeward.certificates.arithmetic import recompute
 from homeward.certificates.sampling import sample
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-from homeward.safety import Correction, EarnAtLeast, ReturnHome
+from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from homeward.certificates import StoredPlan
 
 
-def with_bound(stored: StoredPlan, **claims: float) -> StoredPlan:
+def with_bound(stored: StoredPlan, **claims: Any) -> StoredPlan:
     """Change what a plan claims of its first criterion."""
     first, *others = stored.plan.criteria
-    criteria = (replace(first, **claims), *others)  # type: ignore[arg-type]
+    criteria = (replace(first, **claims), *others)
     return replace(stored, plan=replace(stored.plan, criteria=criteria))
 
 
@@ -288,6 +288,50 @@ def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
     plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
     lie = with_bound(replace(stored, plan=plan), multiplier=multiplier)
     found = certify(lie, method="arithmetic")
+    assert found.worth.reasons == (
+        "that no plan keeps the levels is not shown by the plan's multipliers",
+    )
+
+
+def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
+    """Say of a plan that nothing keeps the level of its first criterion."""
+    plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
+    return with_bound(replace(stored, plan=plan), **({"multiplier": math.inf} | claims))
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize("below", [0.0, 1e-12, 1e-9, 5e-8])
+def test_a_level_that_can_just_be_kept_is_not_infeasible(below: float, recall: int | None) -> None:
+    """Staying in camp keeps 1 for sure."""
+    stored = ridge_plan(1.0 - below, recall=recall)
+    assert not certify(stored, method="arithmetic").refuted
+    found = certify(infeasible(stored), method="arithmetic")
+    assert found.worth.reasons[0].startswith("that no plan keeps the levels is not shown")
+
+
+def test_a_level_that_can_just_not_be_kept_is_infeasible() -> None:
+    stored = made(ridge(0.5), [ReturnHome(0.5 + 3e-9, 0)], far, 0.5, state=RIDGE)
+    assert stored.plan.status is Status.INFEASIBLE
+    assert not certify(stored, method="arithmetic").refuted
+
+
+@pytest.mark.parametrize("asked", [ReturnHome(0.4, 0), ReturnWithin(2, 0.4, 0)])
+def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -> None:
+    """From the ridge, half of the worlds have a way down; a plan that ignores it shows nothing."""
+    stored = made(ridge(0.5), [asked], far, 0.5, state=RIDGE)
+    (criterion,) = stored.plan.criteria
+    lost = np.where(criterion.return_policy >= 0, -1, criterion.return_policy)
+    layers = criterion.return_layers
+    lie = infeasible(
+        stored,
+        way_home=np.array([1.0, 0.0]),
+        return_policy=lost,
+        return_layers=None if layers is None else np.full_like(layers, -1),
+        bound=0.0,
+        kept_bound=0.0,
+    )
+    found = certify(lie, method="arithmetic")
+    assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons == (
         "that no plan keeps the levels is not shown by the plan's multipliers",
     )

@@ -10,10 +10,11 @@ What is proven, with the formulas of ``docs/theory.md``:
 - the way home: the stored return policy's own value v [S]. A state from which it can't end, or
   whose value would be negative, counts as giving up there: 0 is below any probability;
 - a criterion's bound: the total of its corrected rewards under the stored mixture, with that v;
-- that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels;
+- that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels.
+  All rounding counts against it, and v is that of the best way home, not of the stored one;
 - the upper bound: U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k) is above what any mixture that keeps
-  the levels is worth, for every λ ≥ 0. What policy iteration might still gain, over 1/(1 − γ)
-  steps, is added.
+  the levels is worth, for every λ ≥ 0, again with the best way home. What policy iteration might
+  still gain, over 1/(1 − γ) steps, is added.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.certificates.believed import Believed, believe
-from homeward.certificates.chain import Chain, Total
+from homeward.certificates.chain import OPERATIONS, UNIT, Chain, Total
 from homeward.certificates.ways import way_home
 
 if TYPE_CHECKING:
@@ -54,11 +55,13 @@ def recompute(stored: StoredPlan) -> Recomputed:
     """Do the arithmetic of a plan again."""
     plan, world = stored.plan, believe(stored.belief)
     exits = stored.exits
-    totals, faults = [], []
+    totals, highest, faults = [], [], []
     closed = _closed(stored, world)
     for k, criterion in enumerate(plan.criteria):
         found = list(closed)
-        totals.append(_total(stored, world, k, criterion, found))
+        proven, most = _totals(stored, world, k, criterion, found)
+        totals.append(proven)
+        highest.append(most)
         faults.append(tuple(found))
     explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)
     chain = Chain(world, plan.discount, plan.steps, exits)
@@ -79,9 +82,9 @@ def recompute(stored: StoredPlan) -> Recomputed:
     upper = short = None
     prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
     if np.isfinite(plan.upper_bound):
-        upper = _upper(chain, explore, totals, prices, stored)
+        upper = _upper(chain, explore, highest, prices, stored)
     elif plan.upper_bound == -np.inf:
-        short = _short(chain, explore, totals, prices, stored)
+        short = _short(chain, explore, highest, prices, stored)
     return Recomputed(
         bounds,
         tuple(faults),
@@ -114,10 +117,13 @@ def _closed(stored: StoredPlan, world: Believed) -> list[str]:
     return found
 
 
-def _total(
+def _totals(
     stored: StoredPlan, world: Believed, k: int, criterion: CriterionEvidence, faults: list[str]
-) -> Total:
-    """Give the corrected reward of a criterion, and say what its evidence gets wrong."""
+) -> tuple[Total, Total]:
+    """Return the corrected reward of a criterion, with the stored way home and with the best one.
+
+    What its evidence gets wrong is added to `faults`.
+    """
     plan, discount = stored.plan, stored.plan.discount
     moves = plan.correction == "moves"
     fixed = plan.steps is not None
@@ -133,7 +139,6 @@ def _total(
         exploring = criterion.kind != "stay"
         sigma = world.graph.exploring(discount) if exploring else world.graph.staying(discount)
     least, unit = 0.0, 1.0
-    final = np.zeros(states)
     if criterion.kind == "earn":
         low, high = _range(stored, world, k, faults)
         long = 1.0 / (1.0 - discount) if plan.steps is None else float(plan.steps)
@@ -148,26 +153,32 @@ def _total(
         if abs(unit - criterion.unit) > TOLERANCE * max(unit, criterion.unit):
             faults.append(f"its range is {unit:g}, claimed as {criterion.unit:g}")
     else:
-        way = np.ones(states)
+        each = np.ones(world.shape)
         if criterion.kind == "return":
             way = way_home(world, plan.correction, criterion)
-            over = criterion.way_home - way
+            over = criterion.way_home - way.value
             worst = int(np.argmax(over))
             if over[worst] > TOLERANCE:
                 faults.append(
                     f"the way home from {plan.state_name(worst)} is claimed to work with "
-                    f"{criterion.way_home[worst]:.6f}, and comes out as {way[worst]:.6f}"
+                    f"{criterion.way_home[worst]:.6f}, and comes out as {way.value[worst]:.6f}"
                 )
-        each = np.repeat(way[:, None], actions, axis=1)
-        final = way
+            each = np.repeat(way.value[:, None], actions, axis=1)
+            best = np.repeat(way.most[:, None], actions, axis=1)
     level = (criterion.level - least) / unit
-    if plan.steps is None:
-        reward = (1.0 - discount) * each + discount * sigma
-        return Total(reward, np.zeros(states), (1.0 - discount) * each, least, unit, level)
-    if criterion.kind == "earn":
-        share = each / plan.steps
-        return Total(share + sigma, final, share, least, unit, level)
-    return Total(np.array(sigma), final, np.zeros(world.shape), least, unit, level)
+
+    def total(each: FloatArray) -> Total:
+        nothing = np.zeros(states)
+        if plan.steps is None:
+            paid = (1.0 - discount) * each
+            return Total(paid + discount * sigma, nothing, paid, least, unit, level)
+        if criterion.kind == "earn":
+            share = each / plan.steps
+            return Total(share + sigma, nothing, share, least, unit, level)
+        return Total(np.array(sigma), each[:, 0], np.zeros(world.shape), least, unit, level)
+
+    proven = total(each)
+    return proven, total(best) if criterion.kind == "return" else proven
 
 
 def _range(stored: StoredPlan, world: Believed, k: int, faults: list[str]) -> tuple[float, float]:
@@ -202,11 +213,10 @@ def _upper(
     """Bound from above what any plan that keeps the levels is worth."""
     plan, shape = stored.plan, explore.shape
     nothing = np.zeros(shape[0])
-    short = 0.0
-    after = None
+    after, more = None, 0.0
     if stored.exits is not None and plan.afterwards is not None:
         alone = Total(explore, nothing, explore, 0.0, 1.0, 0.0)
-        after, short = chain.best(alone, [plan.afterwards], leaving=False)
+        after, more = chain.best(alone, [plan.afterwards], leaving=False)
     leaving = chain.leave(explore, after)
     reward, final = explore.copy(), nothing.copy()
     for price, total in zip(prices, totals, strict=True):
@@ -215,10 +225,12 @@ def _upper(
         leaving = leaving + price * total.leaving
     mixed = Total(reward, final, leaving, 0.0, 1.0, 0.0)
     starts = list(plan.outbound) if plan.steps is None else []
-    values, more = chain.best(mixed, starts)
-    best = values[plan.state] if plan.steps is None else values[0, plan.state]
-    floor = sum(price * total.level for price, total in zip(prices, totals, strict=True))
-    return float(best) + more + short - floor
+    values, left = chain.best(mixed, starts)
+    best = float(values[plan.state] if plan.steps is None else values[0, plan.state])
+    for price, total in zip(prices, totals, strict=True):
+        rounding = OPERATIONS * UNIT * (abs(total.level) + abs(total.least) / total.unit)
+        best -= price * (total.level - rounding)
+    return best + left + more
 
 
 def _short(

@@ -48,6 +48,12 @@ ROUNDING = 1e-14
 OPTIMAL = 2e-6
 """The gap of an optimal plan, as a fraction of the most that could be earned, is at most this."""
 
+SHORTFALL = 5e-10
+"""What every plan must lack, of all levels in sum, where none is said to keep them.
+
+A plan that comes within 1e-9 of a level counts as keeping it. So an infeasible problem lacks more.
+"""
+
 UNCORRECTED = "the plan was made without a correction (naive): its bounds are believed, not proven"
 
 EPISODES = 10_000
@@ -355,7 +361,7 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
             reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
     if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * max(again.scale, 1e-300):
         reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
-    if again.short is not None and not again.short > -TOLERANCE:
+    if again.short is not None and not again.short * len(plan.criteria) > SHORTFALL:
         reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
     if again.upper is not None and worth.upper < again.upper - slack - TOLERANCE * again.prices:
         reasons.append(

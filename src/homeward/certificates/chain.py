@@ -1,7 +1,9 @@
 r"""Totals of rewards on the mean model under a policy, until recall, and the largest such total.
 
 A policy is evaluated by one sparse linear solve, or step by step where the recall is fixed. A total
-is maximised by plain policy iteration, which ends where no action gains more than rounding.
+is maximised by plain policy iteration, which ends where no action gains more than rounding. Values
+v that no action raises by more than ε are at most ε/(1 − γ) below the maximum; so much is reported
+with them, and the rounding of v itself counts as part of ε.
 
 A system ``(I − γP)v = c`` is set up by what leaves a state, (1 − γ) + γ·leaving, and never by 1
 less what stays, so rare moves keep their digits.
@@ -26,6 +28,12 @@ ROUNDING = 1e-14
 ROUNDS = 10_000
 """Rounds of policy iteration after which it is given up."""
 
+UNIT = 2.0**-53
+"""The rounding of one operation, as a fraction."""
+
+OPERATIONS = 16
+"""Operations, beside one for each next state, that what an action is worth takes at most."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Total:
@@ -41,8 +49,7 @@ class Total:
 
 def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
     """Solve ``v = gain + discount·among·v``; rows of ``among`` and ``leaving`` add up to 1."""
-    own = among.diagonal()
-    others = among - diags_array(own)
+    others = among - diags_array(among.diagonal())
     away = np.asarray(others.sum(axis=1)) + leaving
     system = diags_array((1.0 - discount) + discount * away) - discount * others
     return np.asarray(splu(system.tocsc()).solve(gain), np.float64)
@@ -89,12 +96,16 @@ class Chain:
     ) -> tuple[FloatArray, float]:
         """Maximise a total: its values [S], or [n + 1, S] by step, and what they may lack."""
         pays = total.leaving if leaving else None
+        entries = int(np.diff(self.world.rows.indptr).max(initial=0))
+        rounding = (OPERATIONS + entries) * UNIT * self.span
+        largest = float(np.abs(total.reward[np.isfinite(total.reward)]).max())
         if self.steps is not None:
             found = [total.final]
             for t in range(self.steps - 1, -1, -1):
                 there = None if pays is None else (pays[t] if pays.ndim == 3 else pays)
                 found.append(self._ahead(total.reward, found[-1], there).max(axis=1))
-            return np.array(found[::-1]), 0.0
+            best = np.array(found[::-1])
+            return best, rounding * (largest + float(np.abs(best).max()))
         policy = total.reward.argmax(axis=1)
         values = self._run(total.reward, total.final, policy, pays)
         for start in starts:
@@ -112,7 +123,8 @@ class Chain:
                 break
             policy, values = better, risen
         left = self._ahead(total.reward, values, pays).max(axis=1) - values
-        return values, max(0.0, float(left.max())) * self.span
+        size = largest + float(np.abs(values).max())
+        return values, max(0.0, float(left.max())) * self.span + rounding * size
 
     def _ahead(
         self, reward: FloatArray, values: FloatArray, leaving: FloatArray | None
