@@ -293,6 +293,19 @@ def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
     )
 
 
+@pytest.mark.parametrize("multiplier", [1e9, 1e12, 1e15])
+def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float) -> None:
+    """All of the plan may go up and be worth 1; it stays in camp and says that is the best."""
+    belief, level = ridge(1.0 - 4e-8), 1.0 - 2.5e-8
+    best = made(belief, [ReturnHome(level, 0)], on_the_ridge, 0.5)
+    assert best.plan.exploration_value == pytest.approx(1.0)
+    assert not certify(best, method="arithmetic").refuted
+    lazy = made(belief, [ReturnHome(1.0, 0)], on_the_ridge, 0.5)
+    assert lazy.plan.upper_bound == pytest.approx(0.0, abs=1e-9)
+    found = certify(with_bound(lazy, level=level, multiplier=multiplier), method="arithmetic")
+    assert found.worth.reasons[0].startswith("no safe plan is said to be worth more than 0, but")
+
+
 def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
     """Say of a plan that nothing keeps the level of its first criterion."""
     plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)

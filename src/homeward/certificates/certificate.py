@@ -363,7 +363,9 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
         reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
     if again.short is not None and not again.short * len(plan.criteria) > SHORTFALL:
         reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
-    if again.upper is not None and worth.upper < again.upper - slack - TOLERANCE * again.prices:
+    # A multiplier may be as large as a forger likes, so what it makes room for is limited.
+    priced = min(TOLERANCE * again.prices, OPTIMAL * again.scale)
+    if again.upper is not None and worth.upper < again.upper - slack - priced:
         reasons.append(
             f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
             f"{again.upper:.6g} can be shown"
