@@ -20,6 +20,7 @@ from tests.certificates.cases import (
     ridge_plan,
 )
 
+from homeward.beliefs import FiniteBelief
 from homeward.certificates import RunVerdict, certify
 from homeward.certificates.arithmetic import recompute
 from homeward.certificates.sampling import sample
@@ -133,6 +134,74 @@ def test_a_worth_that_does_not_come_out_is_refuted(change: Any, reason: str) -> 
     assert found.refuted
     assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons[0].startswith(reason)
+
+
+def with_pit(reward: float) -> FiniteBelief:
+    """Return the ridge, and a pit that nothing leads to, where being costs something."""
+    dest = np.array([[0, 1], [1, 0], [2, 2]])
+    paid = np.array([[0.0, 0.0], [0.0, 0.0], [reward, reward]])
+    worlds = [
+        Moves(dest, np.array([[1.0, 1.0], [1.0, down], [1.0, 1.0]]), paid) for down in (0.0, 1.0)
+    ]
+    return FiniteBelief(worlds)
+
+
+def up_there(belief: Any) -> Any:
+    """Staying on the ridge pays 1 a step."""
+    return np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("pit", [-1e6, 1e9])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"exploration_value": 0.41, "gap": 0.0},
+            "the plan is said to be worth 0.41, and is worth 0.4",
+        ),
+        ({"kept_value": 1e-3}, "what starts with the action is said to be worth 0.001, and is"),
+        ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is said to be worth more than 0.39"),
+    ],
+)
+def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_worth(
+    pit: float, change: Any, reason: str
+) -> None:
+    stored = made(with_pit(pit), [ReturnHome(0.9, 0)], up_there, 0.5)
+    assert not certify(stored, method="arithmetic").refuted
+    forged = replace(stored, plan=replace(stored.plan, **change))
+    found = certify(forged, method="arithmetic")
+    assert found.worth.reasons[0].startswith(reason)
+
+
+@pytest.mark.parametrize("pit", [-1e6, 1e9])
+def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_optimum(pit: float) -> None:
+    """Staying in camp is worth nothing, and going up 0.4 of the time is safe."""
+    stored = made(with_pit(pit), [ReturnHome(0.9, 0)], up_there, 0.5)
+    camp = np.zeros((1, 3), np.int32)
+    lazy = replace(
+        stored.plan,
+        weights=np.ones(1),
+        outbound=camp,
+        exploration_value=0.0,
+        gap=stored.plan.upper_bound,
+        kept_value=0.0,
+    )
+    forged = replace(stored, plan=replace(lazy, kept_weights=np.ones(1), kept_outbound=camp))
+    found = certify(forged, method="arithmetic")
+    assert found.worth.reasons == ("the plan is said to be optimal, but a gap of 0.4 is left",)
+
+
+@pytest.mark.parametrize("method", ["exact", "arithmetic"])
+@pytest.mark.parametrize("rewards", [True, False])
+def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_total(
+    method: Any, rewards: bool
+) -> None:
+    given = np.array([[1.0, 0.0], [0.0, 0.0], [-1e9, -1e9]]) if rewards else None
+    stored = made(with_pit(-1e9), [EarnAtLeast(-5.0, given)], up_there, 0.5)
+    assert not certify(stored, method=method).refuted
+    more = stored.plan.bounds[0] + 0.1
+    found = certify(with_bound(stored, bound=more, kept_bound=more), method=method)
+    assert found.verdicts[0].refuted
 
 
 def test_confidence_is_shared_by_all_claims() -> None:

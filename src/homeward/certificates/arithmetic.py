@@ -5,6 +5,9 @@ the criteria's rewards; every policy of the plan is evaluated by one sparse line
 step where the recall is fixed; and the best that any safe plan could be worth is bounded from above
 by the Lagrangian at the plan's own multipliers, maximised by plain policy iteration.
 
+All of it is done on the states that the plan can come to: what stands elsewhere, however large,
+has no part in it, nor in what counts as a small difference.
+
 What is proven, with the formulas of ``docs/theory.md``:
 
 - the way home: the stored return policy's own value v [S]. A state from which it can't end, or
@@ -19,19 +22,19 @@ What is proven, with the formulas of ``docs/theory.md``:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.certificates.believed import Believed, believe
-from homeward.certificates.chain import OPERATIONS, UNIT, Chain, Total
+from homeward.certificates.chain import OPERATIONS, UNIT, Chain, Total, reachable
 from homeward.certificates.ways import way_home
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.certificates.stored import StoredPlan
-    from homeward.planning.plan import CriterionEvidence
+    from homeward.planning.plan import CriterionEvidence, Plan
 
 TOLERANCE = 1e-7
 """By how much, in units of what is claimed, a number may differ from the one found here."""
@@ -44,9 +47,12 @@ class Recomputed:
     bounds: dict[str, tuple[float, ...]]  # by part of the plan, one per criterion
     faults: tuple[tuple[str, ...], ...]  # per criterion, what else does not come out as claimed
     value: float  # of the mixture, to explore
+    size: float  # the same with every gain and loss counted as a gain
     kept_value: float  # of the part that starts with the action
+    kept_size: float
     upper: float | None  # no safe plan is worth more; None if the plan does not say so
-    scale: float  # of a value, against which a difference is small
+    scale: float  # the most that a plan could collect where it can come to
+    anywhere: float  # the same, wherever it is paid
     prices: float  # λ of all criteria, by which the upper bound may be off as well
     short: float | None  # if nothing is safe: every plan lacks this much, of all λ in sum 1
 
@@ -54,19 +60,22 @@ class Recomputed:
 def recompute(stored: StoredPlan) -> Recomputed:
     """Do the arithmetic of a plan again."""
     plan, world = stored.plan, believe(stored.belief)
-    exits = stored.exits
+    near = reachable(world.rows, np.isfinite(world.reward), plan.state)
     totals, highest, faults = [], [], []
     closed = _closed(stored, world)
     for k, criterion in enumerate(plan.criteria):
         found = list(closed)
         proven, most = _totals(stored, world, k, criterion, found)
-        totals.append(proven)
-        highest.append(most)
+        totals.append(proven.among(near))
+        highest.append(most.among(near))
         faults.append(tuple(found))
-    explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)
-    chain = Chain(world, plan.discount, plan.steps, exits)
-    after = chain.outside(explore, plan.afterwards)
-    objective = Total(explore, np.zeros(world.shape[0]), chain.leave(explore, after), 0.0, 1.0, 0.0)
+    plan = _among(plan, near)
+    explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
+    exits = None if stored.exits is None else stored.exits[near]
+    chain = Chain(world.among(near), plan.discount, plan.steps, exits)
+    objective = _objective(chain, explore, plan.afterwards)
+    gains = np.where(explore > -np.inf, np.abs(explore), explore)
+    either = _objective(chain, gains, plan.afterwards)
 
     def worth(total: Total, weights: FloatArray, policies: IntArray) -> float:
         each = [chain.follow(total, policy)[plan.state] for policy in policies]
@@ -74,7 +83,7 @@ def recompute(stored: StoredPlan) -> Recomputed:
 
     bounds = {
         part.name: tuple(
-            t.least + t.unit * min(1.0, max(0.0, worth(t, part.weights, part.outbound)))
+            t.least + t.unit * min(1.0, max(0.0, worth(t, part.weights, part.outbound[..., near])))
             for t in totals
         )
         for part in stored.parts
@@ -82,19 +91,40 @@ def recompute(stored: StoredPlan) -> Recomputed:
     upper = short = None
     prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
     if np.isfinite(plan.upper_bound):
-        upper = _upper(chain, explore, highest, prices, stored)
+        upper = _upper(chain, explore, highest, prices, plan)
     elif plan.upper_bound == -np.inf:
-        short = _short(chain, explore, highest, prices, stored)
+        short = _short(chain, explore, highest, prices, plan)
     return Recomputed(
         bounds,
         tuple(faults),
         worth(objective, plan.weights, plan.outbound),
+        worth(either, plan.weights, plan.outbound),
         worth(objective, plan.kept_weights, plan.kept_outbound),
+        worth(either, plan.kept_weights, plan.kept_outbound),
         upper,
-        float(np.abs(stored.bonus).max() + _largest(world.reward)) * chain.span,
+        _largest(explore) * chain.span,
+        (_largest(stored.bonus) + _largest(world.reward)) * chain.span,
         float(sum(prices)),
         short,
     )
+
+
+def _among(plan: Plan, states: IntArray) -> Plan:
+    """Return a plan's policies on some states [n] alone, its own among them."""
+    after = plan.afterwards
+    return replace(
+        plan,
+        state=int(np.searchsorted(states, plan.state)),
+        outbound=plan.outbound[..., states],
+        kept_outbound=plan.kept_outbound[..., states],
+        afterwards=None if after is None else after[..., states],
+    )
+
+
+def _objective(chain: Chain, reward: FloatArray, afterwards: IntArray | None) -> Total:
+    """Return a reward [S, A] as a total that goes on after a set is left."""
+    leaving = chain.leave(reward, chain.outside(reward, afterwards))
+    return Total(reward, np.zeros(len(reward)), leaving, 0.0, 1.0, 0.0)
 
 
 def _closed(stored: StoredPlan, world: Believed) -> list[str]:
@@ -208,13 +238,12 @@ def _upper(
     explore: FloatArray,
     totals: list[Total],
     prices: list[float],
-    stored: StoredPlan,
+    plan: Plan,
 ) -> float:
     """Bound from above what any plan that keeps the levels is worth."""
-    plan, shape = stored.plan, explore.shape
-    nothing = np.zeros(shape[0])
+    nothing = np.zeros(len(explore))
     after, more = None, 0.0
-    if stored.exits is not None and plan.afterwards is not None:
+    if chain.exits.any() and plan.afterwards is not None:
         alone = Total(explore, nothing, explore, 0.0, 1.0, 0.0)
         after, more = chain.best(alone, [plan.afterwards], leaving=False)
     leaving = chain.leave(explore, after)
@@ -238,7 +267,7 @@ def _short(
     explore: FloatArray,
     totals: list[Total],
     prices: list[float],
-    stored: StoredPlan,
+    plan: Plan,
 ) -> float:
     """Bound from below what any plan lacks of the levels, weighed by λ: above 0, none keeps them.
 
@@ -249,7 +278,7 @@ def _short(
     if not sum(weights) > 0.0:
         return -np.inf
     nothing = np.where(np.isfinite(explore), 0.0, -np.inf)
-    return -_upper(chain, nothing, totals, [w / sum(weights) for w in weights], stored)
+    return -_upper(chain, nothing, totals, [w / sum(weights) for w in weights], plan)
 
 
 def _largest(reward: FloatArray) -> float:

@@ -100,6 +100,19 @@ class Believed:
         states, actions = self.reward.shape
         return int(states), int(actions)
 
+    def among(self, states: IntArray) -> Believed:
+        """Return the same of some states [n] alone, in that order; no action may leave them."""
+        actions = self.shape[1]
+        at = (states[:, None] * actions + np.arange(actions)).ravel()
+        return Believed(
+            self.rows[at][:, states],
+            self.ending[at],
+            self.reward[states],
+            self.general[states],
+            None,
+            self.paid,
+        )
+
 
 def believe(belief: Belief) -> Believed:
     """Work out what a belief says; refuse a kind whose definition is not known here."""

@@ -6,7 +6,8 @@ r"""Certificates: every claim of a plan, checked by up to three independent ways
 
 A claim is refuted if the exact value, or the interval's upper limit, is below it by more than 1e-9
 of its unit, or the arithmetic does not reproduce it. The unit is 1 for a probability and else the
-range of what can be earned, which is worked out here and not taken from the plan. With confidence
+range of what can be earned where the plan can come to, which is worked out here and not taken from
+the plan. With confidence
 c and n claims each interval is wrong with chance ≤ (1 − c)/n, so all of them hold together with
 probability ≥ c (Bonferroni), whatever the claims have to do with each other.
 """
@@ -316,7 +317,7 @@ def certify(
         )
         faults = () if again is None else again.faults[k]
         verdicts.append(replace(verdict, reasons=(*_against(verdict, criterion.unit), *faults)))
-    worth = replace(worth, reasons=tuple(_not_optimal(plan, verdicts)))
+    worth = replace(worth, reasons=tuple(_not_optimal(stored, verdicts)))
     if again is not None:
         worth = _judge_worth(worth, plan, again)
     played = episodes if sampled is not None else 0
@@ -337,29 +338,33 @@ def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
     return reasons
 
 
-def _not_optimal(plan: Plan, verdicts: list[ClaimVerdict]) -> list[str]:
-    """Say which levels a plan does not keep by its own claims, though it is said to be optimal."""
+def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
+    """Say which levels a plan does not keep by its own claims, though it is said to be optimal.
+
+    A planner measures a level by the range of all rewards, wherever they are paid.
+    """
+    plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return []
     long = 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
     slack = KEPT + ROUNDING * long
     return [
         f"the plan is said to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
-        for v in verdicts
-        if v.part == "plan" and v.claimed < v.level - slack * v.unit
+        for k, v in enumerate(verdicts[: len(plan.criteria)])
+        if v.claimed < v.level - slack * unit_of(stored, k, anywhere=True)
     ]
 
 
 def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVerdict:
     """Compare what a plan says of its worth with what the arithmetic comes to."""
-    reasons, slack = list(worth.reasons), TOLERANCE * max(again.scale, 1e-300)
-    for name, claimed, found in (
-        ("the plan", worth.value, again.value),
-        ("what starts with the action", plan.kept_value, again.kept_value),
+    reasons, slack = list(worth.reasons), TOLERANCE * again.scale
+    for name, claimed, found, size in (
+        ("the plan", worth.value, again.value, again.size),
+        ("what starts with the action", plan.kept_value, again.kept_value, again.kept_size),
     ):
-        if not abs(claimed - found) <= slack:
+        if not abs(claimed - found) <= TOLERANCE * size + ROUNDING * again.scale:
             reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
-    if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * max(again.scale, 1e-300):
+    if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * again.anywhere:
         reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
     if again.short is not None and not again.short * len(plan.criteria) > SHORTFALL:
         reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
@@ -370,6 +375,11 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
             f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
             f"{again.upper:.6g} can be shown"
         )
+    # The planner measures a gap by the largest value anywhere; what counts is what can be met.
+    if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
+        shown = again.upper - again.value
+        if not shown <= 2.0 * OPTIMAL * again.scale:
+            reasons.append(f"the plan is said to be optimal, but a gap of {shown:.6g} is left")
     return replace(
         worth,
         recomputed_value=again.value,

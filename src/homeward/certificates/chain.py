@@ -11,11 +11,12 @@ less what stays, so rare moves keep their digits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
+from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import splu
 
 if TYPE_CHECKING:
@@ -45,6 +46,29 @@ class Total:
     least: float
     unit: float
     level: float
+
+    def among(self, states: IntArray) -> Total:
+        """Return the same on some states [n] alone."""
+        return replace(
+            self,
+            reward=self.reward[states],
+            final=self.final[states],
+            leaving=self.leaving[states],
+        )
+
+
+def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
+    """Return the states [n], in order, that `usable` [S, A] actions may lead to from `state`.
+
+    `rows` [S·A, S] are the probabilities of the next state.
+    """
+    states, actions = usable.shape
+    steps = rows.tocoo()
+    real = usable.ravel()[steps.row] & (steps.data > 0.0)
+    edges = (np.ones(np.count_nonzero(real)), (steps.row[real] // actions, steps.col[real]))
+    graph = csr_array(edges, shape=(states, states))
+    found: IntArray = np.sort(breadth_first_order(graph, state, return_predecessors=False))
+    return found
 
 
 def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
