@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
-from homeward.certificates import exact
+from homeward.beliefs import FiniteBelief
+from homeward.certificates import certify, exact
 from homeward.certificates.exact import enumerate_worlds, why_not
+from homeward.models import SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome, StayInside
 
 
@@ -57,3 +59,15 @@ def test_after_an_exit_the_other_policy_is_followed() -> None:
         afterwards=np.zeros(2, np.int32),  # then stay in camp, for ½ in all where there is a way
     )
     assert enumerate_worlds(replace(stored, plan=plan))["plan"] == pytest.approx((0.75, 0.25))
+
+
+def test_rows_of_a_little_more_than_one_do_not_add_up_over_many_steps() -> None:
+    """From state 0 half of the ways lead home (1), half to where there is none (2)."""
+    rows = np.array([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
+    world = SparseMDP.from_dense(rows * (1.0 + 9e-10))
+    stored = made(FiniteBelief([world]), [ReturnHome(0.4, 1)], far, 1.0 - 1e-8)
+    assert enumerate_worlds(stored)["plan"] == pytest.approx((0.5,), abs=1e-9)
+    (criterion,) = (replace(stored.plan.criteria[0], bound=0.54, kept_bound=0.54),)
+    lie = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
+    for method in ("exact", "arithmetic"):
+        assert certify(lie, method=method).verdicts[0].refuted
