@@ -11,6 +11,7 @@ move of a way changes its value by ε times the expected number of moves.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from homeward.certificates.chain import ROUNDS, solve
+from homeward.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +33,12 @@ STILL = 1e-14
 
 ROUNDING = 2.0**-49
 """What the value of a way home may be off by for each of its moves."""
+
+STEADY = 1e-16
+"""Where a step changes no value by more than this, more of the same steps do not either."""
+
+MAX_LAYERS = 100_000
+"""Steps of a limited way home that are taken before it is given up."""
 
 RAREST = 1e-250
 """A move that works more rarely than this is not counted on."""
@@ -148,30 +156,35 @@ def _within(
     By the policy [S] for each number of steps left, or else by the best action in each layer.
     """
     states, actions = world.shape
-    steps, since = criterion.within, criterion.return_since
-    assert steps is not None
-    assert since is not None
-    last = 0 if policy_with is None else int(since[-1])
+    assert criterion.within is not None
+    assert criterion.return_since is not None
+    changes = [] if policy_with is None else criterion.return_since[1:].tolist()
+    starts = [1, *(h for h in changes if 1 < h <= criterion.within), 1 + criterion.within]
     each = np.arange(states)
     usable = np.isfinite(world.reward)
-    value = at_home.astype(np.float64)
-    for left in range(1, steps + 1):
-        q = sigma + (world.rows @ value).reshape(states, actions)
-        if at_once:
-            assert world.graph is not None
-            q = np.maximum(q, value[world.graph.dest] - (1.0 - world.graph.success))
-        if policy_with is None:
-            ahead = np.where(usable, q, 0.0).max(axis=1)
-        else:
-            policy = policy_with(left)
-            ahead = np.where(policy >= 0, q[each, np.maximum(policy, 0)], 0.0)
-        after = np.clip(ahead, 0.0, 1.0)
-        after[at_home] = 1.0
-        still = left > last and np.abs(after - value).max() <= 1e-16
-        value = after
-        if still:
-            break
-    return value, left
+    value, layers = at_home.astype(np.float64), 0
+    for first, last in pairwise(starts):
+        policy = None if policy_with is None else policy_with(first)
+        for _ in range(first, last):
+            layers += 1
+            if layers > MAX_LAYERS:
+                raise InvalidInputError(
+                    f"the way home within {criterion.within} steps has not settled after "
+                    f"{MAX_LAYERS}, and is not followed further"
+                )
+            q = sigma + (world.rows @ value).reshape(states, actions)
+            if at_once:
+                assert world.graph is not None
+                q = np.maximum(q, value[world.graph.dest] - (1.0 - world.graph.success))
+            if policy is None:
+                ahead = np.where(usable, q, 0.0).max(axis=1)
+            else:
+                ahead = np.where(policy >= 0, q[each, np.maximum(policy, 0)], 0.0)
+            before, value = value, np.clip(ahead, 0.0, 1.0)
+            value[at_home] = 1.0
+            if np.abs(value - before).max() <= STEADY:
+                break
+    return value, layers
 
 
 def _can_end(world: Believed, policy: IntArray, active: BoolArray) -> BoolArray:
