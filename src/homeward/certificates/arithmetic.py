@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.certificates.actions import Here, check_table, check_words
 from homeward.certificates.believed import Believed, believe
 from homeward.certificates.chain import OPERATIONS, UNIT, Chain, Total, reachable
 from homeward.certificates.ways import way_home
@@ -46,6 +47,7 @@ class Recomputed:
 
     bounds: dict[str, tuple[float, ...]]  # by part of the plan, one per criterion
     faults: tuple[tuple[str, ...], ...]  # per criterion, what else does not come out as claimed
+    said: tuple[str, ...]  # what the plan says of itself and its actions that does not come out
     value: float  # of the mixture, to explore
     size: float  # the same with every gain and loss counted as a gain
     kept_value: float  # of the part that starts with the action
@@ -77,17 +79,25 @@ def recompute(stored: StoredPlan) -> Recomputed:
     gains = np.where(explore > -np.inf, np.abs(explore), explore)
     either = _objective(chain, gains, plan.afterwards)
 
-    def worth(total: Total, weights: FloatArray, policies: IntArray) -> float:
-        each = [chain.follow(total, policy)[plan.state] for policy in policies]
-        return float(np.dot(weights, each))
+    all_of = (objective, either, *totals)
 
+    def mixed(weights: FloatArray, policies: IntArray, since: int = 0) -> list[FloatArray]:
+        return [chain.mixed(total, weights, policies, since) for total in all_of]
+
+    whole = mixed(plan.weights, plan.outbound)
+    kept = mixed(plan.kept_weights, plan.kept_outbound)
+    ahead = whole if plan.steps is None else mixed(plan.weights, plan.outbound, 1)
+    value, size, *planned = (float(values[plan.state]) for values in whole)
+    kept_value, kept_size, *taken = (float(values[plan.state]) for values in kept)
     bounds = {
-        part.name: tuple(
-            t.least + t.unit * min(1.0, max(0.0, worth(t, part.weights, part.outbound[..., near])))
-            for t in totals
-        )
-        for part in stored.parts
+        name: tuple(t.bound(found) for t, found in zip(totals, values, strict=True))
+        for name, values in (("plan", planned), ("action", taken))
     }
+    here = Here(plan, chain, (objective, either), totals, ahead, stored.bonus[stored.plan.state])
+    said = [
+        *check_words(here, value, kept_value),
+        *check_table(here, (kept_value, kept_size), bounds["action"]),
+    ]
     upper = short = None
     prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
     if np.isfinite(plan.upper_bound):
@@ -97,12 +107,13 @@ def recompute(stored: StoredPlan) -> Recomputed:
     return Recomputed(
         bounds,
         tuple(faults),
-        worth(objective, plan.weights, plan.outbound),
-        worth(either, plan.weights, plan.outbound),
-        worth(objective, plan.kept_weights, plan.kept_outbound),
-        worth(either, plan.kept_weights, plan.kept_outbound),
+        tuple(said),
+        value,
+        size,
+        kept_value,
+        kept_size,
         upper,
-        _largest(explore) * chain.span,
+        here.scale,
         (_largest(stored.bonus) + _largest(world.reward)) * chain.span,
         float(sum(prices)),
         short,

@@ -218,12 +218,14 @@ class Certificate:
     seconds: float
     notes: tuple[str, ...] = ()  # what was not done, and why
     run: RunVerdict | None = None  # of the run that the plan is from, if that has a budget
+    said: tuple[str, ...] = ()  # what else the plan says of itself and its actions and is not so
 
     @property
     def refuted(self) -> bool:
         """Whether any claim is refuted."""
         run = self.run is not None and self.run.refuted
-        return run or self.worth.refuted or any(v.refuted for v in self.verdicts)
+        told = bool(self.said) or self.worth.refuted
+        return run or told or any(v.refuted for v in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """Give it as JSON."""
@@ -231,6 +233,7 @@ class Certificate:
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "worth": self.worth.as_dict(),
             "run": None if self.run is None else self.run.as_dict(),
+            "said": list(self.said),
             "refuted": self.refuted,
             "confidence": self.confidence,
             "episodes": self.episodes,
@@ -322,7 +325,16 @@ def certify(
         worth = _judge_worth(worth, plan, again)
     played = episodes if sampled is not None else 0
     seconds = time.perf_counter() - began
-    return Certificate(tuple(verdicts), worth, confidence, played, seed, seconds, tuple(notes))
+    return Certificate(
+        tuple(verdicts),
+        worth,
+        confidence,
+        played,
+        seed,
+        seconds,
+        tuple(notes),
+        said=() if again is None else again.said,
+    )
 
 
 def _against(verdict: ClaimVerdict, asked: float) -> list[str]:

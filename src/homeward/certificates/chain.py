@@ -47,6 +47,10 @@ class Total:
     unit: float
     level: float
 
+    def bound(self, total: float) -> float:
+        """Return what a total says in the criterion's own measure."""
+        return self.least + self.unit * min(1.0, max(0.0, total))
+
     def among(self, states: IntArray) -> Total:
         """Return the same on some states [n] alone."""
         return replace(
@@ -90,9 +94,18 @@ class Chain:
         self.exits = np.zeros(world.shape, dtype=bool) if exits is None else exits
         self.span = 1.0 / (1.0 - discount) if steps is None else float(steps)
 
-    def follow(self, total: Total, policy: IntArray) -> FloatArray:
-        """Give a total [S] under a policy [S], or [n, S]; −inf if it takes what can't be chosen."""
-        return self._run(total.reward, total.final, policy, total.leaving)
+    def mixed(
+        self, total: Total, weights: FloatArray, policies: IntArray, since: int = 0
+    ) -> FloatArray:
+        """Return a total [S] under a mixture of policies [J, S], or [J, n, S] from a step on.
+
+        It is −inf if one of them takes what can't be chosen.
+        """
+        found = [
+            self._run(total.reward, total.final, policy, total.leaving, since)
+            for policy in policies
+        ]
+        return np.asarray(np.tensordot(weights, np.array(found), axes=1), np.float64)
 
     def outside(self, reward: FloatArray, policy: IntArray | None) -> FloatArray | None:
         """Give what is earned outside a set, [S] or [n + 1, S] by step, if it can be left."""
@@ -170,16 +183,21 @@ class Chain:
         return np.where(self.exits[each, policy], leaving[each, policy], gain)
 
     def _run(
-        self, reward: FloatArray, final: FloatArray, policy: IntArray, leaving: FloatArray | None
+        self,
+        reward: FloatArray,
+        final: FloatArray,
+        policy: IntArray,
+        leaving: FloatArray | None,
+        since: int = 0,
     ) -> FloatArray:
-        """Give a total [S] under a policy, without exits if leaving pays nothing said."""
+        """Return a total [S] under a policy; without `leaving` nothing is an exit."""
         states, actions = self.world.shape
         each = np.arange(states)
         if not np.isfinite(reward[each, policy]).all():
             return np.full(states, -np.inf)
         if self.steps is not None:
             values = final
-            for t in range(self.steps - 1, -1, -1):
+            for t in range(self.steps - 1, since - 1, -1):
                 pays = leaving if leaving is None or leaving.ndim == 2 else leaving[t]
                 values = self._back(reward, policy[t], values, pays)
             return values

@@ -239,6 +239,7 @@ def examine(
         any("exactly" in reason for reason in wrong),
         any("sampling" in reason for reason in wrong),
         found.worth.refuted
+        or bool(found.said)
         or any("exactly" not in reason and "sampling" not in reason for reason in wrong),
         *_missed(found),
     )
