@@ -358,8 +358,7 @@ def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return []
-    long = 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
-    slack = KEPT + ROUNDING * long
+    slack = KEPT + ROUNDING * _steps(plan)
     return [
         f"the plan is said to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
         for k, v in enumerate(verdicts[: len(plan.criteria)])
@@ -369,7 +368,7 @@ def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
 
 def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVerdict:
     """Compare what a plan says of its worth with what the arithmetic comes to."""
-    reasons, slack = list(worth.reasons), TOLERANCE * again.scale
+    reasons, rounding = list(worth.reasons), ROUNDING * _steps(plan) * again.scale
     for name, claimed, found, size in (
         ("the plan", worth.value, again.value, again.size),
         ("what starts with the action", plan.kept_value, again.kept_value, again.kept_size),
@@ -382,6 +381,7 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
         reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
     # A multiplier may be as large as a forger likes, so what it makes room for is limited.
     priced = min(TOLERANCE * again.prices, OPTIMAL * again.scale)
+    slack = TOLERANCE * again.scale + rounding
     if again.upper is not None and worth.upper < again.upper - slack - priced:
         reasons.append(
             f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
@@ -390,7 +390,7 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
     # The planner measures a gap by the largest value anywhere; what counts is what can be met.
     if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
         shown = again.upper - again.value
-        if not shown <= 2.0 * OPTIMAL * again.scale:
+        if not shown <= 2.0 * OPTIMAL * again.scale + rounding:
             reasons.append(f"the plan is said to be optimal, but a gap of {shown:.6g} is left")
     return replace(
         worth,
@@ -398,6 +398,11 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
         recomputed_upper=again.upper,
         reasons=tuple(reasons),
     )
+
+
+def _steps(plan: Plan) -> float:
+    """Return how many steps a plan goes on, on average."""
+    return 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
 
 
 def _check(method: str, episodes: int, confidence: float, seed: int, jobs: int) -> None:
