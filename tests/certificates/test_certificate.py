@@ -173,6 +173,26 @@ def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_worth(
     assert found.worth.reasons[0].startswith(reason)
 
 
+@pytest.mark.parametrize("multiplier", [None, 1e9])
+@pytest.mark.parametrize(
+    "change", [{"upper_bound": 0.39, "gap": 0.0}, {"exploration_value": 0.41, "gap": 0.0}]
+)
+def test_a_cliff_that_is_avoided_makes_no_room_for_a_false_worth(
+    change: Any, multiplier: float | None
+) -> None:
+    """On the ridge one may also lie down in the snow, which costs 1e6."""
+    dest = np.array([[0, 1, 0], [1, 0, 1]])
+    paid = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -1e6]])
+    works = [np.array([[1.0, 1.0, 1.0], [1.0, down, 1.0]]) for down in (0.0, 1.0)]
+    belief = FiniteBelief([Moves(dest, world, paid) for world in works])
+    stored = made(belief, [ReturnHome(0.9, 0)], lambda _: np.array([[0, 0, 0], [1.0, 0, 0]]), 0.5)
+    assert not certify(stored, method="arithmetic").refuted
+    forged = replace(stored, plan=replace(stored.plan, **change))
+    if multiplier is not None:
+        forged = with_bound(forged, multiplier=multiplier)
+    assert certify(forged, method="arithmetic").worth.refuted
+
+
 @pytest.mark.parametrize("pit", [-1e6, 1e9])
 def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_optimum(pit: float) -> None:
     """Staying in camp is worth nothing, and going up 0.4 of the time is safe."""

@@ -30,6 +30,9 @@ TOLERANCE = 1e-7
 ROUNDING = 1e-14
 """And by how much more, as a fraction of the most that a plan could collect or keep."""
 
+TINY = 1e-25
+"""And as a fraction of what a plan could collect if it were elsewhere."""
+
 WORTHLESS = 1e-12
 """A plan that is worth less than this fraction of the most that could be is worth nothing."""
 
@@ -51,10 +54,12 @@ class Here:
         totals: Sequence[Total],
         ahead: Sequence[FloatArray],
         bonus: FloatArray,
+        anywhere: float,
     ) -> None:
         """Take the objective in `worths`, also with losses as gains, and the criteria's `totals`.
 
-        `ahead` are the mixture's values [S] of all these, one step on; `bonus` is [A].
+        `ahead` are the mixture's values [S] of all these, one step on, and `bonus` is [A]. A plan
+        that may start `anywhere` could collect that much, which rounding is measured by.
         """
         self.plan, self.totals = plan, totals
         state, actions = plan.state, chain.world.shape[1]
@@ -78,6 +83,7 @@ class Here:
         self.weight = np.bincount(first, plan.weights, minlength=actions)
         most = float(np.abs(worths[1].reward[np.isfinite(worths[1].reward)]).max())
         self.scale = most * chain.span
+        self.rounding = ROUNDING * self.scale + TINY * anywhere
         # An action that leaves the set is priced with all that comes after, which may be much more.
         self.room = UNSURE * (chain.span if chain.exits.any() else 1.0)
 
@@ -129,7 +135,7 @@ def check_table(here: Here, kept: tuple[float, float], bounds: Sequence[float]) 
         if not abs(said.leaves - leaves) <= TOLERANCE:
             yield f"{name} is said to leave with {said.leaves:.6g}, and does with {leaves:.6g}"
         worth, size = kept if chosen else (float(here.worth[a]), float(here.size[a]))
-        if not abs(said.exploration - worth) <= TOLERANCE * size + ROUNDING * here.scale:
+        if not abs(said.exploration - worth) <= TOLERANCE * size + here.rounding:
             yield f"{name} is said to be worth {said.exploration:.6g}, and is worth {worth:.6g}"
         yield from _check_safety(here, said, bounds if chosen else None)
 

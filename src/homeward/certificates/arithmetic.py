@@ -55,6 +55,7 @@ class Recomputed:
     upper: float | None  # no safe plan is worth more; None if the plan does not say so
     scale: float  # the most that a plan could collect where it can come to
     anywhere: float  # the same, wherever it is paid
+    rounding: float  # what a value may be off by, however small it is
     prices: float  # λ of all criteria, by which the upper bound may be off as well
     short: float | None  # if nothing is safe: every plan lacks this much, of all λ in sum 1
 
@@ -93,7 +94,9 @@ def recompute(stored: StoredPlan) -> Recomputed:
         name: tuple(t.bound(found) for t, found in zip(totals, values, strict=True))
         for name, values in (("plan", planned), ("action", taken))
     }
-    here = Here(plan, chain, (objective, either), totals, ahead, stored.bonus[stored.plan.state])
+    anywhere = (_largest(stored.bonus) + _largest(world.reward)) * chain.span
+    bonus = stored.bonus[stored.plan.state]
+    here = Here(plan, chain, (objective, either), totals, ahead, bonus, anywhere)
     said = [
         *check_words(here, value, kept_value),
         *check_table(here, (kept_value, kept_size), bounds["action"]),
@@ -114,7 +117,8 @@ def recompute(stored: StoredPlan) -> Recomputed:
         kept_size,
         upper,
         here.scale,
-        (_largest(stored.bonus) + _largest(world.reward)) * chain.span,
+        anywhere,
+        here.rounding,
         float(sum(prices)),
         short,
     )

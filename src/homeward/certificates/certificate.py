@@ -373,16 +373,13 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
         ("the plan", worth.value, again.value, again.size),
         ("what starts with the action", plan.kept_value, again.kept_value, again.kept_size),
     ):
-        if not abs(claimed - found) <= TOLERANCE * size + ROUNDING * again.scale:
+        if not abs(claimed - found) <= TOLERANCE * size + again.rounding:
             reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
     if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * again.anywhere:
         reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
     if again.short is not None and not again.short * len(plan.criteria) > SHORTFALL:
         reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
-    # A multiplier may be as large as a forger likes, so what it makes room for is limited.
-    priced = min(TOLERANCE * again.prices, OPTIMAL * again.scale)
-    slack = TOLERANCE * again.scale + rounding
-    if again.upper is not None and worth.upper < again.upper - slack - priced:
+    if again.upper is not None and worth.upper < again.upper - _upper_slack(again) - rounding:
         reasons.append(
             f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
             f"{again.upper:.6g} can be shown"
@@ -398,6 +395,15 @@ def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVer
         recomputed_upper=again.upper,
         reasons=tuple(reasons),
     )
+
+
+def _upper_slack(again: Recomputed) -> float:
+    """Return by how much an upper bound may be below the one found here.
+
+    A multiplier may be as large as a forger likes, so what it makes room for is limited.
+    """
+    size = again.size if again.upper is None else max(again.size, abs(again.upper))
+    return TOLERANCE * size + min(TOLERANCE * again.prices, OPTIMAL * size)
 
 
 def _steps(plan: Plan) -> float:
