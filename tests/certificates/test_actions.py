@@ -127,6 +127,16 @@ def test_bounds_of_an_action_that_leaves_the_set_are_checked(recall: int | None)
         assert found.startswith("action 1 is said to keep")
 
 
+def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_action() -> None:
+    dest = np.array([[0, 1], [1, 0], [2, 2]])
+    belief = FiniteBelief([Moves(dest, np.ones((3, 2)))])
+    rewards = np.array([[1.0, 0.0], [0.0, 0.0], [-1e9, -1e9]])
+    stored = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
+    assert said(stored) == ()
+    (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 0.1,)))
+    assert found.startswith("action 1 is said to keep")
+
+
 @pytest.mark.parametrize("recall", [None, 3])
 @pytest.mark.parametrize(
     ("change", "reason"),

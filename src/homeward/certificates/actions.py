@@ -30,6 +30,9 @@ TOLERANCE = 1e-7
 ROUNDING = 1e-14
 """And by how much more, as a fraction of the most that a plan could collect or keep."""
 
+FEASIBLE = 2e-9
+"""By how much a total may be below its level and still keep it."""
+
 TINY = 1e-25
 """And as a fraction of what a plan could collect if it were elsewhere."""
 
@@ -62,6 +65,10 @@ class Here:
         that may start `anywhere` could collect that much, which rounding is measured by.
         """
         self.plan, self.totals = plan, totals
+        self.slack = [
+            TOLERANCE * (float(np.ptp(t.leaving)) * chain.span if c.kind == "earn" else 1.0)
+            for c, t in zip(plan.criteria, totals, strict=True)
+        ]  # of each total: earnings are measured by what can be earned where the plan can come to
         state, actions = plan.state, chain.world.shape[1]
         rows = chain.world.rows[state * actions : (state + 1) * actions]
         found = []
@@ -147,7 +154,7 @@ def _check_safety(
     for k, (total, claimed) in enumerate(zip(here.totals, said.safety, strict=True)):
         found = total.bound(float(here.safety[k][said.action])) if bounds is None else bounds[k]
         rounding = ROUNDING * (abs(total.least) + total.unit)
-        if not claimed <= found + TOLERANCE * total.unit + rounding:
+        if not claimed <= found + here.slack[k] * total.unit + rounding:
             plan = here.plan
             yield (
                 f"{plan.action_name(said.action)} is said to keep {claimed:.6g} of "
@@ -166,6 +173,9 @@ def _verdicts(here: Here, action: int) -> list[Verdict]:
         return [Verdict.LESS_SAFE] * (not surely) + [Verdict.WAITS] * possibly
     if here.plan.status == "infeasible":
         return [Verdict.NO_SAFER]
-    spare = [float(here.safety[k][action]) - t.level for k, t in enumerate(here.totals)]
-    least = min(spare, default=1.0)
-    return [Verdict.UNSAFE] * (least < TOLERANCE) + [Verdict.WORTH_LESS] * (least > -TOLERANCE)
+    unsafe, safe = False, True
+    for total, found, slack in zip(here.totals, here.safety, here.slack, strict=True):
+        spare = float(found[action]) - total.level
+        unsafe |= spare < slack
+        safe &= spare > -slack - FEASIBLE
+    return [Verdict.UNSAFE] * unsafe + [Verdict.WORTH_LESS] * safe
