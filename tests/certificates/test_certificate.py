@@ -20,22 +20,23 @@ from tests.certificates.cases import (
     ridge_plan,
 )
 
+from homeward.beliefs import FiniteBelief
 from homeward.certificates import RunVerdict, certify
 from homeward.certificates.arithmetic import recompute
 from homeward.certificates.sampling import sample
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-from homeward.safety import Correction, EarnAtLeast, ReturnHome
+from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
     from homeward.certificates import StoredPlan
 
 
-def with_bound(stored: StoredPlan, **claims: float) -> StoredPlan:
+def with_bound(stored: StoredPlan, **claims: Any) -> StoredPlan:
     """Change what a plan claims of its first criterion."""
     first, *others = stored.plan.criteria
-    criteria = (replace(first, **claims), *others)  # type: ignore[arg-type]
+    criteria = (replace(first, **claims), *others)
     return replace(stored, plan=replace(stored.plan, criteria=criteria))
 
 
@@ -133,6 +134,94 @@ def test_a_worth_that_does_not_come_out_is_refuted(change: Any, reason: str) -> 
     assert found.refuted
     assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons[0].startswith(reason)
+
+
+def with_pit(reward: float) -> FiniteBelief:
+    """Return the ridge, and a pit that nothing leads to, where being costs something."""
+    dest = np.array([[0, 1], [1, 0], [2, 2]])
+    paid = np.array([[0.0, 0.0], [0.0, 0.0], [reward, reward]])
+    worlds = [
+        Moves(dest, np.array([[1.0, 1.0], [1.0, down], [1.0, 1.0]]), paid) for down in (0.0, 1.0)
+    ]
+    return FiniteBelief(worlds)
+
+
+def up_there(belief: Any) -> Any:
+    """Staying on the ridge pays 1 a step."""
+    return np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("pit", [-1e6, 1e9])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"exploration_value": 0.41, "gap": 0.0},
+            "the plan is said to be worth 0.41, and is worth 0.4",
+        ),
+        ({"kept_value": 1e-3}, "what starts with the action is said to be worth 0.001, and is"),
+        ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is said to be worth more than 0.39"),
+    ],
+)
+def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_worth(
+    pit: float, change: Any, reason: str
+) -> None:
+    stored = made(with_pit(pit), [ReturnHome(0.9, 0)], up_there, 0.5)
+    assert not certify(stored, method="arithmetic").refuted
+    forged = replace(stored, plan=replace(stored.plan, **change))
+    found = certify(forged, method="arithmetic")
+    assert found.worth.reasons[0].startswith(reason)
+
+
+@pytest.mark.parametrize("multiplier", [None, 1e9])
+@pytest.mark.parametrize(
+    "change", [{"upper_bound": 0.39, "gap": 0.0}, {"exploration_value": 0.41, "gap": 0.0}]
+)
+def test_a_cliff_that_is_avoided_makes_no_room_for_a_false_worth(
+    change: Any, multiplier: float | None
+) -> None:
+    """On the ridge one may also lie down in the snow, which costs 1e6."""
+    dest = np.array([[0, 1, 0], [1, 0, 1]])
+    paid = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -1e6]])
+    works = [np.array([[1.0, 1.0, 1.0], [1.0, down, 1.0]]) for down in (0.0, 1.0)]
+    belief = FiniteBelief([Moves(dest, world, paid) for world in works])
+    stored = made(belief, [ReturnHome(0.9, 0)], lambda _: np.array([[0, 0, 0], [1.0, 0, 0]]), 0.5)
+    assert not certify(stored, method="arithmetic").refuted
+    forged = replace(stored, plan=replace(stored.plan, **change))
+    if multiplier is not None:
+        forged = with_bound(forged, multiplier=multiplier)
+    assert certify(forged, method="arithmetic").worth.refuted
+
+
+@pytest.mark.parametrize("pit", [-1e6, 1e9])
+def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_optimum(pit: float) -> None:
+    """Staying in camp is worth nothing, and going up 0.4 of the time is safe."""
+    stored = made(with_pit(pit), [ReturnHome(0.9, 0)], up_there, 0.5)
+    camp = np.zeros((1, 3), np.int32)
+    lazy = replace(
+        stored.plan,
+        weights=np.ones(1),
+        outbound=camp,
+        exploration_value=0.0,
+        gap=stored.plan.upper_bound,
+        kept_value=0.0,
+    )
+    forged = replace(stored, plan=replace(lazy, kept_weights=np.ones(1), kept_outbound=camp))
+    found = certify(forged, method="arithmetic")
+    assert found.worth.reasons == ("the plan is said to be optimal, but a gap of 0.4 is left",)
+
+
+@pytest.mark.parametrize("method", ["exact", "arithmetic"])
+@pytest.mark.parametrize("rewards", [True, False])
+def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_total(
+    method: Any, rewards: bool
+) -> None:
+    given = np.array([[1.0, 0.0], [0.0, 0.0], [-1e9, -1e9]]) if rewards else None
+    stored = made(with_pit(-1e9), [EarnAtLeast(-5.0, given)], up_there, 0.5)
+    assert not certify(stored, method=method).refuted
+    more = stored.plan.bounds[0] + 0.1
+    found = certify(with_bound(stored, bound=more, kept_bound=more), method=method)
+    assert found.verdicts[0].refuted
 
 
 def test_confidence_is_shared_by_all_claims() -> None:
@@ -288,6 +377,63 @@ def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
     plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
     lie = with_bound(replace(stored, plan=plan), multiplier=multiplier)
     found = certify(lie, method="arithmetic")
+    assert found.worth.reasons == (
+        "that no plan keeps the levels is not shown by the plan's multipliers",
+    )
+
+
+@pytest.mark.parametrize("multiplier", [1e9, 1e12, 1e15])
+def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float) -> None:
+    """All of the plan may go up and be worth 1; it stays in camp and says that is the best."""
+    belief, level = ridge(1.0 - 4e-8), 1.0 - 2.5e-8
+    best = made(belief, [ReturnHome(level, 0)], on_the_ridge, 0.5)
+    assert best.plan.exploration_value == pytest.approx(1.0)
+    assert not certify(best, method="arithmetic").refuted
+    lazy = made(belief, [ReturnHome(1.0, 0)], on_the_ridge, 0.5)
+    assert lazy.plan.upper_bound == pytest.approx(0.0, abs=1e-9)
+    found = certify(with_bound(lazy, level=level, multiplier=multiplier), method="arithmetic")
+    assert found.worth.reasons[0].startswith("no safe plan is said to be worth more than 0, but")
+
+
+def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
+    """Say of a plan that nothing keeps the level of its first criterion."""
+    plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
+    return with_bound(replace(stored, plan=plan), **({"multiplier": math.inf} | claims))
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize("below", [0.0, 1e-12, 1e-9, 5e-8])
+def test_a_level_that_can_just_be_kept_is_not_infeasible(below: float, recall: int | None) -> None:
+    """Staying in camp keeps 1 for sure."""
+    stored = ridge_plan(1.0 - below, recall=recall)
+    assert not certify(stored, method="arithmetic").refuted
+    found = certify(infeasible(stored), method="arithmetic")
+    assert found.worth.reasons[0].startswith("that no plan keeps the levels is not shown")
+
+
+def test_a_level_that_can_just_not_be_kept_is_infeasible() -> None:
+    stored = made(ridge(0.5), [ReturnHome(0.5 + 3e-9, 0)], far, 0.5, state=RIDGE)
+    assert stored.plan.status is Status.INFEASIBLE
+    assert not certify(stored, method="arithmetic").refuted
+
+
+@pytest.mark.parametrize("asked", [ReturnHome(0.4, 0), ReturnWithin(2, 0.4, 0)])
+def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -> None:
+    """From the ridge, half of the worlds have a way down; a plan that ignores it shows nothing."""
+    stored = made(ridge(0.5), [asked], far, 0.5, state=RIDGE)
+    (criterion,) = stored.plan.criteria
+    lost = np.where(criterion.return_policy >= 0, -1, criterion.return_policy)
+    layers = criterion.return_layers
+    lie = infeasible(
+        stored,
+        way_home=np.array([1.0, 0.0]),
+        return_policy=lost,
+        return_layers=None if layers is None else np.full_like(layers, -1),
+        bound=0.0,
+        kept_bound=0.0,
+    )
+    found = certify(lie, method="arithmetic")
+    assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons == (
         "that no plan keeps the levels is not shown by the plan's multipliers",
     )

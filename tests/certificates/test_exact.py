@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
-from homeward.certificates import exact
+from homeward.beliefs import FiniteBelief
+from homeward.certificates import certify, exact, ways
+from homeward.certificates.arithmetic import recompute
 from homeward.certificates.exact import enumerate_worlds, why_not
-from homeward.safety import EarnAtLeast, ReturnHome, StayInside
+from homeward.errors import InvalidInputError
+from homeward.models import SparseMDP
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 
 
 def test_the_ridge_by_hand() -> None:
@@ -57,3 +61,63 @@ def test_after_an_exit_the_other_policy_is_followed() -> None:
         afterwards=np.zeros(2, np.int32),  # then stay in camp, for ½ in all where there is a way
     )
     assert enumerate_worlds(replace(stored, plan=plan))["plan"] == pytest.approx((0.75, 0.25))
+
+
+def test_rows_of_a_little_more_than_one_do_not_add_up_over_many_steps() -> None:
+    """From state 0 half of the ways lead home (1), half to where there is none (2)."""
+    rows = np.array([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
+    world = SparseMDP.from_dense(rows * (1.0 + 9e-10))
+    stored = made(FiniteBelief([world]), [ReturnHome(0.4, 1)], far, 1.0 - 1e-8)
+    assert enumerate_worlds(stored)["plan"] == pytest.approx((0.5,), abs=1e-9)
+    (criterion,) = (replace(stored.plan.criteria[0], bound=0.54, kept_bound=0.54),)
+    lie = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
+    for method in ("exact", "arithmetic"):
+        assert certify(lie, method=method).verdicts[0].refuted
+
+
+@pytest.mark.parametrize("steps", [1, 7, 100, 101, 1_000, 2**31 - 1])
+def test_a_way_home_within_very_many_steps_is_enumerated_at_once(steps: int) -> None:
+    """Each step from state 0 gets home (1) with probability 1e-3."""
+    rows = np.array([[[0.999, 0.001]], [[0.0, 1.0]]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    stored = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
+    (criterion,) = stored.plan.criteria
+    name = f"return to state 1 within {steps} step{'s' * (steps != 1)}"
+    longer = replace(criterion, within=steps, name=name)
+    stored = replace(stored, plan=replace(stored.plan, criteria=(longer,)))
+    way = 1.0 - 0.999 ** (steps + 1)
+    assert enumerate_worlds(stored)["plan"] == pytest.approx((way,), abs=1e-12)
+    assert recompute(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
+
+
+def test_policies_for_fewer_steps_left_are_followed_last() -> None:
+    """With more than 200 steps left it waits; with fewer it goes home, which works every 100th."""
+    rows = np.array([[[1.0, 0.0], [0.99, 0.01]], [[0.0, 1.0], [0.0, 1.0]]])
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    stored = made(belief, [ReturnWithin(5, 1e-9, 1)], far, recall=1)
+    (criterion,) = stored.plan.criteria
+    slow = replace(
+        criterion,
+        within=2**31,
+        name=f"return to state 1 within {2**31} steps",
+        return_layers=np.array([[1, -1], [0, -1]], np.int32),
+        return_since=np.array([1, 201]),
+        return_policy=np.array([0, -1], np.int32),
+    )
+    wait = np.zeros((1, 1, 2), np.int32)
+    plan = replace(stored.plan, criteria=(slow,), weights=np.ones(1), outbound=wait)
+    stored = replace(stored, plan=plan)
+    way = 1.0 - 0.99**200
+    assert enumerate_worlds(stored)["plan"] == pytest.approx((way,), abs=1e-12)
+    assert recompute(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
+
+
+def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
+    monkeypatch.setattr(ways, "MAX_LAYERS", 1)
+    reason = "the way home within 4 steps has not settled after 1, and is not followed further"
+    with pytest.raises(InvalidInputError, match=reason):
+        certify(stored, method="arithmetic")
+    assert certify(stored, episodes=100).notes == (f"arithmetic not checked: {reason}",)

@@ -12,7 +12,6 @@ from tests.certificates.cases import every_plan, ridge_plan
 from homeward.certificates.exact import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from homeward.studies.tampering import (
-    TAMPERS,
     Trial,
     examine,
     is_untrue,
@@ -42,10 +41,12 @@ def test_fifty_sound_plans_are_confirmed(trials: list[Trial]) -> None:
 def test_fifty_forged_plans_are_refuted(trials: list[Trial]) -> None:
     forged = [trial for trial in trials if trial.tamper is not None]
     assert Counter(t.tamper for t in forged) == {
-        "outbound": 13,
-        "return": 13,
-        "bound": 12,
-        "action": 12,
+        "outbound": 9,
+        "return": 9,
+        "bound": 8,
+        "action": 8,
+        "table": 8,
+        "status": 8,
     }
     assert all(trial.refuted for trial in forged)
     assert all(trial.refused == (trial.tamper == "action") for trial in forged)
@@ -55,7 +56,8 @@ def test_fifty_forged_plans_are_refuted(trials: list[Trial]) -> None:
 
 def test_sampling_misses_none_that_is_off_by_more_than_its_interval(trials: list[Trial]) -> None:
     off = [trial for trial in trials if trial.contradicted]
-    assert {trial.tamper for trial in off} == set(TAMPERS) - {"action"}
+    tampers = {trial.tamper for trial in off}
+    assert {"outbound", "return"} <= tampers <= {"outbound", "return", "bound"}
     assert not any(trial.missed for trial in off)
     assert all(trial.sampled for trial in off)
 
@@ -117,3 +119,17 @@ def test_a_trial_says_by_which_ways_it_was_refuted() -> None:
     assert (trial.contradicted, trial.missed) == (True, False)
     sound = examine(ridge_plan(0.9), None, 200, 0.99, 0)
     assert sound == Trial("FiniteBelief", None, False, False, False, False, False, False)
+
+
+def test_a_raised_bound_in_the_table_is_refuted_by_arithmetic_alone() -> None:
+    forged = tampered(ridge_plan(0.5), "table", np.random.default_rng(0))
+    assert forged is not None
+    trial = examine(forged, "table", 200, 0.99, 0)
+    assert (trial.exactly, trial.sampled, trial.reckoned) == (False, False, True)
+
+
+def test_levels_that_are_kept_can_not_be_called_infeasible() -> None:
+    forged = tampered(ridge_plan(1.0), "status", np.random.default_rng(0))
+    assert forged is not None
+    assert examine(forged, "status", 200, 0.99, 0).reckoned
+    assert tampered(forged, "status", np.random.default_rng(0)) is None

@@ -5,45 +5,40 @@ the criteria's rewards; every policy of the plan is evaluated by one sparse line
 step where the recall is fixed; and the best that any safe plan could be worth is bounded from above
 by the Lagrangian at the plan's own multipliers, maximised by plain policy iteration.
 
+All of it is done on the states that the plan can come to: what stands elsewhere, however large,
+has no part in it, nor in what counts as a small difference.
+
 What is proven, with the formulas of ``docs/theory.md``:
 
 - the way home: the stored return policy's own value v [S]. A state from which it can't end, or
   whose value would be negative, counts as giving up there: 0 is below any probability;
 - a criterion's bound: the total of its corrected rewards under the stored mixture, with that v;
-- that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels;
+- that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels.
+  All rounding counts against it, and v is that of the best way home, not of the stored one;
 - the upper bound: U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k) is above what any mixture that keeps
-  the levels is worth, for every λ ≥ 0. Policy iteration ends where no action gains more than
-  rounding, and what it might still gain, over 1/(1 − γ) steps, is added.
-
-A system ``(I − γP)v = c`` is set up by what leaves a state, (1 − γ) + γ·leaving, and never by 1
-less what stays, so rare moves keep their digits.
+  the levels is worth, for every λ ≥ 0, again with the best way home. What policy iteration might
+  still gain, over 1/(1 − γ) steps, is added.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
-from scipy.sparse.csgraph import breadth_first_order
-from scipy.sparse.linalg import splu
 
+from homeward.certificates.actions import Here, check_table, check_words
 from homeward.certificates.believed import Believed, believe
+from homeward.certificates.chain import OPERATIONS, UNIT, Chain, Total, reachable
+from homeward.certificates.ways import way_home
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.certificates.stored import StoredPlan
-    from homeward.planning.plan import CriterionEvidence
+    from homeward.planning.plan import CriterionEvidence, Plan
 
 TOLERANCE = 1e-7
 """By how much, in units of what is claimed, a number may differ from the one found here."""
-
-ROUNDING = 1e-14
-"""A gain of this fraction of the largest value is none."""
-
-ROUNDS = 10_000
-"""Rounds of policy iteration after which it is given up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,68 +47,99 @@ class Recomputed:
 
     bounds: dict[str, tuple[float, ...]]  # by part of the plan, one per criterion
     faults: tuple[tuple[str, ...], ...]  # per criterion, what else does not come out as claimed
+    said: tuple[str, ...]  # what the plan says of itself and its actions that does not come out
     value: float  # of the mixture, to explore
+    size: float  # the same with every gain and loss counted as a gain
     kept_value: float  # of the part that starts with the action
+    kept_size: float
     upper: float | None  # no safe plan is worth more; None if the plan does not say so
-    scale: float  # of a value, against which a difference is small
+    scale: float  # the most that a plan could collect where it can come to
+    anywhere: float  # the same, wherever it is paid
+    rounding: float  # what a value may be off by, however small it is
     prices: float  # λ of all criteria, by which the upper bound may be off as well
     short: float | None  # if nothing is safe: every plan lacks this much, of all λ in sum 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Total:
-    """A reward of the mean model, whose total bounds something from below."""
-
-    reward: FloatArray  # [S, A] each step
-    final: FloatArray  # [S] where a fixed recall finds us
-    leaving: FloatArray  # [S, A] paid once by an action that leaves a set
-    least: float
-    unit: float
-    level: float
 
 
 def recompute(stored: StoredPlan) -> Recomputed:
     """Do the arithmetic of a plan again."""
     plan, world = stored.plan, believe(stored.belief)
-    exits = stored.exits
-    totals, faults = [], []
+    near = reachable(world.rows, np.isfinite(world.reward), plan.state)
+    totals, highest, faults = [], [], []
     closed = _closed(stored, world)
     for k, criterion in enumerate(plan.criteria):
         found = list(closed)
-        totals.append(_total(stored, world, k, criterion, found))
+        proven, most = _totals(stored, world, k, criterion, found)
+        totals.append(proven.among(near))
+        highest.append(most.among(near))
         faults.append(tuple(found))
-    explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)
-    chain = Chain(world, plan.discount, plan.steps, exits)
-    after = chain.outside(explore, plan.afterwards)
-    objective = Total(explore, np.zeros(world.shape[0]), chain.leave(explore, after), 0.0, 1.0, 0.0)
+    plan = _among(plan, near)
+    explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
+    exits = None if stored.exits is None else stored.exits[near]
+    chain = Chain(world.among(near), plan.discount, plan.steps, exits)
+    objective = _objective(chain, explore, plan.afterwards)
+    gains = np.where(explore > -np.inf, np.abs(explore), explore)
+    either = _objective(chain, gains, plan.afterwards)
 
-    def worth(total: Total, weights: FloatArray, policies: IntArray) -> float:
-        each = [chain.follow(total, policy)[plan.state] for policy in policies]
-        return float(np.dot(weights, each))
+    all_of = (objective, either, *totals)
 
+    def mixed(weights: FloatArray, policies: IntArray, since: int = 0) -> list[FloatArray]:
+        return [chain.mixed(total, weights, policies, since) for total in all_of]
+
+    whole = mixed(plan.weights, plan.outbound)
+    kept = mixed(plan.kept_weights, plan.kept_outbound)
+    ahead = whole if plan.steps is None else mixed(plan.weights, plan.outbound, 1)
+    value, size, *planned = (float(values[plan.state]) for values in whole)
+    kept_value, kept_size, *taken = (float(values[plan.state]) for values in kept)
     bounds = {
-        part.name: tuple(
-            t.least + t.unit * min(1.0, max(0.0, worth(t, part.weights, part.outbound)))
-            for t in totals
-        )
-        for part in stored.parts
+        name: tuple(t.bound(found) for t, found in zip(totals, values, strict=True))
+        for name, values in (("plan", planned), ("action", taken))
     }
+    anywhere = (_largest(stored.bonus) + _largest(world.reward)) * chain.span
+    bonus = stored.bonus[stored.plan.state]
+    here = Here(plan, chain, (objective, either), totals, ahead, bonus, anywhere)
+    said = [
+        *check_words(here, value, kept_value),
+        *check_table(here, (kept_value, kept_size), bounds["action"]),
+    ]
     upper = short = None
     prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
     if np.isfinite(plan.upper_bound):
-        upper = _upper(chain, explore, totals, prices, stored)
+        upper = _upper(chain, explore, highest, prices, plan)
     elif plan.upper_bound == -np.inf:
-        short = _short(chain, explore, totals, prices, stored)
+        short = _short(chain, explore, highest, prices, plan)
     return Recomputed(
         bounds,
         tuple(faults),
-        worth(objective, plan.weights, plan.outbound),
-        worth(objective, plan.kept_weights, plan.kept_outbound),
+        tuple(said),
+        value,
+        size,
+        kept_value,
+        kept_size,
         upper,
-        float(np.abs(stored.bonus).max() + _largest(world.reward)) * chain.span,
+        here.scale,
+        anywhere,
+        here.rounding,
         float(sum(prices)),
         short,
     )
+
+
+def _among(plan: Plan, states: IntArray) -> Plan:
+    """Return a plan's policies on some states [n] alone, its own among them."""
+    after = plan.afterwards
+    return replace(
+        plan,
+        state=int(np.searchsorted(states, plan.state)),
+        outbound=plan.outbound[..., states],
+        kept_outbound=plan.kept_outbound[..., states],
+        afterwards=None if after is None else after[..., states],
+    )
+
+
+def _objective(chain: Chain, reward: FloatArray, afterwards: IntArray | None) -> Total:
+    """Return a reward [S, A] as a total that goes on after a set is left."""
+    leaving = chain.leave(reward, chain.outside(reward, afterwards))
+    return Total(reward, np.zeros(len(reward)), leaving, 0.0, 1.0, 0.0)
 
 
 def _closed(stored: StoredPlan, world: Believed) -> list[str]:
@@ -136,10 +162,13 @@ def _closed(stored: StoredPlan, world: Believed) -> list[str]:
     return found
 
 
-def _total(
+def _totals(
     stored: StoredPlan, world: Believed, k: int, criterion: CriterionEvidence, faults: list[str]
-) -> Total:
-    """Give the corrected reward of a criterion, and say what its evidence gets wrong."""
+) -> tuple[Total, Total]:
+    """Return the corrected reward of a criterion, with the stored way home and with the best one.
+
+    What its evidence gets wrong is added to `faults`.
+    """
     plan, discount = stored.plan, stored.plan.discount
     moves = plan.correction == "moves"
     fixed = plan.steps is not None
@@ -155,7 +184,6 @@ def _total(
         exploring = criterion.kind != "stay"
         sigma = world.graph.exploring(discount) if exploring else world.graph.staying(discount)
     least, unit = 0.0, 1.0
-    final = np.zeros(states)
     if criterion.kind == "earn":
         low, high = _range(stored, world, k, faults)
         long = 1.0 / (1.0 - discount) if plan.steps is None else float(plan.steps)
@@ -170,26 +198,32 @@ def _total(
         if abs(unit - criterion.unit) > TOLERANCE * max(unit, criterion.unit):
             faults.append(f"its range is {unit:g}, claimed as {criterion.unit:g}")
     else:
-        way = np.ones(states)
+        each = np.ones(world.shape)
         if criterion.kind == "return":
-            way = _way_home(world, plan.correction, criterion)
-            over = criterion.way_home - way
+            way = way_home(world, plan.correction, criterion)
+            over = criterion.way_home - way.value
             worst = int(np.argmax(over))
             if over[worst] > TOLERANCE:
                 faults.append(
                     f"the way home from {plan.state_name(worst)} is claimed to work with "
-                    f"{criterion.way_home[worst]:.6f}, and comes out as {way[worst]:.6f}"
+                    f"{criterion.way_home[worst]:.6f}, and comes out as {way.value[worst]:.6f}"
                 )
-        each = np.repeat(way[:, None], actions, axis=1)
-        final = way
+            each = np.repeat(way.value[:, None], actions, axis=1)
+            best = np.repeat(way.most[:, None], actions, axis=1)
     level = (criterion.level - least) / unit
-    if plan.steps is None:
-        reward = (1.0 - discount) * each + discount * sigma
-        return Total(reward, np.zeros(states), (1.0 - discount) * each, least, unit, level)
-    if criterion.kind == "earn":
-        share = each / plan.steps
-        return Total(share + sigma, final, share, least, unit, level)
-    return Total(np.array(sigma), final, np.zeros(world.shape), least, unit, level)
+
+    def total(each: FloatArray) -> Total:
+        nothing = np.zeros(states)
+        if plan.steps is None:
+            paid = (1.0 - discount) * each
+            return Total(paid + discount * sigma, nothing, paid, least, unit, level)
+        if criterion.kind == "earn":
+            share = each / plan.steps
+            return Total(share + sigma, nothing, share, least, unit, level)
+        return Total(np.array(sigma), each[:, 0], np.zeros(world.shape), least, unit, level)
+
+    proven = total(each)
+    return proven, total(best) if criterion.kind == "return" else proven
 
 
 def _range(stored: StoredPlan, world: Believed, k: int, faults: list[str]) -> tuple[float, float]:
@@ -214,219 +248,19 @@ def _range(stored: StoredPlan, world: Believed, k: int, faults: list[str]) -> tu
     return (low if world.graph is not None else min(low, 0.0)), high
 
 
-def _way_home(world: Believed, correction: str, criterion: CriterionEvidence) -> FloatArray:
-    """Give what is proven of the stored way home [S]."""
-    at_home = np.zeros(world.shape[0], dtype=bool)
-    at_home[criterion.home] = True
-    sigma = world.general if correction != "naive" else np.zeros(world.shape)
-    at_once = correction == "moves" and world.graph is not None
-    if criterion.within is not None:
-        return _within(world, sigma, criterion, criterion.within, at_home, at_once)
-    if at_once:
-        assert world.graph is not None
-        sigma = world.graph.returning()
-    policy = criterion.return_policy
-    active = (policy >= 0) & ~at_home
-    value = at_home.astype(np.float64)
-    while active.any():
-        active &= _can_end(world, policy, active)
-        each = np.flatnonzero(active)
-        if not len(each):
-            break
-        rows = world.rows[each * world.shape[1] + policy[each]]
-        ending = world.ending[each * world.shape[1] + policy[each]]
-        value = at_home.astype(np.float64)
-        gain = sigma[each, policy[each]] + rows @ value
-        value[each] = _solve(rows[:, each], ending + rows[:, ~active].sum(axis=1), gain, 1.0)
-        if not (value[each] < 0.0).any():
-            break
-        active &= value >= 0.0
-    return np.clip(np.where(active | at_home, value, 0.0), 0.0, 1.0)
-
-
-def _within(
-    world: Believed,
-    sigma: FloatArray,
-    criterion: CriterionEvidence,
-    steps: int,
-    at_home: BoolArray,
-    at_once: bool,
-) -> FloatArray:
-    """Give what is proven of the way home with a limit [S], layer by layer."""
-    states, actions = world.shape
-    each = np.arange(states)
-    assert criterion.return_since is not None
-    last = int(criterion.return_since[-1])
-    value = at_home.astype(np.float64)
-    for left in range(1, steps + 1):
-        policy = criterion.return_with(left)
-        act = np.maximum(policy, 0).astype(np.int64)
-        ahead = sigma[each, act] + world.rows[each * actions + act] @ value
-        if at_once:
-            assert world.graph is not None
-            first = value[world.graph.dest[each, act]] - (1.0 - world.graph.success[each, act])
-            ahead = np.maximum(ahead, first)
-        after = np.where(policy >= 0, np.clip(ahead, 0.0, 1.0), 0.0)
-        after[at_home] = 1.0
-        still = left > last and np.abs(after - value).max() <= 1e-16
-        value = after
-        if still:
-            break
-    return value
-
-
-def _can_end(world: Believed, policy: IntArray, active: BoolArray) -> BoolArray:
-    """Tell from which active states [S] a policy leaves the active ones, or ends, some time."""
-    states, actions = world.shape
-    each = np.flatnonzero(active)
-    rows = world.rows[each * actions + policy[each]].tocoo()
-    real = rows.data > 0.0
-    start, there = each[rows.row[real]], rows.col[real]
-    ends = each[world.ending[each * actions + policy[each]] > 0.0]
-    sink = states
-    there = np.where(active[there], there, sink)
-    back = (np.concatenate([there, np.full(len(ends), sink)]), np.concatenate([start, ends]))
-    graph = csr_array((np.ones(len(back[0])), back), shape=(states + 1, states + 1))
-    found = np.zeros(states + 1, dtype=bool)
-    found[breadth_first_order(graph, sink, return_predecessors=False)] = True
-    return found[:states]
-
-
-def _solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
-    """Solve ``v = gain + discount·among·v``; rows of ``among`` and ``leaving`` add up to 1."""
-    own = among.diagonal()
-    others = among - diags_array(own)
-    away = np.asarray(others.sum(axis=1)) + leaving
-    system = diags_array((1.0 - discount) + discount * away) - discount * others
-    return np.asarray(splu(system.tocsc()).solve(gain), np.float64)
-
-
-class Chain:
-    """The mean model under a policy, until recall, with actions that leave a set."""
-
-    def __init__(
-        self, world: Believed, discount: float, steps: int | None, exits: BoolArray | None
-    ) -> None:
-        self.world, self.steps = world, steps
-        self.discount = discount if steps is None else 1.0
-        self.exits = np.zeros(world.shape, dtype=bool) if exits is None else exits
-        self.span = 1.0 / (1.0 - discount) if steps is None else float(steps)
-
-    def follow(self, total: Total, policy: IntArray) -> FloatArray:
-        """Give a total [S] under a policy [S], or [n, S]; −inf if it takes what can't be chosen."""
-        return self._run(total.reward, total.final, policy, total.leaving)
-
-    def outside(self, reward: FloatArray, policy: IntArray | None) -> FloatArray | None:
-        """Give what is earned outside a set, [S] or [n + 1, S] by step, if it can be left."""
-        if policy is None:
-            return None
-        nothing = np.zeros(self.world.shape[0])
-        if self.steps is None:
-            return self._run(reward, nothing, policy, None)
-        found = [nothing]
-        for t in range(self.steps - 1, -1, -1):
-            found.append(self._back(reward, policy[t], found[-1], None))
-        return np.array(found[::-1])
-
-    def leave(self, reward: FloatArray, after: FloatArray | None) -> FloatArray:
-        """Give what leaving pays once: the reward, and what comes after; [S, A] or [n, S, A]."""
-        if after is None:
-            return reward
-        if self.steps is None:
-            ahead = self.discount * (self.world.rows @ after).reshape(reward.shape)
-            return np.asarray(reward + ahead, np.float64)
-        return np.array([reward + (self.world.rows @ v).reshape(reward.shape) for v in after[1:]])
-
-    def best(
-        self, total: Total, starts: list[IntArray], *, leaving: bool = True
-    ) -> tuple[FloatArray, float]:
-        """Maximise a total: its values [S], or [n + 1, S] by step, and what they may lack."""
-        pays = total.leaving if leaving else None
-        if self.steps is not None:
-            found = [total.final]
-            for t in range(self.steps - 1, -1, -1):
-                there = None if pays is None else (pays[t] if pays.ndim == 3 else pays)
-                found.append(self._ahead(total.reward, found[-1], there).max(axis=1))
-            return np.array(found[::-1]), 0.0
-        policy = total.reward.argmax(axis=1)
-        values = self._run(total.reward, total.final, policy, pays)
-        for start in starts:
-            also = self._run(total.reward, total.final, start, pays)
-            if also.sum() > values.sum():
-                policy, values = start, also
-        for _ in range(ROUNDS):
-            q = self._ahead(total.reward, values, pays)
-            rise, size = q.max(axis=1) - values, float(np.abs(values).max())
-            if rise.max() <= ROUNDING * size:
-                break
-            better = np.where(rise > ROUNDING * size, q.argmax(axis=1), policy)
-            risen = self._run(total.reward, total.final, better, pays)
-            if risen.sum() <= values.sum():  # rounding goes round in circles
-                break
-            policy, values = better, risen
-        left = self._ahead(total.reward, values, pays).max(axis=1) - values
-        return values, max(0.0, float(left.max())) * self.span
-
-    def _ahead(
-        self, reward: FloatArray, values: FloatArray, leaving: FloatArray | None
-    ) -> FloatArray:
-        """Give what each action [S, A] is worth with values [S] after it."""
-        onward = reward + self.discount * (self.world.rows @ values).reshape(reward.shape)
-        return onward if leaving is None else np.where(self.exits, leaving, onward)
-
-    def _back(
-        self, reward: FloatArray, policy: IntArray, values: FloatArray, leaving: FloatArray | None
-    ) -> FloatArray:
-        """Give what a policy [S] is worth with values [S] after its one step."""
-        each = np.arange(len(values))
-        gain: FloatArray = reward[each, policy] + self.discount * (
-            self.world.rows[each * self.world.shape[1] + policy] @ values
-        )
-        if leaving is None:
-            return gain
-        return np.where(self.exits[each, policy], leaving[each, policy], gain)
-
-    def _run(
-        self, reward: FloatArray, final: FloatArray, policy: IntArray, leaving: FloatArray | None
-    ) -> FloatArray:
-        """Give a total [S] under a policy, without exits if leaving pays nothing said."""
-        states, actions = self.world.shape
-        each = np.arange(states)
-        if not np.isfinite(reward[each, policy]).all():
-            return np.full(states, -np.inf)
-        if self.steps is not None:
-            values = final
-            for t in range(self.steps - 1, -1, -1):
-                pays = leaving if leaving is None or leaving.ndim == 2 else leaving[t]
-                values = self._back(reward, policy[t], values, pays)
-            return values
-        gain = reward[each, policy].astype(np.float64)
-        at = each * actions + policy
-        rows, ending = self.world.rows[at], self.world.ending[at]
-        if leaving is not None:
-            out = self.exits[each, policy]
-            if out.any():
-                gain[out] = leaving[each, policy][out]
-                rows = diags_array((~out).astype(np.float64)) @ rows
-                ending = np.where(out, 1.0, ending)
-        return _solve(csr_array(rows), ending, gain, self.discount)
-
-
 def _upper(
     chain: Chain,
     explore: FloatArray,
     totals: list[Total],
     prices: list[float],
-    stored: StoredPlan,
+    plan: Plan,
 ) -> float:
     """Bound from above what any plan that keeps the levels is worth."""
-    plan, shape = stored.plan, explore.shape
-    nothing = np.zeros(shape[0])
-    short = 0.0
-    after = None
-    if stored.exits is not None and plan.afterwards is not None:
+    nothing = np.zeros(len(explore))
+    after, more = None, 0.0
+    if chain.exits.any() and plan.afterwards is not None:
         alone = Total(explore, nothing, explore, 0.0, 1.0, 0.0)
-        after, short = chain.best(alone, [plan.afterwards], leaving=False)
+        after, more = chain.best(alone, [plan.afterwards], leaving=False)
     leaving = chain.leave(explore, after)
     reward, final = explore.copy(), nothing.copy()
     for price, total in zip(prices, totals, strict=True):
@@ -435,10 +269,12 @@ def _upper(
         leaving = leaving + price * total.leaving
     mixed = Total(reward, final, leaving, 0.0, 1.0, 0.0)
     starts = list(plan.outbound) if plan.steps is None else []
-    values, more = chain.best(mixed, starts)
-    best = values[plan.state] if plan.steps is None else values[0, plan.state]
-    floor = sum(price * total.level for price, total in zip(prices, totals, strict=True))
-    return float(best) + more + short - floor
+    values, left = chain.best(mixed, starts)
+    best = float(values[plan.state] if plan.steps is None else values[0, plan.state])
+    for price, total in zip(prices, totals, strict=True):
+        rounding = OPERATIONS * UNIT * (abs(total.level) + abs(total.least) / total.unit)
+        best -= price * (total.level - rounding)
+    return best + left + more
 
 
 def _short(
@@ -446,7 +282,7 @@ def _short(
     explore: FloatArray,
     totals: list[Total],
     prices: list[float],
-    stored: StoredPlan,
+    plan: Plan,
 ) -> float:
     """Bound from below what any plan lacks of the levels, weighed by λ: above 0, none keeps them.
 
@@ -457,7 +293,7 @@ def _short(
     if not sum(weights) > 0.0:
         return -np.inf
     nothing = np.where(np.isfinite(explore), 0.0, -np.inf)
-    return -_upper(chain, nothing, totals, [w / sum(weights) for w in weights], stored)
+    return -_upper(chain, nothing, totals, [w / sum(weights) for w in weights], plan)
 
 
 def _largest(reward: FloatArray) -> float:

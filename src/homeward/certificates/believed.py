@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 from scipy.special import betainc, ndtr
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
@@ -100,6 +100,19 @@ class Believed:
         states, actions = self.reward.shape
         return int(states), int(actions)
 
+    def among(self, states: IntArray) -> Believed:
+        """Return the same of some states [n] alone, in that order; no action may leave them."""
+        actions = self.shape[1]
+        at = (states[:, None] * actions + np.arange(actions)).ravel()
+        return Believed(
+            self.rows[at][:, states],
+            self.ending[at],
+            self.reward[states],
+            self.general[states],
+            None,
+            self.paid,
+        )
+
 
 def believe(belief: Belief) -> Believed:
     """Work out what a belief says; refuse a kind whose definition is not known here."""
@@ -165,8 +178,11 @@ def _finite(belief: FiniteBelief) -> Believed:
 
 
 def _rows(world: Model) -> csr_array:
-    """Give a world's rows [S·A, S]."""
-    return move_rows(world.dest, world.success) if isinstance(world, Moves) else world.transitions
+    """Return a world's rows [S·A, S]; those that add up to more than 1 are scaled down to it."""
+    if isinstance(world, Moves):
+        return move_rows(world.dest, world.success)
+    sums = np.asarray(world.transitions.sum(axis=1))
+    return csr_array(diags_array(1.0 / np.maximum(sums, 1.0)) @ world.transitions)
 
 
 def _missing(rows: csr_array) -> FloatArray:

@@ -6,7 +6,8 @@ r"""Certificates: every claim of a plan, checked by up to three independent ways
 
 A claim is refuted if the exact value, or the interval's upper limit, is below it by more than 1e-9
 of its unit, or the arithmetic does not reproduce it. The unit is 1 for a probability and else the
-range of what can be earned, which is worked out here and not taken from the plan. With confidence
+range of what can be earned where the plan can come to, which is worked out here and not taken from
+the plan. With confidence
 c and n claims each interval is wrong with chance ≤ (1 − c)/n, so all of them hold together with
 probability ≥ c (Bonferroni), whatever the claims have to do with each other.
 """
@@ -47,6 +48,12 @@ ROUNDING = 1e-14
 
 OPTIMAL = 2e-6
 """The gap of an optimal plan, as a fraction of the most that could be earned, is at most this."""
+
+SHORTFALL = 5e-10
+"""What every plan must lack, of all levels in sum, where none is said to keep them.
+
+A plan that comes within 1e-9 of a level counts as keeping it. So an infeasible problem lacks more.
+"""
 
 UNCORRECTED = "the plan was made without a correction (naive): its bounds are believed, not proven"
 
@@ -211,12 +218,14 @@ class Certificate:
     seconds: float
     notes: tuple[str, ...] = ()  # what was not done, and why
     run: RunVerdict | None = None  # of the run that the plan is from, if that has a budget
+    said: tuple[str, ...] = ()  # what else the plan says of itself and its actions and is not so
 
     @property
     def refuted(self) -> bool:
         """Whether any claim is refuted."""
         run = self.run is not None and self.run.refuted
-        return run or self.worth.refuted or any(v.refuted for v in self.verdicts)
+        told = bool(self.said) or self.worth.refuted
+        return run or told or any(v.refuted for v in self.verdicts)
 
     def as_dict(self) -> dict[str, Any]:
         """Give it as JSON."""
@@ -224,6 +233,7 @@ class Certificate:
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "worth": self.worth.as_dict(),
             "run": None if self.run is None else self.run.as_dict(),
+            "said": list(self.said),
             "refuted": self.refuted,
             "confidence": self.confidence,
             "episodes": self.episodes,
@@ -310,12 +320,21 @@ def certify(
         )
         faults = () if again is None else again.faults[k]
         verdicts.append(replace(verdict, reasons=(*_against(verdict, criterion.unit), *faults)))
-    worth = replace(worth, reasons=tuple(_not_optimal(plan, verdicts)))
+    worth = replace(worth, reasons=tuple(_not_optimal(stored, verdicts)))
     if again is not None:
         worth = _judge_worth(worth, plan, again)
     played = episodes if sampled is not None else 0
     seconds = time.perf_counter() - began
-    return Certificate(tuple(verdicts), worth, confidence, played, seed, seconds, tuple(notes))
+    return Certificate(
+        tuple(verdicts),
+        worth,
+        confidence,
+        played,
+        seed,
+        seconds,
+        tuple(notes),
+        said=() if again is None else again.said,
+    )
 
 
 def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
@@ -331,43 +350,65 @@ def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
     return reasons
 
 
-def _not_optimal(plan: Plan, verdicts: list[ClaimVerdict]) -> list[str]:
-    """Say which levels a plan does not keep by its own claims, though it is said to be optimal."""
+def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
+    """Say which levels a plan does not keep by its own claims, though it is said to be optimal.
+
+    A planner measures a level by the range of all rewards, wherever they are paid.
+    """
+    plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return []
-    long = 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
-    slack = KEPT + ROUNDING * long
+    slack = KEPT + ROUNDING * _steps(plan)
     return [
         f"the plan is said to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
-        for v in verdicts
-        if v.part == "plan" and v.claimed < v.level - slack * v.unit
+        for k, v in enumerate(verdicts[: len(plan.criteria)])
+        if v.claimed < v.level - slack * unit_of(stored, k, anywhere=True)
     ]
 
 
 def _judge_worth(worth: ValueVerdict, plan: Plan, again: Recomputed) -> ValueVerdict:
     """Compare what a plan says of its worth with what the arithmetic comes to."""
-    reasons, slack = list(worth.reasons), TOLERANCE * max(again.scale, 1e-300)
-    for name, claimed, found in (
-        ("the plan", worth.value, again.value),
-        ("what starts with the action", plan.kept_value, again.kept_value),
+    reasons, rounding = list(worth.reasons), ROUNDING * _steps(plan) * again.scale
+    for name, claimed, found, size in (
+        ("the plan", worth.value, again.value, again.size),
+        ("what starts with the action", plan.kept_value, again.kept_value, again.kept_size),
     ):
-        if not abs(claimed - found) <= slack:
+        if not abs(claimed - found) <= TOLERANCE * size + again.rounding:
             reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
-    if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * max(again.scale, 1e-300):
+    if plan.status is Status.OPTIMAL and not plan.gap <= OPTIMAL * again.anywhere:
         reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
-    if again.short is not None and not again.short > -TOLERANCE:
+    if again.short is not None and not again.short * len(plan.criteria) > SHORTFALL:
         reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
-    if again.upper is not None and worth.upper < again.upper - slack - TOLERANCE * again.prices:
+    if again.upper is not None and worth.upper < again.upper - _upper_slack(again) - rounding:
         reasons.append(
             f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
             f"{again.upper:.6g} can be shown"
         )
+    # The planner measures a gap by the largest value anywhere; what counts is what can be met.
+    if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
+        shown = again.upper - again.value
+        if not shown <= 2.0 * OPTIMAL * again.scale + rounding:
+            reasons.append(f"the plan is said to be optimal, but a gap of {shown:.6g} is left")
     return replace(
         worth,
         recomputed_value=again.value,
         recomputed_upper=again.upper,
         reasons=tuple(reasons),
     )
+
+
+def _upper_slack(again: Recomputed) -> float:
+    """Return by how much an upper bound may be below the one found here.
+
+    A multiplier may be as large as a forger likes, so what it makes room for is limited.
+    """
+    size = again.size if again.upper is None else max(again.size, abs(again.upper))
+    return TOLERANCE * size + min(TOLERANCE * again.prices, OPTIMAL * size)
+
+
+def _steps(plan: Plan) -> float:
+    """Return how many steps a plan goes on, on average."""
+    return 1.0 / (1.0 - plan.discount) if plan.steps is None else float(plan.steps)
 
 
 def _check(method: str, episodes: int, confidence: float, seed: int, jobs: int) -> None:

@@ -1,6 +1,9 @@
 """Exact values by enumeration: every world of a finite belief, solved and averaged.
 
-What is true in one world comes of `homeward.safety.certify`, by plain linear solves.
+What is true in one world comes of `homeward.safety.certify`, by plain linear solves. A model may
+hold rows that add up to a little more than 1, by rounding. Over 1/(1 − γ) steps that would make
+probabilities of more than 1, so such rows are scaled down to 1 first, and so are the weights of the
+worlds.
 """
 
 from __future__ import annotations
@@ -35,10 +38,11 @@ def enumerate_worlds(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
     belief, plan, exits = stored.belief, stored.plan, stored.exits
     assert isinstance(belief, FiniteBelief)
     found = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}
-    for chance, world in zip(belief.weights, belief.worlds, strict=True):
+    for chance, world in zip(belief.weights / belief.weights.sum(), belief.worlds, strict=True):
         if chance == 0.0:
             continue
         transitions = dense_transitions(world)
+        transitions /= np.maximum(transitions.sum(axis=2, keepdims=True), 1.0)
         usable = np.isfinite(world.reward)
         for k, criterion in enumerate(plan.criteria):
             given = stored.rewards[k]

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.certificates.chain import reachable
 from homeward.certificates.intervals import bernstein, clopper_pearson
 from homeward.certificates.walks import ENDED, HOME, LONG, find_hope, walk_back, walk_out
 from homeward.models import Moves
@@ -272,29 +273,36 @@ def range_of(stored: StoredPlan, k: int) -> tuple[float, float]:
     return low * long, high * long
 
 
-def unit_of(stored: StoredPlan, k: int) -> float:
-    """Give what a claim is judged against: 1 for a probability, else the range of earnings."""
+def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
+    """Return what a claim is judged against: 1 for a probability, else the range of earnings.
+
+    What is paid where the plan can't come to counts only if `anywhere`.
+    """
     if stored.plan.criteria[k].kind != "earn":
         return 1.0
-    low, high = _paid_by(stored, k)
+    low, high = _paid_by(stored, k, anywhere=anywhere)
     if not isinstance(stored.belief.mean(), Moves):
         low = min(low, 0.0)
     return (high - low if high > low else 1.0) * _until_recall(stored)
 
 
-def _paid_by(stored: StoredPlan, k: int) -> tuple[float, float]:
-    """Give the least and the greatest that a step may pay.
+def _paid_by(stored: StoredPlan, k: int, *, anywhere: bool = False) -> tuple[float, float]:
+    """Return the least and the greatest that a step may pay, where the plan can come to.
 
     By the given rewards, or by the worlds where those are known to say; else by the limits that
     were given, which may be wide.
     """
     belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]
-    usable = np.isfinite(belief.mean().reward)
+    mean = belief.mean()
+    usable = np.isfinite(mean.reward)
+    if not anywhere:
+        near = reachable(mean.sparse().transitions, usable, stored.plan.state)
+        usable &= np.isin(np.arange(mean.states), near)[:, None]
     if given is not None:
         return float(given[usable].min()), float(given[usable].max())
     if limits is not None and not isinstance(belief, KNOWN):
         return limits
-    worlds = belief.worlds if isinstance(belief, FiniteBelief) else [belief.mean()]
+    worlds = belief.worlds if isinstance(belief, FiniteBelief) else [mean]
     paid = np.concatenate([world.reward[usable] for world in worlds])
     return float(paid.min()), float(paid.max())
 

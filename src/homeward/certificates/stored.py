@@ -132,11 +132,15 @@ def check(
             raise error(f"the weights of {name} are no probabilities that sum to 1")
         _check_policy(policies, f"{name}", (len(weights), *when), (0, actions))
     _check_words(plan, model)
+    _check_table(plan, actions)
     _check_start(plan)
     _check_gap(plan)
     if plan.afterwards is not None:
         _check_policy(plan.afterwards, "afterwards", when, (0, actions))
     _check_finite(bonus, "the bonus", shape)
+    if plan.bonus_left != bool((bonus > 0.0).any()):
+        there = "no bonus is left" if plan.bonus_left else "some bonus is left"
+        raise error(f"the plan's bonus_left is {plan.bonus_left}, but {there}")
     if not len(plan.criteria) == len(rewards) == len(limits):
         raise error(f"{len(plan.criteria)} criteria, but {len(rewards)} rewards")
     left = False
@@ -175,6 +179,19 @@ def _check_words(plan: Plan, model: Model) -> None:
         raise error(f"the criteria in conflict are {conflict}, expected each once and in order")
     if conflict and plan.status is not Status.INFEASIBLE:
         raise error(f"criteria {conflict} are in conflict, but the plan is {plan.status}")
+
+
+def _check_table(plan: Plan, actions: int) -> None:
+    """Refuse a table of actions that does not have one row for each, with a bound per criterion."""
+    rows = [row.action for row in plan.evidence]
+    if rows != list(range(actions)):
+        raise InvalidProblemError(f"the evidence is on actions {rows}, expected 0 to {actions - 1}")
+    for row in plan.evidence:
+        if len(row.safety) != len(plan.criteria):
+            raise InvalidProblemError(
+                f"the evidence on action {row.action} has {len(row.safety)} bounds for "
+                f"{len(plan.criteria)} criteria"
+            )
 
 
 def _check_start(plan: Plan) -> None:

@@ -176,7 +176,7 @@ def _tell(found: Certificate, title: str) -> None:
 def _conclusions(found: Certificate) -> Iterator[str]:
     """Say what was done, and what came of it."""
     worth = found.worth
-    for reason in worth.reasons:
+    for reason in (*worth.reasons, *found.said):
         yield f"Refuted: {reason}."
     if worth.recomputed_value is not None:
         upper = ""

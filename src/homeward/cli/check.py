@@ -390,8 +390,9 @@ def certificates(
 
     Every criterion, alone and together, with either recall, on beliefs over worlds, Dirichlet rows
     and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
-    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, or another
-    action is named than the one whose bounds are claimed. Where a bound is off by more than the
+    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, of the
+    plan or in its table of actions, or another action is named than the one whose bounds are
+    claimed, or levels that are kept are called infeasible. Where a bound is off by more than the
     interval is wide, sampling alone must refute it.
     """
     from homeward.studies.tampering import TAMPERS, try_plans

@@ -7,6 +7,7 @@ Averaged over a belief this is the exact value that every bound must stay below.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import fsum
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
+
+
+ONE_BY_ONE = 100
+"""Steps of one return policy that are taken one by one."""
 
 
 class Told(Protocol):
@@ -47,6 +52,11 @@ class Told(Protocol):
     @property
     def within(self) -> int | None:
         """Steps that the way home may take."""
+        ...
+
+    @property
+    def return_since(self) -> IntArray | None:
+        """Steps left [L] from which on each of its policies is followed, if steps are limited."""
         ...
 
     def return_with(self, steps: int) -> IntArray:
@@ -189,8 +199,47 @@ def exact_way(transitions: FloatArray, criterion: Told) -> FloatArray:
     """Give the probability [S] that a criterion's way home works in a world, in time if limited."""
     if criterion.within is None:
         return exact_return(transitions, criterion.return_policy, criterion.home)
-    back = [criterion.return_with(h) for h in range(1, 1 + criterion.within)]
-    return exact_return_within(transitions, back, criterion.home)
+    changes = [] if criterion.return_since is None else criterion.return_since[1:].tolist()
+    starts = [1, *(h for h in changes if 1 < h <= criterion.within), 1 + criterion.within]
+    value = np.zeros(len(transitions))
+    value[criterion.home] = 1.0
+    for first, last in pairwise(starts):
+        walk = _walk(transitions, criterion.return_with(first), criterion.home)
+        value = _repeat(walk, value, last - first)
+    return value
+
+
+def _walk(transitions: FloatArray, policy: IntArray, home: IntArray) -> FloatArray:
+    """Return the steps [S, S] of a return policy [S], which stays once it is home."""
+    walk: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
+    walk[policy == GIVE_UP] = 0.0
+    walk[home] = 0.0
+    walk[home, home] = 1.0
+    return walk
+
+
+def _repeat(walk: FloatArray, value: FloatArray, steps: int) -> FloatArray:
+    """Return ``walkⁿ·value`` for n steps: one by one if few, else by squaring.
+
+    Rows are kept at 1 with what is lost in a state of its own, so that rounding does not add up.
+    """
+    if steps <= ONE_BY_ONE:
+        for _ in range(steps):
+            value = walk @ value
+        return value
+    walk = np.append(walk, np.maximum(0.0, 1.0 - walk.sum(axis=1, keepdims=True)), axis=1)
+    walk = np.append(
+        walk, np.zeros((1, walk.shape[1])), axis=0
+    )  # the last state: not home any more
+    walk[-1, -1] = 1.0
+    value = np.append(value, 0.0)
+    while steps:
+        if steps % 2:
+            value = walk @ value
+        walk = walk @ walk
+        walk /= walk.sum(axis=1, keepdims=True)
+        steps //= 2
+    return value[:-1]
 
 
 def exact_value(

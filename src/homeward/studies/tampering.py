@@ -11,6 +11,8 @@ fixed one. Each must be confirmed. Then one thing is changed:
   conservative, but nothing proves it any more.
 - *action*: another action is named than the one that the action's part starts with. What is claimed
   of that part is still true, but says nothing of what would be done.
+- *table*: a bound in the table of actions is raised by .05 of its unit.
+- *status*: the levels are said to be infeasible, though the plan keeps them.
 
 Each must be refuted, or refused when it is put together. Of those whose exact value contradicts the
 claim by more than the sampled interval is wide, sampling alone must refute every one.
@@ -28,8 +30,10 @@ from homeward.certificates import StoredPlan, certify
 from homeward.certificates.exact import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
+from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import Status
 from homeward.studies.calibration import height_outset
 from homeward.studies.soundness import DISCOUNTS, TOGETHER, paid, random_case
 
@@ -41,8 +45,8 @@ if TYPE_CHECKING:
     from homeward.certificates import Certificate
     from homeward.safety import Criterion
 
-Tamper = Literal["outbound", "return", "bound", "action"]
-TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action")
+Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
+TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")
 
 RAISED = 0.05
 """By how much of its unit a bound is raised."""
@@ -149,6 +153,10 @@ def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> St
         return _raised(stored, rng)
     if tamper == "action":
         return _renamed(stored, rng)
+    if tamper == "table":
+        return _tabled(stored, rng)
+    if tamper == "status":
+        return _denied(stored)
     if not isinstance(stored.belief, FiniteBelief):
         return None
     forged = _outbound(stored, rng) if tamper == "outbound" else _return(stored, rng)
@@ -188,6 +196,46 @@ def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     if not others.size:
         return None
     return replace(stored, plan=replace(plan, action=int(rng.choice(others))))
+
+
+def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+    """Raise a bound of an action that could be chosen, in the table of actions."""
+    plan, rows = stored.plan, list(stored.plan.evidence)
+    room = [
+        (row.action, k)
+        for row in rows
+        for k, c in enumerate(plan.criteria)
+        if row.verdict is not Verdict.UNAVAILABLE
+        and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISED)
+    ]
+    if not room:
+        return None
+    action, k = room[int(rng.integers(len(room)))]
+    safety = list(rows[action].safety)
+    safety[k] += RAISED * plan.criteria[k].unit
+    rows[action] = rows[action]._replace(safety=tuple(safety))
+    return replace(stored, plan=replace(plan, evidence=tuple(rows)))
+
+
+def _denied(stored: StoredPlan) -> StoredPlan | None:
+    """Say of a plan that keeps its levels that none does; the table of actions agrees."""
+    plan = stored.plan
+    if plan.status is not Status.OPTIMAL:
+        return None
+    left_out = (Verdict.UNSAFE, Verdict.WORTH_LESS)
+    rows = tuple(
+        row._replace(verdict=Verdict.NO_SAFER) if row.verdict in left_out else row
+        for row in plan.evidence
+    )
+    denied = replace(
+        plan,
+        status=Status.INFEASIBLE,
+        upper_bound=-np.inf,
+        gap=0.0,
+        criteria=tuple(replace(c, multiplier=np.inf) for c in plan.criteria),
+        evidence=rows,
+    )
+    return replace(stored, plan=denied)
 
 
 def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
@@ -239,6 +287,7 @@ def examine(
         any("exactly" in reason for reason in wrong),
         any("sampling" in reason for reason in wrong),
         found.worth.refuted
+        or bool(found.said)
         or any("exactly" not in reason and "sampling" not in reason for reason in wrong),
         *_missed(found),
     )

@@ -1,0 +1,192 @@
+"""What a plan says of itself and of each action: by hand, and forged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.certificates.cases import (
+    CAMP,
+    GO,
+    RIDGE,
+    STAY,
+    every_belief,
+    every_plan,
+    made,
+    on_the_ridge,
+    ridge,
+    ridge_plan,
+)
+
+from homeward.beliefs import FiniteBelief
+from homeward.certificates import certify
+from homeward.certificates.arithmetic import recompute
+from homeward.errors import InvalidProblemError
+from homeward.models import Moves
+from homeward.planning.plan import Verdict
+from homeward.safety import EarnAtLeast, ReturnHome, StayInside
+from homeward.studies.tampering import random_plan
+
+if TYPE_CHECKING:
+    from homeward.certificates import StoredPlan
+
+
+def with_row(stored: StoredPlan, action: int, **change: Any) -> StoredPlan:
+    """Change what a plan says of an action."""
+    rows = list(stored.plan.evidence)
+    rows[action] = rows[action]._replace(**change)
+    return replace(stored, plan=replace(stored.plan, evidence=tuple(rows)))
+
+
+def said(stored: StoredPlan) -> tuple[str, ...]:
+    """Certify by arithmetic alone; nothing but the table or the plan's own words may be refuted."""
+    found = certify(stored, method="arithmetic")
+    assert not found.worth.refuted
+    assert not any(verdict.refuted for verdict in found.verdicts)
+    assert found.refuted == bool(found.said)
+    assert found.as_dict()["said"] == list(found.said)
+    return found.said
+
+
+@pytest.mark.parametrize("recall", [None, 4])
+@pytest.mark.parametrize("name", every_belief())
+def test_what_a_sound_plan_says_of_its_actions_comes_out(name: str, recall: int | None) -> None:
+    assert recompute(every_plan(name, recall=recall)).said == ()
+
+
+def test_what_random_plans_say_of_their_actions_comes_out() -> None:
+    rng = np.random.default_rng(5)
+    for number in range(24):
+        assert recompute(random_plan(number, rng)).said == ()
+
+
+def test_the_ridge_by_hand() -> None:
+    """To go up once and then follow the plan: 0.4 of it stays there, the rest comes down again."""
+    stay, go = ridge_plan(0.9).plan.evidence
+    assert (stay.verdict, go.verdict) == (Verdict.CHOSEN, Verdict.LESS_SAFE)
+    assert said(with_row(ridge_plan(0.9), GO, safety=(go.safety[0] + 5e-8,))) == ()
+    assert said(with_row(ridge_plan(0.9), GO, safety=(go.safety[0] - 0.5,))) == ()
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize("action", [STAY, GO])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"safety": (1.01,)}, "is said to keep 1.01 of 'return to state 0', and keeps"),
+        ({"safety": (float("nan"),)}, "is said to keep nan of 'return to state 0', and keeps"),
+        ({"exploration": 7.0}, "is said to be worth 7, and is worth"),
+        ({"weight": 0.7}, "is said to have a weight of 0.7, and has"),
+        ({"leaves": 0.7}, "is said to leave with 0.7, and does with"),
+        ({"verdict": Verdict.UNAVAILABLE}, "is said to be “can't be chosen here”, and is “"),
+    ],
+)
+def test_a_row_of_the_table_that_does_not_come_out_is_refuted(
+    change: Any, reason: str, action: int, recall: int | None
+) -> None:
+    stored = ridge_plan(0.9, recall=recall)
+    (found,) = said(with_row(stored, action, **change))
+    assert found.startswith(f"action {action} {reason}")
+
+
+def test_a_bound_of_an_action_that_is_not_taken_is_refuted_if_it_is_too_high() -> None:
+    """The ridge keeps ½; 0.6 is not far off, and nothing proves it."""
+    stored = made(ridge(), [ReturnHome(0.4, CAMP)], on_the_ridge, 0.5, state=RIDGE)
+    (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 1e-3,)))
+    assert found.startswith("action 1 is said to keep")
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WORTH_LESS, Verdict.NO_SAFER, Verdict.WAITS])
+def test_an_unsafe_action_can_not_be_called_otherwise(verdict: Verdict) -> None:
+    stored = ridge_plan(1.0)
+    assert stored.plan.evidence[GO].verdict is Verdict.UNSAFE
+    (found,) = said(with_row(stored, GO, verdict=verdict))
+    assert found.endswith("and is “would fall below the safety level”")
+
+
+def test_a_safe_action_is_not_called_unsafe_for_a_bound_that_was_lowered() -> None:
+    dest = np.array([[0, 1], [1, 0]])
+    belief = FiniteBelief([Moves(dest, np.ones((2, 2)))])
+    stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert stored.plan.evidence[GO].verdict is Verdict.WORTH_LESS
+    (found,) = said(with_row(stored, GO, verdict=Verdict.UNSAFE, safety=(0.1,)))
+    assert found.endswith("and is “safe enough, worth no more than the plan”")
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+def test_bounds_of_an_action_that_leaves_the_set_are_checked(recall: int | None) -> None:
+    inside = np.array([[True, False], [True, True]])
+    asked = [StayInside(inside, 0.9), EarnAtLeast(-1.0, np.eye(2))]
+    stored = made(ridge(), asked, on_the_ridge, 0.5, recall=recall)
+    kept = stored.plan.evidence[GO].safety
+    for k in range(2):
+        more = tuple(bound + 0.01 * (k == i) for i, bound in enumerate(kept))
+        (found,) = said(with_row(stored, GO, safety=more))
+        assert found.startswith("action 1 is said to keep")
+
+
+def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_action() -> None:
+    dest = np.array([[0, 1], [1, 0], [2, 2]])
+    belief = FiniteBelief([Moves(dest, np.ones((3, 2)))])
+    rewards = np.array([[1.0, 0.0], [0.0, 0.0], [-1e9, -1e9]])
+    stored = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
+    assert said(stored) == ()
+    (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 0.1,)))
+    assert found.startswith("action 1 is said to keep")
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"worthless": True}, "the plan is said to be worth nothing, and is worth"),
+        ({"waits": True}, "action 1 is said to wait for nothing, and does not"),
+    ],
+)
+def test_a_plan_that_is_worth_something_is_not_worthless_and_does_not_wait(
+    change: Any, reason: str, recall: int | None
+) -> None:
+    stored = ridge_plan(0.5, recall=recall)
+    assert stored.plan.action == GO
+    (found,) = said(replace(stored, plan=replace(stored.plan, **change)))
+    assert found.startswith(reason)
+
+
+@pytest.mark.parametrize("recall", [None, 3])
+def test_a_plan_that_is_worth_nothing_and_waits_says_so(recall: int | None) -> None:
+    stored = ridge_plan(1.0, recall=recall)
+    assert (stored.plan.worthless, stored.plan.waits) == (True, True)
+    forged = replace(stored, plan=replace(stored.plan, worthless=False, waits=False))
+    assert said(forged) == (
+        "the plan is worth nothing, and does not say so",
+        f"action {stored.plan.action} waits for nothing, and the plan does not say so",
+    )
+
+
+def test_a_penalty_that_can_not_be_met_does_not_make_a_plan_worthless() -> None:
+    dest = np.array([[0, 1], [1, 0], [2, 2]])
+    paid = np.array([[0.0, 0.0], [0.0, 0.0], [-1e20, -1e20]])
+    belief = FiniteBelief([Moves(dest, np.ones((3, 2)), paid)])
+    stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.eye(3, 2), 0.5)
+    forged = replace(stored, plan=replace(stored.plan, worthless=True))
+    assert "the plan is said to be worth nothing, and is worth 2" in recompute(forged).said
+
+
+def test_bonus_that_is_left_can_not_be_denied() -> None:
+    stored = ridge_plan(0.9)
+    with pytest.raises(InvalidProblemError, match="bonus_left is False, but some bonus is left"):
+        replace(stored, plan=replace(stored.plan, bonus_left=False))
+    with pytest.raises(InvalidProblemError, match="bonus_left is True, but no bonus is left"):
+        replace(stored, bonus=np.zeros((2, 2)))
+
+
+def test_a_table_without_a_row_for_each_action_is_refused() -> None:
+    stored = ridge_plan(0.9)
+    stay, go = stored.plan.evidence
+    for rows in ((), (stay,), (go, stay), (stay, go, go)):
+        with pytest.raises(InvalidProblemError, match="the evidence is on actions"):
+            replace(stored, plan=replace(stored.plan, evidence=rows))
+    with pytest.raises(InvalidProblemError, match="action 1 has 2 bounds for 1 criteria"):
+        with_row(stored, GO, safety=(0.5, 0.5))
