@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from homeward.planning.budget import Budget
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.models import SparseMDP
-from homeward.planning.budget import Budget
 from homeward.planning.planner import Planner
 from homeward.runs import Config, Kind, Setup
 from homeward.safety import ReturnHome

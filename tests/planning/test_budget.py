@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from homeward.planning.budget import SLACK, Budget, General, Holding, Paths, Ration, Treasurer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import Silent
@@ -16,7 +17,6 @@ from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planning.budget import SLACK, Budget, General, Holding, Paths, Ration, Treasurer
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from homeward.planning.budget import Budget
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
 from homeward.models import Moves
-from homeward.planning.budget import Budget
 from homeward.planning.planner import Planner
 from homeward.runs import Config, Kind, Run, Setup
 from homeward.safety import ReturnHome

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from homeward.planning.budget import Budget
 
 from homeward.beliefs.terrain import TerrainBelief
 from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
-from homeward.planning.budget import Budget
 from homeward.runs import Digest, Run, find_kind, kinds
 from homeward.runs.config import checked
 from homeward.runs.rover import (

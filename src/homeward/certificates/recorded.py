@@ -4,8 +4,8 @@ The run's configuration makes the same explorer in the same world; the recorded 
 taken without planning where that can be spared (see `homeward.runs.replay`), and the step itself is
 planned. What comes out must be what was recorded.
 
-What a run holds whose level is its own is a claim on all of its steps. So there none is spared: each is
-planned and charged again, also those after the one that is asked for.
+Where the level is the whole run's, what it holds is a claim on all of its steps: each is planned
+and charged again, also those after the one that is asked for, and the verdict is on the run.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from homeward.certificates.certificate import RunVerdict
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
-from homeward.planning.budget import SLACK
-from homeward.planning.warm_start import WarmStart
+from homeward.planning.ledger import SLACK
 from homeward.runs.config import checked
 from homeward.runs.kinds import find_kind
 from homeward.runs.manifest import changes, made_alike, versions_here
-from homeward.runs.replay import replay, start_from
+from homeward.runs.replay import replay
 from homeward.runs.run import CONFIG
 
 if TYPE_CHECKING:
     from homeward.certificates.certificate import Certificate
-    from homeward.planning.budget import Budget
-    from homeward.planning.explorer import Explorer
+    from homeward.planning.explorer import Loop
+    from homeward.planning.plan import Plan
     from homeward.runs import Record, Run
     from homeward.runs.kinds import Kind
 
@@ -40,22 +39,18 @@ class RecordedPlan:
     """A step of a run: what was recorded, and the plan that comes of planning it again."""
 
     record: Record
-    stored: StoredPlan
+    stored: StoredPlan | None  # None where the level is the run's and the run has the verdict
     reasons: tuple[str, ...] = ()  # what else of the record does not come out again
-    run: RunVerdict | None = None  # on the whole run, if it has a budget
+    run: RunVerdict | None = None  # on the whole run, if the level is the run's
     notes: tuple[str, ...] = ()
 
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
-    """Plan a recorded step of a run again; the run is left as it is.
-
-    Unless told which, it is the last one that has a plan of its own and does not only follow the
-    way home that is held.
-    """
+    """Plan a recorded step of a run again; the run is left as it is. It is the last unless told."""
     records = list(run.records())
     if not records:
         raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
-    number = _last_planned(run, records) if step is None else step
+    number = len(records) if step is None else step
     if not 1 <= number <= len(records):
         raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
     record, before = records[number - 1], records[: number - 1]
@@ -77,11 +72,9 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
     explorer = setup.explorer()
-    seeded = 0
-    if setup.budget is None:
-        seeded = max((r.step for r in before if r.seeds is not None), default=0)
+    seeded = max((r.step for r in before if r.seeds is not None), default=0)
     replay(explorer, before, kind, seeded, run.directory, plan_again=True)
-    belief = explorer.belief
+    belief, held = explorer.belief, explorer.held
     try:
         taken_again = explorer.step()
     except HomewardError as cause:
@@ -90,19 +83,16 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         raise InvalidFileError(
             f"{run.directory}: the explorer ends before step {number}, which is recorded"
         )
-    if taken_again.holding is not None and taken_again.holding.homing:
-        raise InvalidInputError(
-            f"{run.directory}: step {number} only follows the way home that is held, and has no "
-            "plan of its own; name one before it"
-        )
     plan = taken_again.plan
-    found = {
+    found: dict[str, Any] = {
         "state": int(plan.state),
         "action": int(plan.action),
         "status": str(plan.status),
         "observation": kind.written(taken_again.observation),
         "next_state": int(taken_again.state),
-        "holding": None if taken_again.holding is None else taken_again.holding.encode(),
+        "holding": None
+        if taken_again.held is None or held is None
+        else taken_again.held.encode(held),
     }
     reasons = tuple(
         f"the log says {name.replace('_', ' ')} {_short(getattr(record, name))}, and planning "
@@ -110,39 +100,14 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         for name, value in found.items()
         if getattr(record, name) != value
     )
-    stored = StoredPlan.of(plan, belief, explorer.planner)
-    verdict = None
-    if setup.budget is not None:
-        start_from(explorer, WarmStart.of(plan))
-        verdict = _judge_run(run, records, number, explorer, kind, setup.budget)
-    notes = () if step is not None or number == len(records) else (_after(number, len(records)),)
-    return RecordedPlan(record, stored, reasons, verdict, notes)
-
-
-def _last_planned(run: Run, records: list[Record]) -> int:
-    """Give the last step that does not only follow the way home, as the log says."""
-    for record in reversed(records):
-        if not (isinstance(record.holding, dict) and record.holding.get("homing")):
-            return record.step
-    raise InvalidInputError(
-        f"{run.directory}: every step only follows the way home that is held, so there is no plan"
-    )
-
-
-def _after(number: int, last: int) -> str:
-    steps = f"steps {number + 1} to {last} only follow"
-    if last == number + 1:
-        steps = f"step {last} only follows"
-    return f"{steps} the way home that is held: step {number} is the last with a plan of its own"
+    if explorer.held is None:
+        return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
+    verdict = _judge_run(run, records, number, explorer, kind, plan)
+    return RecordedPlan(record, None, reasons, verdict)
 
 
 def _judge_run(
-    run: Run,
-    records: list[Record],
-    number: int,
-    explorer: Explorer,
-    kind: Kind,
-    budget: Budget,
+    run: Run, records: list[Record], number: int, explorer: Loop, kind: Kind, plan: Plan
 ) -> RunVerdict:
     """Take the steps after `number` again as well, and compare what is kept in the end."""
     reasons, found = [], None
@@ -151,21 +116,20 @@ def _judge_run(
     except HomewardError as cause:
         reasons.append(str(cause).removeprefix(f"{run.directory}: "))
     else:
-        found = None if explorer.holding is None else explorer.holding.kept
+        found = None if explorer.held is None else explorer.held.kept
     kept = _kept(records[-1], run)
     if found is not None and kept != found:
         reasons.append(
             f"the log says that {kept:.6g} is kept, and planning again gives {found:.6g}"
         )
-    if found is not None and found < budget.delta - SLACK:
-        reasons.append(f"{found:.6g} is kept, asked for {budget.delta:g}")
-    elif kept < budget.delta - SLACK:
-        reasons.append(f"the log says that {kept:.6g} is kept, asked for {budget.delta:g}")
-    return RunVerdict(budget.delta, kept, found, tuple(reasons))
+    level = max((c.level for c in plan.criteria if c.kind == "return"), default=0.0)
+    if min(kept, kept if found is None else found) < level - 2.0 * SLACK:
+        reasons.append(f"{kept:.6g} is kept, asked for {level:g}")
+    return RunVerdict(level, kept, found, tuple(reasons))
 
 
 def _kept(record: Record, run: Run) -> float:
-    """Read what a record says is kept."""
+    """Return what a record says is kept."""
     try:
         kept = float(record.holding["kept"])
     except (KeyError, TypeError, ValueError) as cause:
@@ -179,6 +143,7 @@ def _kept(record: Record, run: Run) -> float:
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     """Refute what the log says otherwise than the plan that comes of planning again."""
+    assert recorded.stored is not None
     record, plan = recorded.record, recorded.stored.plan
     notes = (*recorded.notes, *certificate.notes)
     certificate = replace(certificate, run=recorded.run, notes=notes)

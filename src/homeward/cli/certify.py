@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -79,8 +79,10 @@ def certify(
     recorded: RecordedPlan | None = None
     if what.is_dir():
         recorded = plan_of_step(Run.open(what), step)
-        stored: StoredPlan = recorded.stored
         title = f"{what}, step {recorded.record.step}"
+        if recorded.stored is None:
+            _tell_run(recorded, what, out, as_json=as_json)
+        stored: StoredPlan = recorded.stored
     else:
         if step is not None or out is not None:
             raise InvalidInputError(f"{what}: --step and --save are for a run's folder")
@@ -114,6 +116,27 @@ def certify(
         if out is not None:
             say(f"plan: {out}")
     raise typer.Exit(1 if found.refuted else 0)
+
+
+def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: bool) -> NoReturn:
+    """Tell the verdict on a run whose level is its own, and exit."""
+    from homeward.errors import InvalidInputError
+
+    if out is not None:
+        raise InvalidInputError(f"{what}: --save is for runs of the paper's algorithm")
+    verdict = recorded.run
+    assert verdict is not None
+    reasons = [*verdict.reasons, *recorded.reasons]
+    if as_json:
+        said = {"plan": str(what), "step": recorded.record.step, "run": verdict.as_dict()}
+        say_json({**said, "refuted": bool(reasons), "reasons": reasons})
+    else:
+        say(f"{what}: the whole run keeps {verdict.kept:.6f}, asked for {verdict.level:g}")
+        for reason in reasons:
+            say(f"Refuted: {reason}.")
+        if not reasons:
+            say(f"{verdict.words[:1].upper()}{verdict.words[1:]}.")
+    raise typer.Exit(1 if reasons else 0)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, cast
 import typer
 
 from homeward.cli.options import (
+    STOPPED,
     Algorithm,
     BackWithin,
     BackWithinDelta,
@@ -21,7 +22,6 @@ from homeward.cli.options import (
     Floor,
     KeepInDelta,
     Recall,
-    STOPPED,
 )
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError
@@ -162,8 +162,8 @@ def explore(
 
     The rover measures heights from afar and can go slopes between two limits. It goes where there
     is most to learn per step, and only where it keeps a way home: whenever it is called off, it can
-    come home to the start with probability δ. In the run's folder: path.geojson, terrain.tif (heights and their
-    deviations), map.png, summary.md, and the record.
+    come home to the start with probability δ. In the run's folder: path.geojson, terrain.tif
+    (heights and their deviations), map.png, summary.md, and the record.
 
     Ctrl-C stops it. Give the same command with the same --out, or only --out, to go on; more
     --steps lengthen a run that met its limit. A start at negative coordinates: --start=-5,7.

@@ -108,7 +108,8 @@ def grid(
 
     Every square has a height from 1 to 5 that is unknown until it or a neighbour is entered. A move
     works if it climbs by one at most; any drop works, and may have no way back. The safe explorer
-    can come home with probability δ whenever it is called off; the others only look for what is new.
+    can come home with probability δ whenever it is called off; the others only look for what is
+    new.
 
     Examples: homeward grid --size 20 --walls 0.4 --seed 3 --film walk.gif
 
@@ -252,9 +253,7 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
             if evidence.verdict is Verdict.UNSAFE and there != step.plan.state:
                 refused = (step.plan.state, there)
         path.append(step.state)
-        lowest = [
-            min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)
-        ]
+        lowest = [min(low, c.kept_bound) for low, c in zip(lowest, step.plan.criteria, strict=True)]
         if small:
             known = np.where(world.seen | world.grid.walls, world.grid.heights.ravel(), 0)
             screen(write(known.reshape(world.grid.shape), step.state) + f"\nstep {step.number}")

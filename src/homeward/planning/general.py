@@ -17,7 +17,6 @@ every step where the way home is not sure, so little can be afforded below certa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,7 +82,11 @@ class Ratio(NamedTuple):
 
 
 def returns_of(
-    belief: Any, model: SparseMDP, ledger: Ledger, account: Account | None, state: int,
+    belief: Any,
+    model: SparseMDP,
+    ledger: Ledger,
+    account: Account | None,
+    state: int,
     correction: Correction | None,
 ) -> Returns:
     """Return the ways home and what actions cost, given what is held (None: nothing yet)."""
@@ -112,9 +115,8 @@ def returns_of(
     else:
         after = sigma + (model.transitions @ value).reshape(shape)
         charge = np.clip(1.0 - after, 0.0, 1.0)
-        if account is not None and account.way[state] >= 0:
-            if (account.way == policy).all():
-                charge[state, account.way[state]] = 0.0
+        if account is not None and account.way[state] >= 0 and (account.way == policy).all():
+            charge[state, account.way[state]] = 0.0
     charge[charge <= 2.0 * ROUNDING] = 0.0
     lost = not _can_reach(model, policy if account is None else account.way, state, ledger.homes)
     lost = lost and not _can_reach(model, policy, state, ledger.homes)

@@ -8,11 +8,12 @@ of its own; what a run carries along is in `Held`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.arrays import index, number
+from homeward.arrays import index, is_nothing, number
 from homeward.beliefs import corrections_of
 from homeward.bonuses import InformationGain, Uncover, checked_bonus
 from homeward.errors import InvalidProblemError
@@ -104,7 +105,7 @@ class Guide:
         """Return what a run holds before its first step: a way home from the start, paid for."""
         model = belief.mean()
         search = self._searching(belief, model)
-        if _is_plain(model):
+        if isinstance(model, Moves) and _earns_nothing(model):
             graph = graph_of(belief, model, self.planner.correction)
             return Held(tuple(ledger.open(graph, self.start) for ledger in search.ledgers))
         sparse, correction = model.sparse(), self.planner.correction
@@ -123,12 +124,14 @@ class Guide:
         if inside is not None and not inside[state].any():
             return Decision(None, held, End.OUTSIDE)
         kept = zip(search.ledgers, held.accounts, strict=True)
-        if any(ledger.left(account) == 0.0 < account.spent - 1.0 + ledger.delta - SLACK
-               for ledger, account in kept):
+        if any(
+            ledger.left(account) == 0.0 < account.spent - 1.0 + ledger.delta - SLACK
+            for ledger, account in kept
+        ):
             return Decision(None, held, End.INFEASIBLE)
         if held.idle > PATIENCE * model.states + PATIENCE:
             return Decision(None, held, End.NOT_LEARNING)
-        if _is_plain(model):
+        if isinstance(model, Moves) and _earns_nothing(model):
             return self._on_moves(belief, model, state, held, search)
         return self._on_general(belief, model.sparse(), state, held, search)
 
@@ -156,7 +159,7 @@ class Guide:
         )
         after = replace(now, accounts=paid, proposal=proposal)
         policy = np.full(model.states, _stay(model), np.int32)
-        for s, t in zip(proposal.path, proposal.path[1:], strict=False):
+        for s, t in pairwise(proposal.path):
             policy[s] = move_to(graph, s, t)
         policy[state] = action
         homes = [
@@ -207,8 +210,14 @@ class Guide:
         action = ratio.action
         proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
         paid = tuple(
-            Account(returns.account.way, min(1.0, returns.account.spent
-                    + (0.0 if returns.lost else float(returns.charge[state, action]))))
+            Account(
+                returns.account.way,
+                min(
+                    1.0,
+                    returns.account.spent
+                    + (0.0 if returns.lost else float(returns.charge[state, action])),
+                ),
+            )
             for returns in found
         )
         after = replace(now, accounts=paid, proposal=proposal)
@@ -363,7 +372,7 @@ class Guide:
                         f"the set to stay inside has shape {given.shape}, expected "
                         f"{shape[:1]} or {shape}"
                     )
-                open_states = given if given.ndim == 1 else given.any(axis=1)
+                open_states: BoolArray = given if given.ndim == 1 else np.any(given, axis=1)
                 if isinstance(model, Moves):
                     leads = open_states[model.dest]
                 else:
@@ -374,9 +383,9 @@ class Guide:
         return allowed
 
 
-def _is_plain(model: Model) -> bool:
-    """Tell whether a model is a move-or-stay graph on which nothing is earned."""
-    return isinstance(model, Moves) and not (np.isfinite(model.reward) & (model.reward != 0)).any()
+def _earns_nothing(model: Moves) -> bool:
+    """Tell whether no action of a model earns or costs anything."""
+    return is_nothing(model.reward) or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()
 
 
 def _budgets(
@@ -403,9 +412,8 @@ def _rate_of(ratio: Ratio) -> float:
 def graph_of(belief: Any, model: Moves, correction: Correction | None) -> Graph:
     """Return the mean graph with the risk that each edge never works."""
     success = model.success
-    closed = ~np.isfinite(model.reward)
-    if closed.any():
-        success = np.where(closed, 0.0, success)
+    if not is_nothing(model.reward):
+        success = np.where(np.isfinite(model.reward), success, 0.0)
     if correction is Correction.NAIVE:
         return Graph(model, success, np.where(success > 0.0, 0.0, 1.0), False)
     if correction is not Correction.GENERAL and hasattr(belief, "blocked_probability"):
@@ -423,9 +431,9 @@ def graph_of(belief: Any, model: Moves, correction: Correction | None) -> Graph:
 def _ledger(criterion: ReturnHome | ReturnWithin, model: Model, start: int) -> Ledger:
     """Return the ledger of a criterion."""
     homes = [start] if isinstance(criterion.home, str) else np.atleast_1d(criterion.home).tolist()
-    states = np.unique(
-        [index(h, model.states, "home", InvalidProblemError) for h in homes]
-    ).astype(np.int64)
+    states = np.unique([index(h, model.states, "home", InvalidProblemError) for h in homes]).astype(
+        np.int64
+    )
     within = criterion.steps if isinstance(criterion, ReturnWithin) else None
     name = f"return to {', '.join(_place(model, h) for h in states.tolist())}"
     if within is not None:

@@ -87,7 +87,7 @@ class Held:
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
     def at(self, remaining: float, floor: float) -> Held:
-        """Return what is held where so much could still be learned: is that news?"""
+        """Return what is held once so much is left to learn; the idle count starts at news."""
         if self.has_news(remaining, floor):
             return replace(self, remaining=remaining, idle=0)
         return replace(self, idle=self.idle + 1)

@@ -1,10 +1,10 @@
 """Plans until the next news: the most information per step among what keeps a way home.
 
 A *proposal* is a place worth looking at and a way there. Its worth is its rate: what is learned at
-the place, or for near places along the whole path, over the expected steps. On a move-or-stay graph an attempt that fails leaves the
-explorer where it was, so the way out risks nothing; what must hold is that from every state along
-it a way home exists that can be afforded. `ledger.Ledger` keeps, for each home, the edges that are
-relied on and what has been spent of 1 − δ.
+the place, or for near places along the whole path, over the expected steps. On a move-or-stay graph
+an attempt that fails leaves the explorer where it was, so the way out risks nothing; what must hold
+is that from every state along it a way home exists that can be afforded. `ledger.Ledger` keeps, for
+each home, the edges that are relied on and what has been spent of 1 − δ.
 
 *Free* proposals come first, those whose ways home add at most `FREE` of what is left of each budget
 anywhere on the way. Among them the highest rate r, found by a search that goes outward, sets the
@@ -19,6 +19,7 @@ the most gain per unit of risk is taken, as far as the budgets go.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -132,9 +133,7 @@ class RateSearch:
             found, limit = self._risky(graph, state, share, looks, remaining)
         return Choice(found, surveys, limit, remaining)
 
-    def survey(
-        self, graph: Graph, state: int, accounts: Sequence[Account]
-    ) -> tuple[Survey, ...]:
+    def survey(self, graph: Graph, state: int, accounts: Sequence[Account]) -> tuple[Survey, ...]:
         """Return the ways home that each ledger sees."""
         return tuple(
             ledger.survey(graph, account, state)
@@ -175,9 +174,7 @@ class RateSearch:
                 found[a] = gain / steps
         return found
 
-    def _free(
-        self, graph: Graph, state: int, share: FloatArray, looks: Looks
-    ) -> Proposal | None:
+    def _free(self, graph: Graph, state: int, share: FloatArray, looks: Looks) -> Proposal | None:
         """Return the best free proposal, near or far."""
         dest, success, view = graph.model.dest, graph.success, _view(looks)
         allowed, extra = self._edges(), _extra(looks)
@@ -237,7 +234,7 @@ class RateSearch:
         if len(path) == 1 and extra == 0.0:
             return None
         most, steps = min(1.0, max(FREE, 1.25 * held.share)), extra
-        for s, t in zip(path, path[1:], strict=False):
+        for s, t in pairwise(path):
             p = graph.success[s, move_to(graph, s, t)]
             if p < LEAST_SUCCESS or share[t] > most:
                 return None
@@ -263,7 +260,9 @@ def move_to(graph: Graph, state: int, there: int) -> int:
     return int(ways[graph.success[state, ways].argmax()])
 
 
-def _view(looks: Looks) -> tuple[Any, ...]:
+def _view(
+    looks: Looks,
+) -> tuple[tuple[int, int], IntArray, IntArray, FloatArray, FloatArray, bool]:
     return looks.shape, looks.down, looks.right, looks.weight, looks.amount, looks.logarithmic
 
 

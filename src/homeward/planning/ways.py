@@ -10,11 +10,13 @@ input gives the same answer.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-from homeward.arrays import BoolArray, FloatArray, IntArray
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 LEAST_SUCCESS = 1e-3
 """Attempts that work more rarely than this are not planned on."""
@@ -319,8 +321,8 @@ def best_per_risk(
     """Search outward for the place with the most gain per unit of risk.
 
     The risk of a place is the largest `risk` [S] of the states on the way there and its own; ways
-    have the least such risk, then the fewest steps. Places with a risk above 1 or a rate below `floor`
-    are out. Returns the place (−1), its gain, steps, risk and predecessors [S]; then, of
+    have the least such risk, then the fewest steps. Places with a risk above 1 or a rate below
+    `floor` are out. Returns the place (−1), its gain, steps, risk and predecessors [S]; then, of
     the places that only their risk excludes, the least risk and its gain.
     """
     states, actions = dest.shape

@@ -47,9 +47,7 @@ class Setup:
 
         if self.algorithm == "paper":
             return PaperExplorer(self.planner, self.belief, self.world, strict=self.strict)
-        return Explorer(
-            self.planner, self.belief, self.world, strict=self.strict, floor=self.floor
-        )
+        return Explorer(self.planner, self.belief, self.world, strict=self.strict, floor=self.floor)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

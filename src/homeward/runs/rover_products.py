@@ -330,9 +330,9 @@ def _promise(config: RoverConfig) -> str:
             "after bad news its own chance may be smaller."
         )
     return (
-        f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the rover could get back to "
-        f"{place} with a probability of at least {config.delta:g} if the exploration was called "
-        f"off ({called}); correction: {config.correction}."
+        f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the "
+        f"rover could get back to {place} with a probability of at least {config.delta:g} if the "
+        f"exploration was called off ({called}); correction: {config.correction}."
     )
 
 

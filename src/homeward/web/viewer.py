@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections import OrderedDict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
