@@ -54,7 +54,8 @@ def stay_moves(
     """Write what staying inside a set must be corrected by on a move-or-stay graph [S, A].
 
     Half of ``exploring``; where a move works or does not, which ``returning`` tells, (1 − γ) times
-    that.
+    that. All of ``exploring`` where it is more than (2 − γ) times that: then the model has a lower
+    bound on the chance of the move, and half is not proven.
     """
     states, actions = success.shape
     for s in range(states):
@@ -62,6 +63,9 @@ def stay_moves(
             p, correction = success[s, a], returning[s, a]
             staying[s, a] = 0.5 * exploring[s, a]
             if correction <= (p - 1.0) * p + SAME * p:
+                if exploring[s, a] < (2.0 - discount) * correction - SAME:
+                    staying[s, a] = exploring[s, a]
+                    continue
                 staying[s, a] = max(staying[s, a], (1.0 - discount) * correction)
 
 
