@@ -23,7 +23,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import owens_t
+from scipy.special import ndtr, owens_t
 
 from homeward.beliefs.attempts import (
     LINE,
@@ -85,8 +85,8 @@ class Lesson(NamedTuple):
     role: IntArray  # [m] BOXED or FREE
     low: FloatArray  # [m] m, the box
     high: FloatArray  # [m]
-    outer: list[Intervals]  # [m] for free cells: contains every height that agrees
-    inner: list[Intervals]  # [m] holds only heights that agree
+    outer: FloatArray  # [m, intervals, 2] m, contains every height of a free cell that agrees
+    inner: FloatArray  # [m] mass of a set that has only such heights
 
 
 def learn_from(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray) -> Lesson:
@@ -119,7 +119,16 @@ def learn_from(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: Floa
         else:
             outer[cell], inner[cell] = drop(outer[cell], *tight), drop(inner[cell], *wide)
     missed = _missed(edges.of(~informative), doubt[~informative], parts, log_mass)
-    return Lesson(parts, log_mass, missed, role, low, high, outer, inner)
+    sure = _mass_of(_padded(inner), centre, deviation)
+    return Lesson(parts, log_mass, missed, role, low, high, _padded(outer), sure)
+
+
+def _padded(sets: list[Intervals]) -> FloatArray:
+    """Return sets of intervals as one array [m, intervals, 2], filled up with empty ones."""
+    found = np.full((len(sets), max(map(len, sets), default=0), 2), np.inf)
+    for row, intervals in zip(found, sets, strict=True):
+        row[: len(intervals)] = np.array(intervals).reshape(-1, 2)
+    return found
 
 
 def _missed(sure: Edges, doubt: FloatArray, parts: Components, log_mass: FloatArray) -> float:
@@ -225,73 +234,71 @@ def _free_and_box(
     event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Restrict a free height to where the move may fail, or work, for some height in the box."""
-    assert w is not None
     low, high = lesson.low[w], lesson.high[w]
-    fails, works = np.empty(len(x)), np.empty(len(x))
-    for i, cell in enumerate(x):
-        law = mean[event.start[i]], math.sqrt(v[event.start[i]])
-        sure = float(high[i] - event.up[i]), float(low[i] + event.down[i])
-        may = float(low[i] - event.up[i]), float(high[i] + event.down[i])
-        given = _mass_of(lesson.inner[cell], *law)
-        fails[i] = _over(_mass_of(drop(lesson.outer[cell], *sure), *law), given)
-        works[i] = _over(_mass_of(keep(lesson.outer[cell], *may), *law), given)
-    return fails, works
+    law = mean[event.start], np.sqrt(v[event.start])
+    outer, given = lesson.outer[x], lesson.inner[x]
+    sure_low, sure_high = high - event.up, low + event.down
+    sure_high = np.maximum(sure_low, sure_high)  # where it is never sure to work
+    fails = _mass_of(outer, *law, above=sure_high) + _mass_of(outer, *law, below=sure_low)
+    works = _mass_of(outer, *law, low - event.up, high + event.down)
+    return _over(fails, given), _over(works, given)
 
 
 def _free_and_other(
     event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Integrate over a free height; the other is normal, restricted at the cost of its own mass."""
-    fails, works = np.empty(len(x)), np.empty(len(x))
-    for i, cell in enumerate(x):
-        s, t = event.start[i], event.end[i]
-        law = mean[s], math.sqrt(v[s])
-        given = _mass_of(lesson.inner[cell], *law)
-        if w is not None:
-            given *= _mass_of(lesson.inner[w[i]], mean[t], math.sqrt(v[t]))
-        total = _mass_of(lesson.outer[cell], *law)
-        both = _mass_with_move(
-            lesson.outer[cell], *law, mean[t], math.sqrt(v[t]), event.down[i], event.up[i]
-        )
-        fails[i], works[i] = _over(total - both, given), _over(both, given)
-    return fails, works
+    law = mean[event.start], np.sqrt(v[event.start])
+    given = lesson.inner[x] if w is None else lesson.inner[x] * lesson.inner[w]
+    total = _mass_of(lesson.outer[x], *law)
+    works = _mass_with_move(lesson.outer[x], *law, mean[event.end], np.sqrt(v[event.end]), event)
+    return _over(total - works, given), _over(works, given)
 
 
-def _over(part: float, given: float) -> float:
-    return min(1.0, (max(0.0, part) + ROUNDING) / given) if given > 0.0 else 1.0
+def _over(part: FloatArray, given: FloatArray) -> FloatArray:
+    """Return an upper bound on a conditional chance, 1 where nothing is left to condition on."""
+    with np.errstate(divide="ignore"):
+        return np.minimum(1.0, (np.maximum(0.0, part) + ROUNDING) / given)
 
 
-def _mass_of(intervals: Intervals, mean: float, deviation: float) -> float:
-    """Return the chance that a normal height lies in intervals."""
-    ends = (np.array(intervals).reshape(-1, 2) - mean) / deviation
-    return float(mass(ends[:, 0], ends[:, 1]).sum())
+def _mass_of(
+    intervals: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+    above: FloatArray | float = -np.inf,
+    below: FloatArray | float = np.inf,
+) -> FloatArray:
+    """Return the chance [e] that normal heights lie in intervals [e, n, 2] and between limits."""
+    low = np.maximum(intervals[..., 0].T, above)
+    high = np.minimum(intervals[..., 1].T, below)
+    found: FloatArray = mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
+    return found
 
 
 def _mass_with_move(
-    intervals: Intervals,
-    mean: float,
-    deviation: float,
-    mean_there: float,
-    deviation_there: float,
-    down: float,
-    up: float,
-) -> float:
-    """Return the chance that one height lies in intervals and the rise to another in its limits."""
-    ends = np.clip((np.array(intervals).reshape(-1, 2) - mean) / deviation, -38.0, 38.0)
-    rise, spread = mean_there - mean, math.hypot(deviation, deviation_there)
-    limits = np.clip((np.array([-down, up]) - rise) / spread, -38.0, 38.0)
-    h, k = ends[:, :, None], limits[None, None]
-    below = _both_below(h, k, deviation / spread, deviation_there / spread)
-    return float((below[:, 1, 1] - below[:, 1, 0] - below[:, 0, 1] + below[:, 0, 0]).sum())
+    intervals: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+    mean_there: FloatArray,
+    deviation_there: FloatArray,
+    event: Ends,
+) -> FloatArray:
+    """Return the chance [e] that heights lie in intervals [e, n, 2] and the moves work."""
+    spread = np.hypot(deviation, deviation_there)
+    limits = (np.stack([-event.down, event.up]) - (mean_there - mean)) / spread  # [2, e]
+    ends = (intervals.T - mean) / deviation  # [2, n, e]
+    h, k = np.clip(ends[:, None], -38.0, 38.0), np.clip(limits[None, :, None], -38.0, 38.0)
+    below = _both_below(h, k, deviation / spread, deviation_there / spread)  # [2, 2, n, e]
+    found: FloatArray = (below[1, 1] - below[1, 0] - below[0, 1] + below[0, 0]).sum(axis=0)
+    return found
 
 
-def _both_below(h: FloatArray, k: FloatArray, share: float, rest: float) -> FloatArray:
+def _both_below(h: FloatArray, k: FloatArray, share: FloatArray, rest: FloatArray) -> FloatArray:
     """Return Pr(X ≤ h, Y ≤ k) of standard normals with correlation −share; rest² = 1 − share²."""
     h, k = np.where(h == 0.0, 1e-300, h), np.where(k == 0.0, 1e-300, k)
-    down = -np.inf * np.ones(())
     with np.errstate(over="ignore"):
         a, b = (k + share * h) / (h * rest), (h + share * k) / (k * rest)
     found: FloatArray = (
-        0.5 * (mass(down, h) + mass(down, k)) - owens_t(h, a) - owens_t(k, b) - 0.5 * (h * k < 0.0)
+        0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, a) - owens_t(k, b) - 0.5 * (h * k < 0.0)
     )
     return found

@@ -136,14 +136,16 @@ def witness(edges: Edges, mean: FloatArray, deviation: FloatArray) -> tuple[Floa
 
     An interval with low ≥ high is empty: none was found. Each outcome asks for high[x] − low[y] ≤
     limit for one pair of cells or for two. Shrinking intervals never breaks what was met before, so
-    one pass does. A failed move is taken to have been too steep on the side that is nearer.
+    one pass does; it shrinks in proportion to variances. A failed move is taken to have been too
+    steep on the side that is nearer.
     """
     low, high = mean - WITNESS * deviation, mean + WITNESS * deviation
+    variance = deviation * deviation
 
     def shrink(x: int, y: int, limit: float) -> None:
         excess = high[x] - low[y] - limit
         if excess > 0.0:
-            share = deviation[x] / (deviation[x] + deviation[y])
+            share = variance[x] / (variance[x] + variance[y])
             high[x] -= excess * share
             low[y] += excess * (1.0 - share)
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numba import njit
 
-from homeward.arrays import FloatArray, IntArray, frozen, number
+from homeward.arrays import FloatArray, IntArray, frozen, number, unless_given
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Evidence, Verdict
@@ -190,7 +190,9 @@ class Treasurer:
             if exact
             else np.full(model.success.shape, -np.inf)
         )
-        return Paths(model, returning, exact, way.return_policy, self.home)
+        bounds = getattr(belief, "success_bounds", None)
+        likely = model.success if bounds is None else bounds()[1]
+        return Paths(model, returning, exact, way.return_policy, self.home, likely)
 
 
 class Charge(NamedTuple):
@@ -209,6 +211,11 @@ class Paths:
     exact: bool  # it is not less
     best: IntArray  # [S] the best way home that is known
     home: int
+    likely: FloatArray = unless_given()  # [S, A] ≥ the chance of success; the model's unless given
+
+    def __post_init__(self) -> None:
+        if self.likely is None:
+            object.__setattr__(self, "likely", self.model.success)
 
     def improved(self, held: IntArray, state: int) -> IntArray:
         """Give the best way home where it is certainly no worse than the held one."""
@@ -222,7 +229,7 @@ class Paths:
 
     def hopeful(self, held: IntArray, state: int) -> bool:
         """Tell whether the next move of a way home may work."""
-        return bool(self.model.success[state, held[state]] > 0.0)
+        return bool(self.likely[state, held[state]] > 0.0)
 
     def charge(self, held: IntArray, state: int, action: int) -> Charge:
         """Find the cheapest way to take an action and hold a way home after it."""
@@ -245,8 +252,9 @@ class Paths:
         ]
         found = Charge(0.0, held)
         for policy in candidates:
+            likely = self.likely[state, action]
             loss, total = prices(
-                dest, success, self.returning, held, policy, state, action, self.home
+                dest, success, self.returning, held, policy, state, action, likely, self.home
             )
             factor = 1.0
             if loss > 0.0 and total > 0.0 and most > 0.0:
@@ -262,6 +270,7 @@ class Paths:
             self.model.dest,
             self.model.success,
             self.returning,
+            self.likely,
             self.exact,
             policy,
             state,
@@ -408,6 +417,7 @@ def bounds_of(
     dest: IntArray,
     success: FloatArray,
     returning: FloatArray,
+    likely: FloatArray,
     exact: bool,
     policy: IntArray,
     state: int,
@@ -415,7 +425,8 @@ def bounds_of(
 ) -> tuple[float, float]:
     """Bound the probability that a way home works: 1 − Σ q from below, min Pr(P > 0) from above.
 
-    Where `returning` is not exact, a move that may work at all may be one that always does.
+    Where `returning` is not exact, or `success` only a lower bound on a chance that may be as much
+    as `likely`, a move that may work at all may be one that always does.
     """
     path = np.empty(len(policy), np.int64)
     count = arrives(dest, policy, state, home, path)
@@ -425,9 +436,9 @@ def bounds_of(
     for s in path[:count]:
         p, sigma = success[s, policy[s]], returning[s, policy[s]]
         lost += broken(p, sigma)
-        if p == 0.0:
+        if likely[s, policy[s]] == 0.0:
             most = 0.0
-        elif exact and p >= LEAST:
+        elif exact and p >= LEAST and likely[s, policy[s]] == p:
             most = min(most, 1.0 + sigma / p * (1.0 - 8.0 * UNIT))
     return max(0.0, 1.0 - lost * (1.0 + (count + 8) * UNIT)), max(0.0, most)
 
@@ -441,13 +452,15 @@ def prices(
     new: IntArray,
     state: int,
     action: int,
+    likely: float,
     home: int,
 ) -> tuple[float, float]:
     """Bound what may go wrong in a step after which `new` is held instead of `held`.
 
     First the probability that the held way would have worked and the new one does not, then that
     the new one does not. It leads from where the move leads, or if that fails from here. Some edges
-    are on both ways (they may be broken whether it works or not), some on one.
+    are on both ways (they may be broken whether it works or not), some on one. The move works with
+    its `success` at least and with chance `likely` at most.
     """
     states = len(dest)
     there, p = dest[state, action], success[state, action]
@@ -477,8 +490,8 @@ def prices(
         here[:] = 1.0
     if there_count < 0:
         beyond[:] = 1.0
-    loss = both[0] + min(p, beyond[0]) + min(1.0 - p, here[0])
-    total = both[1] + min(p, beyond[1]) + min(1.0 - p, here[1])
+    loss = both[0] + min(likely, beyond[0]) + min(1.0 - p, here[0])
+    total = both[1] + min(likely, beyond[1]) + min(1.0 - p, here[1])
     return loss, total
 
 
