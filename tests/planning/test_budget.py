@@ -202,20 +202,28 @@ def random_moves(rng: np.random.Generator) -> FiniteBelief:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.integers(0, 2**32), st.booleans())
-def test_no_step_loses_more_than_it_is_charged(seed: int, exact: bool) -> None:
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_no_step_loses_more_than_it_is_charged(seed: int, exact: bool, bounded: bool) -> None:
+    """Also where a model has only lower bounds on the chances of some moves."""
     rng = np.random.default_rng(seed)
     belief = random_moves(rng)
     model = belief.mean()
     assert isinstance(model, Moves)
     returning = belief.move_corrections(0.9)[0]
+    likely = model.success
+    if bounded:
+        wide = rng.random(likely.shape) < 0.4
+        less = np.where(wide, likely * rng.choice([0.0, 0.5, 0.9], likely.shape), likely)
+        returning = np.where(wide, -less * (1.0 - less), returning)
+        likely = np.where(wide, 1.0 - (1.0 - likely) * rng.random(likely.shape), likely)
+        model = model.with_success(less)
     if not exact:
         returning = np.full(returning.shape, -np.inf)
     held, best = (rng.integers(0, 4, 5).astype(np.int32) for _ in range(2))
     if rng.random() < 0.5:
         best = np.where(rng.random(5) < 0.7, held, best)  # they share edges
     held[0] = best[0] = GIVE_UP
-    ground = Paths(model, returning, exact, best, 0)
+    ground = Paths(model, returning, exact, best, 0, likely)
 
     worlds = [world for world in belief.worlds if isinstance(world, Moves)]
 

@@ -325,6 +325,7 @@ def test_a_config_of_another_version_is_refused(
     monkeypatch.setattr(kinds, "_KINDS", {"meadow": replace(MEADOW, version=2)})
     with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
         made.resume()
+    assert made.trajectory() == ()  # what was recorded can still be read
     monkeypatch.setattr(run, "FORMAT", 2)
     Run.create(tmp_path / "newer", "meadow")
     with pytest.raises(InvalidFileError, match=r"has format 2; homeward .* reads format 1"):

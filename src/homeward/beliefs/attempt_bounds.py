@@ -94,7 +94,7 @@ def learn_from(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: Floa
     informative = doubt > SURE
     parts = components_of(edges.of(informative))
     centre, deviation = mean[parts.cells], np.sqrt(variance[parts.cells])
-    low, high = witness(parts.edges, centre, deviation)
+    low, high = witness(parts, centre, deviation)
     share = mass((low - centre) / deviation, (high - centre) / deviation)
     with np.errstate(divide="ignore"):
         log_mass: FloatArray = np.zeros(parts.number) - 1e-9
@@ -199,7 +199,7 @@ def bounds_on(
         event = ends.of(chosen)
         found = bound(event, x[chosen], other, lesson, mean, variance)
         for total, part in ((fails, found[0]), (works, found[1])):
-            total[chosen] = np.minimum(total[chosen], part + TAIL)
+            total[chosen] = np.fmin(total[chosen], part + TAIL)
     low, high = 1.0 - fails, works
     return np.minimum(low, high), high
 
@@ -247,11 +247,14 @@ def _free_and_box(
 def _free_and_other(
     event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Integrate over a free height; the other is normal, restricted at the cost of its own mass."""
-    law = mean[event.start], np.sqrt(v[event.start])
-    given = lesson.inner[x] if w is None else lesson.inner[x] * lesson.inner[w]
-    total = _mass_of(lesson.outer[x], *law)
-    works = _mass_with_move(lesson.outer[x], *law, mean[event.end], np.sqrt(v[event.end]), event)
+    """Restrict one free height or two to their outer sets, and the rise to its limits."""
+    here, there = ((mean[end], np.sqrt(v[end])) for end in (event.start, event.end))
+    outer, outer_there = lesson.outer[x], np.array([[[-np.inf, np.inf]]])
+    total, given = _mass_of(outer, *here), lesson.inner[x]
+    if w is not None:
+        outer_there = lesson.outer[w]
+        total, given = total * _mass_of(outer_there, *there), given * lesson.inner[w]
+    works = _mass_with_move(outer, *here, outer_there, *there, event)
     return _over(total - works, given), _over(works, given)
 
 
@@ -279,17 +282,29 @@ def _mass_with_move(
     intervals: FloatArray,
     mean: FloatArray,
     deviation: FloatArray,
+    intervals_there: FloatArray,
     mean_there: FloatArray,
     deviation_there: FloatArray,
     event: Ends,
 ) -> FloatArray:
-    """Return the chance [e] that heights lie in intervals [e, n, 2] and the moves work."""
+    """Return the chance [e] that both heights lie in their intervals [e, n, 2] and the moves work.
+
+    {x ≤ a, y ≤ b, y − x ≤ c} is {x ≤ min(a, b − c), y − x ≤ c} and, if b − c < a, {b − c < x ≤ a,
+    y ≤ b}. What lies between limits is the difference of what lies below them, for each of the
+    three: the first axes [2, 2, 2].
+    """
+    a = intervals.T[:, None, None, :, None]  # [2, 1, 1, n, 1, e]
+    b = intervals_there.T[None, :, None, None]  # [1, 2, 1, 1, m, e]
+    c = np.stack([-event.down, event.up])[None, None, :, None, None]  # [1, 1, 2, 1, 1, e]
     spread = np.hypot(deviation, deviation_there)
-    limits = (np.stack([-event.down, event.up]) - (mean_there - mean)) / spread  # [2, e]
-    ends = (intervals.T - mean) / deviation  # [2, n, e]
-    h, k = np.clip(ends[:, None], -38.0, 38.0), np.clip(limits[None, :, None], -38.0, 38.0)
-    below = _both_below(h, k, deviation / spread, deviation_there / spread)  # [2, 2, n, e]
-    found: FloatArray = (below[1, 1] - below[1, 0] - below[0, 1] + below[0, 0]).sum(axis=0)
+    h = np.clip((np.minimum(a, b - c) - mean) / deviation, -38.0, 38.0)
+    k = np.clip((c - (mean_there - mean)) / spread, -38.0, 38.0)
+    below = _both_below(h, k, deviation / spread, deviation_there / spread)
+    beyond = mass((b - c - mean) / deviation, (a - mean) / deviation)
+    below = below + beyond * ndtr((b - mean_there) / deviation_there)
+    for _ in range(3):
+        below = below[1] - below[0]
+    found: FloatArray = below.sum(axis=(0, 1))
     return found
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SURE = 2.0**-80
 """An outcome whose complement is less likely than this is not informative."""
 
-WITNESS = 4.0
-"""Half the width, in standard deviations, of the intervals that `witness` starts from."""
+WIDTHS = (4.0, 8.0, 16.0, 32.0)
+"""Half the widths, in standard deviations, of the intervals that `witness` starts from."""
 
 TRIES = 2**16
 """Draws of one component that may be rejected before `draw` turns to Gibbs sampling."""
@@ -131,15 +131,33 @@ def components_of(edges: Edges) -> Components:
     return Components(cells, edges._replace(start=start, end=end), label, int(number))
 
 
-def witness(edges: Edges, mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
+def witness(
+    parts: Components, mean: FloatArray, deviation: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return intervals (low, high) [m], one per cell, whose product agrees with every outcome.
 
-    An interval with low ≥ high is empty: none was found. Each outcome asks for high[x] − low[y] ≤
-    limit for one pair of cells or for two. Shrinking intervals never breaks what was met before, so
-    one pass does; it shrinks in proportion to variances. A failed move is taken to have been too
-    steep on the side that is nearer.
+    An interval with low ≥ high is empty: for its component none were found, from whatever width.
     """
-    low, high = mean - WITNESS * deviation, mean + WITNESS * deviation
+    low, high = _shrunk(parts.edges, mean, deviation, WIDTHS[0])
+    for width in WIDTHS[1:]:
+        empty = np.bincount(parts.label, low >= high, parts.number)[parts.label] > 0
+        if not empty.any():
+            break
+        wider = _shrunk(parts.edges, mean, deviation, width)
+        low, high = np.where(empty, wider[0], low), np.where(empty, wider[1], high)
+    return low, high
+
+
+def _shrunk(
+    edges: Edges, mean: FloatArray, deviation: FloatArray, width: float
+) -> tuple[FloatArray, FloatArray]:
+    """Shrink intervals of so many standard deviations to either side until all outcomes hold.
+
+    Each outcome asks for high[x] − low[y] ≤ limit for one pair of cells or for two. Shrinking
+    intervals never breaks what was met before, so one pass does; it shrinks in proportion to
+    variances. A failed move is taken to have been too steep on the side that is nearer.
+    """
+    low, high = mean - width * deviation, mean + width * deviation
     variance = deviation * deviation
 
     def shrink(x: int, y: int, limit: float) -> None:
@@ -235,7 +253,8 @@ def _draw_component(
             return found
         batch *= 4
         tried = rng.normal(mean, deviation, (batch, len(mean)))
-    low, high = witness(edges, mean, deviation)
+    alone = Components(np.arange(len(mean)), edges, np.zeros(len(mean), np.intp), 1)
+    low, high = witness(alone, mean, deviation)
     if not (low < high).all():
         raise ImpossibleObservationError(
             f"no heights that agree with {len(edges.start)} moves were found in {TRIES} tries"

@@ -300,7 +300,7 @@ def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
     Both are worth the same, so a solver that starts from the one does not change to the other.
     """
     model = problem.model
-    if not isinstance(model, Moves):
+    if not isinstance(model, Moves) or policy.shape[-1] != model.states:
         return policy
     here = np.arange(model.states)
     idle = np.nonzero((model.success[here, policy] == 0.0) & (model.dest[here, policy] != here))
