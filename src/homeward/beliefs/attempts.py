@@ -89,7 +89,12 @@ class Attempts:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
             raise ImpossibleObservationError(f"a move {was} before and {now} now: pair {pair}")
-        return Attempts(np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked))
+        new = object.__new__(Attempts)  # what is known to be sound is not checked again
+        for name, held, value in (("pairs", self.pairs, pair), ("worked", self.worked, worked)):
+            more = np.empty(len(held) + 1, held.dtype)
+            more[:at], more[at], more[at + 1 :] = held[:at], value, held[at:]
+            object.__setattr__(new, name, frozen(more))
+        return new
 
 
 class Edges(NamedTuple):

@@ -192,7 +192,7 @@ class TerrainBelief:
     @property
     def exactness(self) -> Literal["exact", "bound"]:
         """What `mean` holds: the chance of each move, or a lower bound for some of them."""
-        return "bound" if self._informative.any() else "exact"
+        return "bound" if (self._doubt > SURE).any() else "exact"
 
     def mean(self) -> Moves:
         """Return the mean model: each move's chance to be neither too steep up nor down.
@@ -223,12 +223,11 @@ class TerrainBelief:
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray]:
         known, pairs = self._success, self.attempts.pairs
-        if (known.ravel()[pairs] == self.attempts.worked).all() and self.exactness == "exact":
+        exact = self.exactness == "exact"
+        if exact and (known.ravel()[pairs] == self.attempts.worked).all():
             return known, known
         low = known.copy()
-        high = low
-        if self.exactness == "bound":
-            low, high = self._bounded(low)
+        low, high = (low, low) if exact else self._bounded(low)
         for bound in (low, high):
             bound.ravel()[pairs] = self.attempts.worked
         return frozen(low), frozen(high)
@@ -281,11 +280,6 @@ class TerrainBelief:
         if len(doubt):
             doubts(*self._edges, self.height, self.variance, doubt)
         return doubt
-
-    @property
-    def _informative(self) -> BoolArray:
-        found: BoolArray = self._doubt > SURE
-        return found
 
     @cached_property
     def _success(self) -> FloatArray:
