@@ -39,7 +39,7 @@ SWEEPS = 64
 """Gibbs sweeps over a component whose outcomes are too unlikely to be met by rejection."""
 
 ROUNDS = 64
-"""How often `draw` starts again because an all but certain outcome was missed."""
+"""How often `draw` starts again because an all but certain outcome was missed, at most."""
 
 Intervals = list[tuple[float, float]]
 LINE: Intervals = [(-math.inf, math.inf)]
@@ -216,8 +216,8 @@ def draw(
 
     Each component is drawn by rejection, which is exact, with at most `TRIES` tries. One that
     takes more is drawn by `SWEEPS` Gibbs sweeps from heights that agree, which is exact in the
-    limit. Where the all but certain outcomes do not agree as well, all starts again, `ROUNDS` times
-    at most.
+    limit. Where the all but certain outcomes do not agree as well, all starts again; after `ROUNDS`
+    times they are drawn like the informative ones.
     """
     deviation = np.sqrt(variance)
     heights: FloatArray = rng.normal(mean, deviation)
@@ -237,9 +237,7 @@ def draw(
         if edges.agree(heights).all():
             return heights
         heights = rng.normal(mean, deviation)
-    raise ImpossibleObservationError(
-        f"no heights that agree with all {len(edges.start)} moves were drawn in {ROUNDS} rounds"
-    )
+    return draw(mean, variance, edges, np.ones(len(doubt)), rng)
 
 
 def _draw_component(
