@@ -90,15 +90,24 @@ class Lesson(NamedTuple):
 
 
 def learn_from(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray) -> Lesson:
-    """Return what outcomes with these doubts [n] say; heights have this law [S]."""
-    informative = doubt > SURE
-    parts = components_of(edges.of(informative))
-    centre, deviation = mean[parts.cells], np.sqrt(variance[parts.cells])
-    low, high = witness(parts, centre, deviation)
-    share = mass((low - centre) / deviation, (high - centre) / deviation)
-    with np.errstate(divide="ignore"):
-        log_mass: FloatArray = np.zeros(parts.number) - 1e-9
-        np.add.at(log_mass, parts.label, np.log(share))
+    """Return what outcomes with these doubts [n] say; heights have this law [S].
+
+    An outcome that is not all but certain once the informative ones at its cells are given, as far
+    as is proven, is taken as informative too.
+    """
+    informative, found = doubt > SURE, doubt > np.inf
+    while (informative != found).any():
+        found = informative
+        parts = components_of(edges.of(found))
+        centre, deviation = mean[parts.cells], np.sqrt(variance[parts.cells])
+        low, high = witness(parts, centre, deviation)
+        share = mass((low - centre) / deviation, (high - centre) / deviation)
+        log_mass = np.full(parts.number, -1e-9)
+        with np.errstate(divide="ignore", over="ignore"):
+            np.add.at(log_mass, parts.label, np.log(share))
+            scale = np.exp(-_log_mass_of(edges.start, edges.end, parts, log_mass))
+        missed = doubt * np.where(np.isinf(scale), 0.0, scale)
+        informative = found | np.isinf(scale) | (missed > SURE)
     start, end = parts.edges.start, parts.edges.end
     role = np.full(len(centre), FREE)
     role[np.where(deviation[start] <= deviation[end], start, end)] = BOXED
@@ -118,9 +127,9 @@ def learn_from(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: Floa
             outer[cell], inner[cell] = keep(outer[cell], *wide), keep(inner[cell], *tight)
         else:
             outer[cell], inner[cell] = drop(outer[cell], *tight), drop(inner[cell], *wide)
-    missed = _missed(edges.of(~informative), doubt[~informative], parts, log_mass)
     sure = _mass_of(_padded(inner), centre, deviation)
-    return Lesson(parts, log_mass, missed, role, low, high, _padded(outer), sure)
+    total = float(missed[~found].sum())
+    return Lesson(parts, log_mass, total, role, low, high, _padded(outer), sure)
 
 
 def _padded(sets: list[Intervals]) -> FloatArray:
@@ -129,17 +138,6 @@ def _padded(sets: list[Intervals]) -> FloatArray:
     for row, intervals in zip(found, sets, strict=True):
         row[: len(intervals)] = np.array(intervals).reshape(-1, 2)
     return found
-
-
-def _missed(sure: Edges, doubt: FloatArray, parts: Components, log_mass: FloatArray) -> float:
-    """Bound the chance that an all but certain outcome is missed, given the informative ones."""
-    if not len(doubt):
-        return 0.0
-    cost = -_log_mass_of(sure.start, sure.end, parts, log_mass)
-    worth = doubt > 0.0
-    if not np.isfinite(cost[worth]).all():
-        return 1.0
-    return float(min(1.0, (doubt[worth] * np.exp(np.minimum(cost[worth], 700.0))).sum()))
 
 
 def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:
@@ -153,8 +151,6 @@ def _log_mass_of(
 ) -> FloatArray:
     """Return ln Pr(A_K) [e], K the components of two cells, each once."""
     total = np.zeros(len(start))
-    if not len(parts.cells):
-        return total
     (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)
     same = is_here & is_there & (parts.label[here] == parts.label[there])
     total[is_here] += log_mass[parts.label[here[is_here]]]

@@ -230,7 +230,8 @@ class TerrainBelief:
         low, high = (low, low) if exact else self._bounded(low)
         for bound in (low, high):
             bound.ravel()[pairs] = self.attempts.worked
-        return frozen(low), frozen(high)
+        low = frozen(low)
+        return low, low if exact else frozen(high)
 
     def _bounded(self, success: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return bounds [S, A] on what informative attempts leave of each move's chance."""
@@ -254,7 +255,7 @@ class TerrainBelief:
         )
         if lesson.doubt >= 2.0**-54:
             certain = dest == np.arange(len(dest))[:, None]
-            sure = max(1.0 - lesson.doubt, 1e-300)
+            sure = 1.0 - min(lesson.doubt, 0.5)  # each is below SURE: they are not that many
             low = np.where(certain, 1.0, np.maximum(0.0, 1.0 - (1.0 - low) / sure))
             high = np.minimum(1.0, high / sure)
         return low, high
