@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homeward.arrays import frozen
-from homeward.beliefs import HeightBelief, MoveBelief, Reveal, corrections_of
+from homeward.beliefs import HeightBelief, MoveBelief, Reveal, Transition, corrections_of
 from homeward.beliefs.heights import (
     ACTIONS,
     UNKNOWN,
@@ -659,3 +659,70 @@ def test_an_observation_of_another_kind_is_refused(seen: Any) -> None:
 def test_a_known_world_that_is_none_is_refused(heights: Any, match: str) -> None:
     with pytest.raises(InvalidBeliefError, match=match):
         model_of_heights((1, 3), heights)
+
+
+@given(beliefs(), st.integers(0, 2**32))
+def test_a_move_from_a_seen_square_is_conditioned_on_exactly(
+    belief: HeightBelief, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    state = int(rng.integers(len(belief.known)))
+    belief = belief.update(truth_of(belief, np.array([state], np.int32), seed))
+    action = int(rng.integers(belief.mean().actions))
+    there, chance = int(belief.mean().dest[state, action]), belief.success[state, action]
+    if belief.known[state] == WALL or there == state:
+        return
+    outcomes = [(after, p) for after, p in ((there, chance), (state, 1.0 - chance)) if p > 0.0]
+    later = [(belief.update(Transition(state, action, after)), p) for after, p in outcomes]
+    for taught, _ in later:
+        assert taught.success[state, action] in (0.0, 1.0)
+    if all(taught.known[there] != WALL for taught, _ in later):  # nothing leads out of a known one
+        total = sum(p * taught.success[:, :] for taught, p in later)
+        out = belief.mean().dest != np.arange(len(belief.known))[:, None]
+        into = (belief.mean().dest == there) & out
+        assert total[into] == pytest.approx(belief.success[into], abs=1e-12)
+
+
+def test_a_failed_move_leaves_what_is_too_high_or_a_wall() -> None:
+    belief = belief_on("1?", walls=0.5).update(Transition(0, EAST, 0))
+    assert belief.prior[1] == pytest.approx([0.0, 0.0, 1 / 3, 1 / 3, 1 / 3])
+    assert np.asarray(belief.walls)[1] == pytest.approx(0.5 / 0.8)
+    assert belief.success[0, EAST] == 0.0
+    low = belief_on("5?", walls=0.5).update(Transition(0, EAST, 0))
+    assert low.known[1] == WALL
+
+
+def test_a_move_that_worked_leads_to_no_wall_and_no_great_height() -> None:
+    belief = belief_on("1?", walls=0.5).update(Transition(0, EAST, 1))
+    assert belief.prior[1] == pytest.approx([0.5, 0.5, 0.0, 0.0, 0.0])
+    assert np.asarray(belief.walls)[1] == 0.0
+    assert belief.success[0, EAST] == 1.0
+
+
+def test_a_move_between_seen_squares_changes_nothing() -> None:
+    belief = belief_on("12?", "###")
+    assert belief.update(Transition(0, EAST, 1)) is belief
+    assert belief.update(Transition(0, 0, 0)) is belief
+    assert belief.update(Transition(0, 1, 0)) is belief
+
+
+@pytest.mark.parametrize(
+    ("move", "said"),
+    [
+        (Transition(0, EAST, 0), "rules out"),
+        (Transition(0, EAST, None), "leads neither"),
+        (Transition(0, EAST, 2), "leads neither"),
+        (Transition(3, 0, 3), "nobody stands in square s=3"),
+        (Transition(0, SOUTH, 3), "rules out"),
+    ],
+)
+def test_a_move_that_can_not_have_come_out_like_that_is_impossible(
+    move: Transition, said: str
+) -> None:
+    with pytest.raises(ImpossibleObservationError, match=said):
+        belief_on("12?", "###").update(move)
+
+
+def test_a_move_from_an_unknown_square_is_refused() -> None:
+    with pytest.raises(InvalidBeliefError, match="reveal s=2 first"):
+        belief_on("12?", "###").update(Transition(2, WEST, 1))

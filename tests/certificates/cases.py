@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
 from homeward.beliefs.heights import HeightBelief, Reveal
 from homeward.certificates import StoredPlan
 from homeward.models import Moves, SparseMDP
@@ -68,6 +68,17 @@ def heights(shape: tuple[int, int] = (4, 4)) -> HeightBelief:
     return HeightBelief(shape, walls=0.1).update(look)
 
 
+def taught(shape: tuple[int, int] = (3, 4)) -> TerrainBelief:
+    """Terrain on which a move worked and others failed, from a cell that was measured."""
+    states = shape[0] * shape[1]
+    variance = np.full(states, 0.5)
+    variance[:2] = 1e-6
+    belief = TerrainBelief(shape, np.linspace(0.0, 1.0, states), variance)
+    for move in (Transition(0, 3, 1), Transition(0, 5, 0), Transition(1, 5, 1)):
+        belief = belief.update(move)
+    return belief
+
+
 def every_belief() -> dict[str, Belief]:
     """Give one belief of each kind that is known."""
     rng = np.random.default_rng(1)
@@ -79,6 +90,7 @@ def every_belief() -> dict[str, Belief]:
         "dirichlet": DirichletBelief.independent(rows, np.ones((3, 2))),
         "heights": heights(),
         "terrain": draw_belief((6, 7), rng),
+        "taught": taught(),
     }
 
 

@@ -13,7 +13,13 @@ from scipy.special import gammainc
 from tests.certificates.cases import every_belief, ridge
 from tests.conftest import DISCOUNTS, move_beliefs
 
-from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.beliefs import (
+    DirichletBelief,
+    FiniteBelief,
+    HeightBelief,
+    TerrainBelief,
+    Transition,
+)
 from homeward.certificates import believed
 from homeward.certificates.believed import believe
 from homeward.errors import InvalidInputError
@@ -83,6 +89,20 @@ def test_they_agree_on_any_terrain(seed: int) -> None:
             blocked=rng.random(12) < 0.2,
         )
     )
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_they_agree_on_terrain_where_moves_were_tried(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    height, variance = rng.normal(0.0, 1.0, 12), rng.choice([1e-6, 0.1, 1.0], 12)
+    belief = TerrainBelief((3, 4), height, variance)
+    world = belief.sample(rng)
+    for _ in range(4):
+        state, action = int(rng.integers(12)), int(rng.integers(1, 9))
+        works = world.success[state, action] == 1.0
+        after = int(world.dest[state, action]) if works else state
+        belief = belief.update(Transition(state, action, after))
+    agree(belief)
 
 
 def test_staying_on_the_ridge_is_corrected_by_a_fraction() -> None:

@@ -82,6 +82,14 @@ def test_the_librarys_own_observations_come_back() -> None:
     assert heights.cells.dtype == np.int32
 
 
+def test_measured_heights_come_back_with_their_move_and_old_ones_without() -> None:
+    seen = Heights(np.array([4]), np.array([0.1]), np.ones(1), moved=Transition(3, 2, 4))
+    assert through_json(seen).moved == Transition(3, 2, 4)
+    old = encode(seen, TYPES)
+    del old["Heights"]["moved"]
+    assert decode(old, TYPES).moved is None
+
+
 def test_an_observation_is_readable() -> None:
     assert encode(Transition(1, 2, 3), TYPES) == {
         "Transition": {"state": 1, "action": 2, "next_state": 3}

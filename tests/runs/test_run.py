@@ -323,9 +323,9 @@ def test_a_config_of_another_version_is_refused(
     monkeypatch.setattr(kinds, "_KINDS", {"meadow": MEADOW})
     made = Run.create(tmp_path / "run", "meadow")
     monkeypatch.setattr(kinds, "_KINDS", {"meadow": replace(MEADOW, version=2)})
-    for act in (made.resume, made.trajectory):
-        with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
-            act()
+    with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
+        made.resume()
+    assert made.trajectory() == ()  # what was recorded can still be read
     monkeypatch.setattr(run, "FORMAT", 2)
     Run.create(tmp_path / "newer", "meadow")
     with pytest.raises(InvalidFileError, match=r"has format 2; homeward .* reads format 1"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from homeward.safety import Correction, StayInside, criteria
-from homeward.safety.kernels import stay_moves
+from homeward.safety.corrections import stay_moves
 from homeward.studies.soundness import (
     DISCOUNTS,
     KINDS,
@@ -89,9 +89,8 @@ def test_staying_inside_on_moves_needs_its_small_correction(
     factor: float, caught: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    def scaled(*arrays: Any) -> None:
-        stay_moves(*arrays)
-        arrays[-1][:] *= factor
+    def scaled(*arrays: Any) -> Any:
+        return factor * stay_moves(*arrays)
 
     monkeypatch.setattr(criteria, "stay_moves", scaled)
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from homeward.beliefs import Sensor, TerrainBelief, entropy_reduction
+from homeward.beliefs import Sensor, TerrainBelief, Transition, entropy_reduction
 from homeward.bonuses import Information
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.planning.explorer import Explorer
@@ -342,3 +342,57 @@ def test_the_terminal_shows_the_map_after_every_step(capsys: pytest.CaptureFixtu
     text.reset()
     assert re.sub(r"\x1b\[[0-9;]*m", "", text.render()) == " @     "
     assert RoverEnv(plain((1, 3))).render() is None
+
+
+def test_an_action_tells_whether_it_moved_and_a_look_does_not() -> None:
+    rover = Rover(plain(), np.arange(12.0), 5, Sensor(0.0))
+    assert rover.look().moved is None
+    assert rover.act(EAST).moved == Transition(5, EAST, 6)
+    assert rover.act(SOUTH).moved == Transition(6, SOUTH, 6)  # 4 m up
+    assert rover.act(STAY).moved == Transition(6, STAY, 6)
+
+
+def test_a_rover_that_sees_no_neighbour_knows_a_move_that_failed() -> None:
+    """The story of a rover that went on trying a diagonal that it could not see was too steep."""
+    truth = np.zeros(12)
+    truth[10] = 9.0
+    belief = plain()
+    rover = Rover(belief, truth, 5, Sensor(0.0))
+    belief = belief.update(rover.look())
+    assert 0.0 < belief.mean().success[5, SOUTH_EAST] < 1.0
+    belief = belief.update(rover.act(SOUTH_EAST))
+    assert rover.state == 5
+    assert belief.mean().success[5, SOUTH_EAST] == 0.0
+    assert belief.blocked_probability()[5, SOUTH_EAST] == 1.0
+    assert belief.height[10] == 0.0  # it was not measured
+    for _ in range(3):
+        belief = belief.update(rover.act(STAY))
+        assert belief.mean().success[5, SOUTH_EAST] == 0.0
+    rover.act(SOUTH)
+    belief = belief.update(rover.look())
+    assert belief.mean().success[9, EAST] < 0.1  # the cell is high, so from beside it as well
+
+
+@pytest.mark.parametrize("reach", [0.0, 20.0])
+def test_an_explorer_tries_what_fails_once(reach: float) -> None:
+    failed = []
+    for seed in range(8):
+        height = np.random.default_rng(seed).normal(0.0, 2.0, 25)
+        belief = TerrainBelief((5, 5), height, np.ones(25))
+        rover = Rover(belief, draw_heights(belief, seed), 12, Sensor(reach))
+        explorer = Explorer(Planner(Information(Sensor(reach)), ()), belief, rover)
+        for step in explorer.explore(40):
+            move = step.plan.state, step.plan.action
+            if step.state == step.plan.state != rover.moves.dest[move]:
+                failed.append((seed, *move))
+    assert failed
+    assert len(failed) == len(set(failed))
+
+
+def test_the_environment_learns_from_moves() -> None:
+    truth = np.zeros(12)
+    truth[6] = 9.0
+    env = RoverEnv(plain(), truth, start=5, sensor=Sensor(0.0))
+    env.reset(seed=0)
+    env.step(EAST)
+    assert env.belief.mean().success[5, EAST] == 0.0

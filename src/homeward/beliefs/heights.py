@@ -16,7 +16,7 @@ out of what is known to be a wall.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -36,6 +36,7 @@ from homeward.arrays import (
     number,
     unless_given,
 )
+from homeward.beliefs.observations import Transition
 from homeward.beliefs.terrain import NAMES, grid_graph
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
@@ -197,8 +198,13 @@ class HeightBelief:
         expect_unseen(self._mean.dest, self.success, self.unseen, expected)
         return expected
 
-    def update(self, observation: Reveal) -> Self:
-        """Take seen heights in; only the moves at squares that were unknown are computed anew."""
+    def update(self, observation: Reveal | Transition) -> Self:
+        """Return the belief after seen heights, or after a move from a square that was seen.
+
+        Only the moves at squares that were unknown are computed anew.
+        """
+        if isinstance(observation, Transition):
+            return self._after_move(observation)
         if not isinstance(observation, Reveal):
             raise InvalidBeliefError(f"a height belief can't learn from {observation!r}")
         cells, heights, here = observation.cells, observation.heights, observation.here
@@ -222,6 +228,40 @@ class HeightBelief:
             new.__dict__.pop("_mean", None)
         new.__dict__.update(changed)
         return new
+
+    def _after_move(self, moved: Transition) -> Self:
+        """Condition the height of the square that a move led to, or failed to lead to.
+
+        The move worked if that square is no wall and at most one higher than the one it began on.
+        """
+        state, action, after = moved.state, moved.action, moved.next_state
+        moved.check(*self.success.shape)
+        there = int(self._mean.dest[state, action])
+        if after not in (state, there):
+            raise ImpossibleObservationError(f"{moved} leads neither to s={there} nor nowhere")
+        if self.known[state] == WALL:
+            raise ImpossibleObservationError(f"nobody stands in square s={state}, a wall")
+        if there == state:
+            return self
+        worked, chance = after == there, self.success[state, action]
+        if chance == (0.0 if worked else 1.0):
+            raise ImpossibleObservationError(f"the belief rules out {moved}")
+        if self.known[there] != UNKNOWN and self.known[state] != UNKNOWN:
+            return self
+        if self.known[state] == UNKNOWN:
+            raise InvalidBeliefError(
+                f"{moved} began on a square of unknown height: reveal s={state} first"
+            )
+        states, top = len(self.known), self.tables.mass.shape[1]
+        prior, walls = np.broadcast_to(self.prior, (states, top)).copy(), np.array(self.walls)
+        low = np.arange(1, top + 1) <= self.known[state] + 1
+        kept = np.where(low == worked, prior[there], 0.0)
+        walls[there] = 0.0 if worked else walls[there] / (1.0 - chance)
+        if kept.sum() > 0.0:
+            prior[there] = kept / kept.sum()
+        else:
+            walls[there] = 1.0  # nothing else is left that could have stopped it
+        return replace(self, prior=prior, walls=np.minimum(walls, 1.0))
 
     def _learned(self, cells: IntArray, heights: IntArray) -> dict[str, Any]:
         """Give the fields that seen heights [n] change."""

@@ -6,6 +6,9 @@ works or does not. Nothing leads into or out of a blocked cell. Staying always w
 map leads nowhere. Measurements are normal around the true height, and a Kalman update takes them
 in.
 
+An attempted move is known from then on: it works surely or never. What it teaches about other
+moves is bounded, see `attempt_bounds`; the mean model then has lower bounds on their chances.
+
 After an update only the moves at cells that were measured get new chances, unless those are many.
 They are the same, to the bit, as those of a belief that is made from nothing.
 """
@@ -13,9 +16,9 @@ They are the same, to the bit, as those of a belief that is made from nothing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -32,6 +35,9 @@ from homeward.arrays import (
     own,
     unless_given,
 )
+from homeward.beliefs.attempt_bounds import Ends, bounds_on, learn_from
+from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
+from homeward.beliefs.observations import Transition
 from homeward.beliefs.terrain_kernels import (
     BLOCKED,
     DOWN,
@@ -41,15 +47,17 @@ from homeward.beliefs.terrain_kernels import (
     OUTSIDE,
     RIGHT,
     TWICE,
+    back,
     decide,
+    doubts,
     fill,
     fill_in_parallel,
     learn,
     refresh,
 )
-from homeward.errors import InvalidBeliefError
+from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
-from homeward.safety.corrections import blocked_moves, general_on_moves, moves_corrections
+from homeward.safety.corrections import bounded_corrections, general_on_moves, moves_corrections
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -70,14 +78,20 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heights:
-    """Measured heights of some cells, each with the variance of its error."""
+    """Measured heights of some cells, each with the variance of its error.
+
+    ``moved`` is the move after which they were measured, None if they come without one.
+    """
 
     cells: IntArray  # [n]
     heights: FloatArray  # [n] m
     variances: FloatArray  # [n] m²; infinite where a measurement says nothing
+    moved: Transition | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
+        if self.moved is not None and not isinstance(self.moved, Transition):
+            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
         cells = self.cells
         if not _is_ready(cells):
             cells = indices(cells, "measured cell", None, (0, 2**31 - 1), "n", error)
@@ -120,6 +134,7 @@ class TerrainBelief:
     """Independent normal heights, one per cell of a grid; states are row-major.
 
     What is given as the height and variance of a blocked cell is not looked at; 0 takes its place.
+    The moves tried so far can be given, to take up where another belief left off.
     """
 
     shape: tuple[int, int]  # rows, columns
@@ -129,6 +144,7 @@ class TerrainBelief:
     climb: float = 5.0  # degrees, the steepest slope up
     descend: float = 45.0  # degrees, the steepest slope down
     blocked: BoolArray = unless_given()  # [S] what can't be entered; nothing unless given
+    attempts: Attempts = unless_given()  # moves that were tried; none unless given
 
     moves_work_or_never: ClassVar[bool] = True
 
@@ -160,6 +176,14 @@ class TerrainBelief:
         for name in ("climb", "descend"):
             if not 0.0 <= number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
+        attempts = Attempts.none() if self.attempts is None else self.attempts
+        object.__setattr__(self, "attempts", attempts)
+        if len(attempts):
+            edges = self._edges
+            shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
+            if shut.any():
+                pair = divmod(int(attempts.pairs[np.argmax(shut)]), len(STEPS))
+                raise error(f"move (s={pair[0]}, a={pair[1]}) can't have been attempted")
 
     @property
     def size(self) -> tuple[float, float]:
@@ -167,17 +191,102 @@ class TerrainBelief:
         assert isinstance(self.cell, tuple)
         return self.cell
 
+    @property
+    def exactness(self) -> Literal["exact", "bound"]:
+        """What `mean` holds: the chance of each move, or a lower bound for some of them."""
+        return "bound" if (self._doubt > SURE).any() else "exact"
+
     def mean(self) -> Moves:
-        """Give the mean model: each move's probability to be neither too steep up nor down."""
+        """Return the mean model: each move's chance to be neither too steep up nor down.
+
+        Where attempts are informative (see `exactness`) it has lower bounds on the chance of the
+        moves at the cells that they touch. Attempted moves have exactly 1 or 0.
+        """
         return self._mean
 
     @cached_property
     def _mean(self) -> Moves:
-        return grid_graph(*self.shape).with_success(self._success)
+        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
+
+    def blocked_probability(self) -> FloatArray:
+        """Return an upper bound [S, A] on the chance that a move never works.
+
+        It is exact but for the moves that `exactness` speaks of, and 0 or 1 for attempted ones.
+        """
+        return frozen(1.0 - self.success_bounds()[0])
+
+    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return a lower and an upper bound [S, A] on the chance that each move works.
+
+        They are the same array where every chance is exact.
+        """
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        known, pairs = self._success, self.attempts.pairs
+        exact = self.exactness == "exact"
+        if exact and (known.ravel()[pairs] == self.attempts.worked).all():
+            return known, known
+        low = known.copy()
+        low, high = (low, low) if exact else self._bounded(low)
+        for bound in (low, high):
+            bound.ravel()[pairs] = self.attempts.worked
+        low = frozen(low)
+        return low, low if exact else frozen(high)
+
+    def _bounded(self, success: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return bounds [S, A] on what informative attempts leave of each move's chance."""
+        edges, dest = self._edges, grid_graph(*self.shape).dest
+        climb, descend = self._limits
+        lesson = learn_from(edges, self._doubt, self.height, self.variance)
+        cells, actions = lesson.parts.cells, len(STEPS)
+        ways = np.arange(1, actions)
+        there, ways_back = dest[cells][:, ways], np.array([back(int(a)) for a in ways])
+        pairs = np.concatenate(
+            [(cells[:, None] * actions + ways).ravel(), (there * actions + ways_back).ravel()]
+        )
+        state, action = np.divmod(np.unique(pairs), actions)
+        end = dest[state, action]
+        taught = ~(self.blocked[state] | self.blocked[end]) & (state != end)
+        state, action, end = state[taught], action[taught], end[taught]
+        moves = Ends(state, end, descend[action], climb[action])
+        low, high = success, success.copy()
+        low[state, action], high[state, action] = bounds_on(
+            moves, success[state, action], lesson, self.height, self.variance
+        )
+        if lesson.doubt >= 2.0**-54:
+            certain = dest == np.arange(len(dest))[:, None]
+            sure = 1.0 - min(lesson.doubt, 0.5)  # each is below SURE: they are not that many
+            low = np.where(certain, 1.0, np.maximum(0.0, 1.0 - (1.0 - low) / sure))
+            high = np.minimum(1.0, high / sure)
+        return low, high
+
+    @cached_property
+    def _edges(self) -> Edges:
+        """The attempted moves as restrictions of heights [n]."""
+        dest = grid_graph(*self.shape).dest
+        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
+            raise InvalidBeliefError(
+                f"an attempted move is {self.attempts.pairs[-1]}, expected "
+                f"state · {len(STEPS)} + action below {dest.size}"
+            )
+        state, action = np.divmod(self.attempts.pairs, len(STEPS))
+        climb, descend = self._limits
+        end = dest[state, action].astype(np.int64)
+        return Edges(state, end, descend[action], climb[action], self.attempts.worked)
+
+    @cached_property
+    def _doubt(self) -> FloatArray:
+        """How likely [n] the measurements alone make the other outcome of each attempted move."""
+        doubt = np.empty(len(self.attempts))
+        if len(doubt):
+            doubts(*self._edges, self.height, self.variance, doubt)
+        return doubt
 
     @cached_property
     def _success(self) -> FloatArray:
-        """The chance [S, A] of each move."""
+        """The chance [S, A] of each move given the measurements alone."""
         rows, columns = self.shape
         climb, descend = self._limits
         heights = self.height, self.variance, self.blocked
@@ -199,27 +308,41 @@ class TerrainBelief:
         return climb * length, descend * length
 
     def correction(self) -> FloatArray:
-        """Give Theorem 2's σ [S, A]."""
-        return general_on_moves(self._mean.dest, self._mean.success)
+        """Return Theorem 2's σ [S, A]."""
+        low, high = self.success_bounds()
+        if low is high:
+            return general_on_moves(self._mean.dest, low)
+        return bounded_corrections(self._mean.dest, low, high, 0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Give our corrections (returning, exploring), each [S, A]."""
-        return moves_corrections(self._mean.dest, self._mean.success, discount)
+        """Return our corrections (returning, exploring), each [S, A]."""
+        low, high = self.success_bounds()
+        if low is high:
+            return moves_corrections(self._mean.dest, low, discount)
+        return bounded_corrections(self._mean.dest, low, high, discount)
 
-    def blocked_probability(self) -> FloatArray:
-        """Return Pr(P = 0) = 1 − p [S, A]; 0 where a move would not lead elsewhere."""
-        return blocked_moves(self._mean.dest, self._mean.success)
-
-    def update(self, observation: Heights) -> Self:
-        """Take measured heights in."""
-        if not isinstance(observation, Heights):
-            raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+    def update(self, observation: Heights | Transition) -> Self:
+        """Return the belief after measured heights, a move that was tried, or both."""
+        match observation:
+            case Heights():
+                moved = observation.moved
+            case Transition():
+                moved = observation
+            case _:
+                raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        attempts = self.attempts if moved is None else self._attempts_after(moved)
+        new = object.__new__(type(self))  # what is known to be sound is not checked again
+        new.__dict__.update(self.__dict__)
+        for name in ("_mean", "_bounds", "_doubt"):
+            new.__dict__.pop(name, None)
+        if attempts is not self.attempts:
+            new.__dict__.pop("_edges", None)
+            new.__dict__["attempts"] = attempts
+        if isinstance(observation, Transition):
+            return new
         height, variance = self.height.copy(), self.variance.copy()
         measured = np.zeros(len(height), dtype=bool)
         observation.take_in(self.blocked, height, variance, measured)
-        new = object.__new__(type(self))  # what is known to be sound is not checked again
-        new.__dict__.update(self.__dict__)
-        new.__dict__.pop("_mean", None)
         known = new.__dict__.pop("_success", None)
         if known is None and "_before" in self.__dict__:  # several updates, no model in between
             known, changed = self.__dict__["_before"]
@@ -229,10 +352,41 @@ class TerrainBelief:
         new.__dict__.update(height=frozen(height), variance=frozen(variance))
         return new
 
+    def _attempts_after(self, moved: Transition) -> Attempts:
+        """Return all attempts after one more; raise if it can't have come out like that."""
+        dest = grid_graph(*self.shape).dest
+        moved.check(*dest.shape)
+        state, action, after = moved.state, moved.action, moved.next_state
+        there = int(dest[state, action])
+        if after not in (state, there):
+            raise ImpossibleObservationError(f"{moved} leads neither to s={there} nor nowhere")
+        if self.blocked[state]:
+            raise ImpossibleObservationError(f"nobody stands in cell s={state}, which is blocked")
+        if there == state:
+            return self.attempts
+        worked = after == there
+        if self.blocked[there]:
+            if worked:
+                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
+            return self.attempts
+        pair = state * len(STEPS) + action
+        try:
+            attempts = self.attempts.with_outcome(pair, worked)
+            if self.climb == self.descend:  # then a move works if and only if its way back does
+                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
+        except ImpossibleObservationError as cause:
+            raise ImpossibleObservationError(
+                f"{moved} contradicts what was tried before"
+            ) from cause
+        return attempts
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Draw heights [S] in m that agree with every attempted move; see `attempts.draw`."""
+        return draw(self.height, self.variance, self._edges, self._doubt, rng)
+
     def sample(self, rng: np.random.Generator) -> Moves:
         """Draw heights, and with them which moves work."""
-        drawn = rng.normal(self.height, np.sqrt(self.variance))
-        return self.model_of(drawn)
+        return self.model_of(self.draw(rng))
 
     def model_of(self, heights: ArrayLike) -> Moves:
         """Give the model of a world with these heights [S]: every move works or does not."""

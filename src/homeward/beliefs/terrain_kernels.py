@@ -266,6 +266,31 @@ def _learn(
 learn = njit(cache=True, error_model="numpy")(_learn)
 
 
+def _doubts(
+    start: IntArray,
+    end: IntArray,
+    down: FloatArray,
+    up: FloatArray,
+    worked: BoolArray,
+    height: FloatArray,
+    variance: FloatArray,
+    doubt: FloatArray,
+) -> None:
+    """Write how likely [n] the heights were to let each attempted move come out otherwise."""
+    for i in range(len(start)):
+        s, t = start[i], end[i]
+        spread = variance[s] + variance[t]
+        if worked[i]:
+            rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * spread)
+            doubt[i] = 0.5 * (math.erfc(per * (up[i] - rise)) + math.erfc(per * (down[i] + rise)))
+        else:
+            near, far, _, _ = limits(height[s], height[t], spread, up[i], down[i])
+            doubt[i] = chance(near, far)
+
+
+doubts = njit(cache=True, error_model="numpy")(_doubts)
+
+
 def _sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
     """Write Σ weight[|down|, |right|]·values over the cells of a map [R, C] around each of them."""
     rows, columns = values.shape

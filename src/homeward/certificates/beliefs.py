@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from homeward.arrays import SUM_TOLERANCE, frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.beliefs.attempts import Attempts
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.models import Moves, SparseMDP
 
@@ -136,7 +137,10 @@ def _encode_terrain(belief: TerrainBelief) -> Written:
         "climb": float(belief.climb),
         "descend": float(belief.descend),
     }
-    return values, {name: getattr(belief, name) for name in ("height", "variance", "blocked")}
+    arrays = {name: getattr(belief, name) for name in ("height", "variance", "blocked")}
+    if len(belief.attempts):
+        arrays |= {"tried": belief.attempts.pairs, "worked": belief.attempts.worked}
+    return values, arrays
 
 
 def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
@@ -150,6 +154,7 @@ def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
         values["climb"],
         values["descend"],
         arrays["blocked"],
+        Attempts(arrays["tried"], arrays["worked"]) if "tried" in arrays else Attempts.none(),
     )
 
 

@@ -78,9 +78,9 @@ class Graph:
         """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move works or does not."""
         between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
         p = self.success
-        known_or_not = -np.inf if between.any() else (1.0 - discount) * p * (p - 1.0)
-        moved = self.dest != np.arange(len(p))[:, None]
-        return np.where(moved, np.maximum(0.5 * self.exploring(discount), known_or_not), 0.0)
+        if between.any():
+            return 0.5 * self.exploring(discount)
+        return -self.expect(lambda works: np.maximum(works - p, 0.0) * _held(works, discount))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,13 +241,20 @@ def _neighbours(shape: tuple[int, int]) -> IntArray:
     return found
 
 
-def _on_grid(shape: tuple[int, int], success: FloatArray, dest: IntArray, stay: bool) -> Believed:
-    """Give what is said of moves [S, 8] that work or do not, and of staying if one may."""
+def _on_grid(
+    success: FloatArray, dest: IntArray, stay: bool, high: FloatArray | None = None
+) -> Believed:
+    """Return what is said of moves [S, 8] that work or do not, and of staying if one may.
+
+    Where ``success`` is only a lower bound, ``high`` is an upper one; each outcome then has the
+    larger of its chances.
+    """
     states = len(dest)
+    high = success if high is None else high
     if stay:
         dest = np.concatenate([np.arange(states)[:, None], dest], axis=1)
-        success = np.concatenate([np.ones((states, 1)), success], axis=1)
-    support: Support = [(1.0 - success, 0.0), (success, 1.0)]
+        success, high = (np.insert(chance, 0, 1.0, axis=1) for chance in (success, high))
+    support: Support = [(1.0 - success, 0.0), (high, 1.0)]
     return _of_graph(dest, success, support, np.zeros(dest.shape), (0.0, 0.0))
 
 
@@ -267,7 +274,7 @@ def _heights(belief: HeightBelief) -> Believed:
         axis=1,
     )
     success[known == WALL] = 0.0
-    return _on_grid(belief.shape, np.clip(success, 0.0, 1.0), dest, belief.stay)
+    return _on_grid(np.clip(success, 0.0, 1.0), dest, belief.stay)
 
 
 def _terrain(belief: TerrainBelief) -> Believed:
@@ -286,4 +293,12 @@ def _terrain(belief: TerrainBelief) -> Believed:
     success = np.where(up < down, ndtr(up) - ndtr(-down), ndtr(down) - ndtr(-up))
     shut = belief.blocked[dest] | belief.blocked[:, None]
     success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
-    return _on_grid(belief.shape, success, dest, True)
+    if not len(belief.attempts):
+        return _on_grid(success, dest, True)
+    # What attempts say of moves at their cells is taken from the belief; drawn worlds check it.
+    start, action = np.divmod(belief.attempts.pairs, len(COMPASS) + 1)
+    tried = np.zeros(len(dest), dtype=bool)
+    tried[start] = tried[dest[start, action - 1]] = True
+    at = tried[:, None] | tried[dest]
+    low, upper = (np.where(at, bound[:, 1:], success) for bound in belief.success_bounds())
+    return _on_grid(low, dest, True, upper)

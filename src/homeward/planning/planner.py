@@ -16,6 +16,7 @@ import numpy as np
 from homeward.arrays import index, number, numbers, place
 from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
 from homeward.errors import InvalidProblemError
+from homeward.models import Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.plan import CriterionEvidence, Plan
 from homeward.safety import AtStep, Correction, ReturnHome, Situation
@@ -27,7 +28,7 @@ from homeward.solvers.tolerances import ROUNDING, met_within
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from homeward.arrays import FloatArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief
     from homeward.bonuses import Bonus
     from homeward.models import Model
@@ -271,9 +272,9 @@ class Planner:
         An answer without policies is no answer. One that keeps every level is not given up for
         another that says that none does.
         """
-        seeds = ()
+        seeds: tuple[IntArray, ...] = ()
         if previous is not None and getattr(previous, "steps", None) == self._steps:
-            seeds = tuple(previous.outbound)
+            seeds = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
         hint = None
         if previous is not None and len(previous.criteria) == len(requirements):
             hint = np.array(
@@ -310,6 +311,24 @@ def _contradicts(problem: Problem, solved: ConstrainedSolution, found: Constrain
         and len(found.weights) > 0
         and bool((found.achieved >= problem.levels - met_within(problem.span)).all())
     )
+
+
+def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
+    """Return a policy [..., S] that stays, where it can, instead of trying what never works.
+
+    Both are worth the same, so a solver that starts from the one does not change to the other.
+    """
+    model = problem.model
+    if not isinstance(model, Moves) or policy.shape[-1] != model.states:
+        return policy
+    here = np.arange(model.states)
+    idle = np.nonzero((model.success[here, policy] == 0.0) & (model.dest[here, policy] != here))
+    states, tried = idle[-1], policy[idle]
+    same = problem.objective[states] == problem.objective[states, tried][:, None]
+    same &= model.dest[states] == states[:, None]
+    better: IntArray = policy.copy()
+    better[idle] = np.where(same.any(axis=1), same.argmax(axis=1), tried)
+    return better
 
 
 def limits_of(belief: Belief) -> tuple[float, float] | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from homeward.beliefs import Sensor
+from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.terrain import Heights, TerrainBelief
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
@@ -337,10 +337,10 @@ def products(ended: Ended) -> None:
 
 ROVER = Kind(
     name="rover",
-    version=1,
+    version=2,  # 1: the belief learned from measured heights alone, not from moves
     config=RoverConfig,
     make=make,
-    observations=(Heights,),
+    observations=(Heights, Transition),
     fields=fields,
     settle=settle,
     products=products,

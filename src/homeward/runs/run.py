@@ -183,8 +183,8 @@ class Run:
         return (record for record, _ in read_log(self.directory / STEPS))
 
     def trajectory(self) -> tuple[Record, ...]:
-        """Give the recorded steps with their observations as the world gave them."""
-        types = self._find_kind().observations
+        """Return the recorded steps with their observations, also of a run of another version."""
+        types = find_kind(self._written()["kind"]).observations
         return tuple(
             replace(record, observation=decode(record.observation, types), seeds=None)
             for record in self.records()

@@ -98,6 +98,30 @@ def moves_corrections(
     return correct_moves(dest, success, discount)
 
 
+def bounded_corrections(
+    dest: IntArray, low: FloatArray, high: FloatArray, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return both of them for a model that has lower bounds in the place of the chances p.
+
+    low ≤ p ≤ high, each [S, A]. Then −E[|P − low| f(P)] = −low(1 − p) − (1 − γ)(1 − low)p is at
+    least −(1 − low)(low + (1 − γ)·high); with γ = 0 that is Theorem 2's. Where low = high they are
+    those of `moves_corrections`.
+    """
+    changes = _changes(dest)
+    returning = np.where(changes, (low - 1.0) * low, 0.0)
+    exploring = np.where(changes, (low - 1.0) * (low + (1.0 - discount) * high), 0.0)
+    return returning, np.where(low == high, (2.0 - discount) * returning, exploring)
+
+
+def stay_moves(returning: FloatArray, exploring: FloatArray) -> FloatArray:
+    """Return what staying inside a set is corrected by [S, A], for moves that work or never do.
+
+    It is −(1 − γ)(1 − p)·Pr(P = 1): what `exploring` has beyond `returning`, also where the mean
+    model has a lower bound in the place of p.
+    """
+    return np.minimum(exploring - returning, 0.0)
+
+
 def random_moves_returning(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:
     """Give the return correction −p·Pr(P = 0) [S, A] where success is random even given the world.
 

@@ -21,8 +21,8 @@ import numpy as np
 from homeward.arrays import floats, indices, number, own, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.corrections import Correction
-from homeward.safety.kernels import earn, recall, stay_moves
+from homeward.safety.corrections import Correction, stay_moves
+from homeward.safety.kernels import earn, recall
 from homeward.solvers import (
     GIVE_UP,
     ReturnSolution,
@@ -200,7 +200,7 @@ class StayInside:
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Bound the probability of no step outside the set before recall."""
-        model, corrections, discount = situation.model, situation.corrections, situation.discount
+        model, corrections = situation.model, situation.corrections
         shape = (model.states, model.actions)
         if self.allowed.shape != shape[: self.allowed.ndim]:
             raise InvalidProblemError(
@@ -220,8 +220,7 @@ class StayInside:
         if situation.steps is None and corrections.kind is Correction.MOVES:
             sigma = 0.5 * corrections.exploring
             if corrections.work_or_never and isinstance(model, Moves):
-                sigma = np.empty(shape)
-                stay_moves(model.dest, model.success, corrections.exploring, discount, sigma)
+                sigma = stay_moves(corrections.returning, corrections.exploring)
         sure = np.ones(model.states)
         final = _collect(situation, sure, sigma, reward)
         count = int(np.count_nonzero(allowed))

@@ -38,20 +38,3 @@ def earn(worth: FloatArray, correction: FloatArray, discount: float, reward: Flo
     for s in range(states):
         for a in range(actions):
             reward[s, a] = (1.0 - discount) * worth[s, a] + discount * correction[s, a]
-
-
-@njit(cache=True, error_model="numpy")
-def stay_moves(
-    dest: IntArray, success: FloatArray, exploring: FloatArray, discount: float, staying: FloatArray
-) -> None:
-    """Write what staying inside a set must be corrected by on a move-or-stay graph [S, A].
-
-    For moves that, given the world, work or do not: −(1 − γ)p(1−p) or half of ``exploring``,
-    whichever is nearer to 0.
-    """
-    states, actions = success.shape
-    for s in range(states):
-        for a in range(actions):
-            p = success[s, a]
-            small = (1.0 - discount) * (p - 1.0) * p if dest[s, a] != s else 0.0
-            staying[s, a] = max(0.5 * exploring[s, a], small)

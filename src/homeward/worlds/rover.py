@@ -1,9 +1,9 @@
 """A rover on terrain: true heights, and a sensor that measures them from afar.
 
 A move works where the true slope is within the vehicle's limits; else the rover stays where it is.
-After every action it measures the height of each open cell in reach, the nearer the better. The
-errors of a step come from the seed and the step's number alone, so that whoever takes the same
-actions again sees the same, and nobody has to write down what was measured.
+After every action it tells whether it moved, and measures the height of each open cell in reach,
+the nearer the better. The errors of a step come from the seed and the step's number alone, so that
+whoever takes the same actions again sees the same, and nobody has to write down what was measured.
 
 `Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment, registered as
 ``homeward/Rover-v0`` when this module is imported.
@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import spaces
 
 from homeward.arrays import frozen, index, number, numbers, own
-from homeward.beliefs import Sensor
+from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.terrain import SHARP, Heights, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidProblemError
 from homeward.worlds.relief import draw_belief
@@ -62,8 +62,7 @@ def true_heights(centre: ArrayLike, error_variance: float, seed: int) -> FloatAr
 
 def draw_heights(belief: TerrainBelief, seed: int) -> FloatArray:
     """Draw true heights [S] from a belief, so that what it promises can be tested."""
-    errors = _randomness(seed, PRIOR).standard_normal(len(belief.height))
-    return frozen(belief.height + np.sqrt(belief.variance) * errors)
+    return frozen(belief.draw(_randomness(seed, PRIOR)))
 
 
 class Rover:
@@ -131,6 +130,10 @@ class Rover:
 
     def look(self) -> Heights:
         """Measure every open cell in reach; the same each time until the next action."""
+        return self._measure(None)
+
+    def _measure(self, moved: Transition | None) -> Heights:
+        """Return what is measured from here, after a move if there was one."""
         reach = look_around(
             *self.position,
             self.shape,
@@ -145,15 +148,16 @@ class Rover:
         heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(reach)
         heights *= np.sqrt(variances)
         heights += self.truth[cells]
-        return Heights(frozen(cells), frozen(heights), frozen(variances))
+        return Heights(frozen(cells), frozen(heights), frozen(variances), moved=moved)
 
     def act(self, action: int) -> Heights:
-        """Try to move, and measure wherever that leads."""
+        """Try to move, tell what came of it, and measure wherever that leads."""
         action = index(action, self.moves.actions, "the action", InvalidProblemError)
+        before = self.state
         if self.moves.success[self.state, action]:
             self.state = int(self.moves.dest[self.state, action])
         self.steps += 1
-        return self.look()
+        return self._measure(Transition(before, action, self.state))
 
 
 class RoverEnv(gymnasium.Env[Observation, np.int64]):

@@ -1,0 +1,301 @@
+"""What was tried on normal heights: moves with their outcomes, and heights that agree with them.
+
+Given the heights a move works surely or never, so one attempt settles it for good: it worked if
+−descend ≤ h[end] − h[start] ≤ climb. The heights are independent normal given what was measured.
+Given the outcomes as well they are that normal law restricted to the heights that agree.
+
+An outcome that the measurements make all but certain (doubt ≤ `SURE`) restricts nothing that
+matters; the others are *informative*. Informative outcomes that share a cell form a *component*.
+Components are independent of each other, and of all cells in none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr, ndtri
+
+from homeward.arrays import frozen
+from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+SURE = 2.0**-80
+"""An outcome whose complement is less likely than this is not informative."""
+
+WIDTHS = (4.0, 8.0, 16.0, 32.0)
+"""Half the widths, in standard deviations, of the intervals that `witness` starts from."""
+
+TRIES = 2**16
+"""Draws of one component that may be rejected before `draw` turns to Gibbs sampling."""
+
+SWEEPS = 64
+"""Gibbs sweeps over a component whose outcomes are too unlikely to be met by rejection."""
+
+ROUNDS = 64
+"""How often `draw` starts again because an all but certain outcome was missed, at most."""
+
+Intervals = list[tuple[float, float]]
+LINE: Intervals = [(-math.inf, math.inf)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempts:
+    """Moves that were tried, each once, and whether they worked.
+
+    Attributes
+    ----------
+    pairs
+        [n] state · A + action, ascending.
+    worked
+        [n] whether the move worked.
+    """
+
+    pairs: IntArray
+    worked: BoolArray
+
+    def __post_init__(self) -> None:
+        pairs, worked = np.asarray(self.pairs), np.asarray(self.worked)
+        if pairs.ndim != 1 or pairs.dtype.kind not in "iu" or (pairs < 0).any():
+            raise InvalidBeliefError(
+                "the attempted moves are not an array [n] of state · A + action"
+            )
+        if worked.shape != pairs.shape or worked.dtype != np.bool_:
+            raise InvalidBeliefError(f"the outcomes are not {len(pairs)} of True or False")
+        if (np.diff(pairs.astype(np.int64)) <= 0).any():
+            raise InvalidBeliefError("the attempted moves do not ascend")
+        object.__setattr__(self, "pairs", frozen(np.array(pairs, np.int64)))
+        object.__setattr__(self, "worked", frozen(worked.copy()))
+
+    @classmethod
+    def none(cls) -> Attempts:
+        """Return the record of a vehicle that has tried nothing."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def with_outcome(self, pair: int, worked: bool) -> Attempts:
+        """Return the record with one more outcome; raise if it contradicts one that is held."""
+        at = int(np.searchsorted(self.pairs, pair))
+        if at < len(self.pairs) and self.pairs[at] == pair:
+            if self.worked[at] == worked:
+                return self
+            was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
+            raise ImpossibleObservationError(f"a move {was} before and {now} now: pair {pair}")
+        new = object.__new__(Attempts)  # what is known to be sound is not checked again
+        for name, held, value in (("pairs", self.pairs, pair), ("worked", self.worked, worked)):
+            more = np.empty(len(held) + 1, held.dtype)
+            more[:at], more[at], more[at + 1 :] = held[:at], value, held[at:]
+            object.__setattr__(new, name, frozen(more))
+        return new
+
+
+class Edges(NamedTuple):
+    """Outcomes as restrictions of heights: −down ≤ h[end] − h[start] ≤ up if and only if worked."""
+
+    start: IntArray  # [n] cell
+    end: IntArray  # [n] cell
+    down: FloatArray  # [n] m
+    up: FloatArray  # [n] m
+    worked: BoolArray  # [n]
+
+    def of(self, chosen: BoolArray | IntArray) -> Edges:
+        """Return some of them."""
+        start, end, down, up, worked = self
+        return Edges(start[chosen], end[chosen], down[chosen], up[chosen], worked[chosen])
+
+    def agree(self, heights: FloatArray) -> BoolArray:
+        """Tell which outcomes [..., n] heights [..., S] agree with."""
+        rise = heights[..., self.end] - heights[..., self.start]
+        found: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
+        return found
+
+
+class Components(NamedTuple):
+    """The informative outcomes by components, in terms of the cells that they touch."""
+
+    cells: IntArray  # [m] ascending
+    edges: Edges  # start and end are positions in `cells`
+    label: IntArray  # [m] each cell's component
+    number: int
+
+
+def components_of(edges: Edges) -> Components:
+    """Return the components that informative outcomes form."""
+    cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
+    start, end = place[: len(edges.start)], place[len(edges.start) :]
+    link = csr_array((np.ones(len(start)), (start, end)), shape=(len(cells), len(cells)))
+    number, label = connected_components(link, directed=False)
+    return Components(cells, edges._replace(start=start, end=end), label, int(number))
+
+
+def witness(
+    parts: Components, mean: FloatArray, deviation: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return intervals (low, high) [m], one per cell, whose product agrees with every outcome.
+
+    An interval with low ≥ high is empty: for its component none were found, from whatever width.
+    """
+    low, high = _shrunk(parts.edges, mean, deviation, WIDTHS[0])
+    for width in WIDTHS[1:]:
+        empty = np.bincount(parts.label, low >= high, parts.number)[parts.label] > 0
+        if not empty.any():
+            break
+        wider = _shrunk(parts.edges, mean, deviation, width)
+        low, high = np.where(empty, wider[0], low), np.where(empty, wider[1], high)
+    return low, high
+
+
+def _shrunk(
+    edges: Edges, mean: FloatArray, deviation: FloatArray, width: float
+) -> tuple[FloatArray, FloatArray]:
+    """Shrink intervals of so many standard deviations to either side until all outcomes hold.
+
+    Each outcome asks for high[x] − low[y] ≤ limit for one pair of cells or for two. Shrinking
+    intervals never breaks what was met before, so one pass does; it shrinks in proportion to
+    variances. A failed move is taken to have been too steep on the side that is nearer.
+    """
+    low, high = mean - width * deviation, mean + width * deviation
+    variance = deviation * deviation
+
+    def shrink(x: int, y: int, limit: float) -> None:
+        excess = high[x] - low[y] - limit
+        if excess > 0.0:
+            share = variance[x] / (variance[x] + variance[y])
+            high[x] -= excess * share
+            low[y] += excess * (1.0 - share)
+
+    for s, t, down, up, worked in zip(*edges, strict=True):
+        rise = 0.5 * (low[t] + high[t] - low[s] - high[s])
+        if worked:
+            shrink(t, s, up)
+            shrink(s, t, down)
+        elif up - rise <= down + rise:
+            shrink(s, t, -up)
+        else:
+            shrink(t, s, -down)
+    return low, high
+
+
+def mass(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return Pr(low < Z < high) of a standard normal, from the smaller tails; 0 if low ≥ high."""
+    upper = low > 0.0
+    low, high = np.where(upper, -high, low), np.where(upper, -low, high)
+    found: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
+    return found
+
+
+def keep(intervals: Intervals, low: float, high: float) -> Intervals:
+    """Return what of disjoint intervals lies between two limits."""
+    cut = ((max(a, low), min(b, high)) for a, b in intervals)
+    return [(a, b) for a, b in cut if a < b]
+
+
+def drop(intervals: Intervals, low: float, high: float) -> Intervals:
+    """Return what of disjoint intervals does not lie between two limits."""
+    if low >= high:
+        return intervals
+    return sorted(keep(intervals, -math.inf, low) + keep(intervals, high, math.inf))
+
+
+def draw(
+    mean: FloatArray,
+    variance: FloatArray,
+    edges: Edges,
+    doubt: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw heights [S] that agree with every outcome.
+
+    Each component is drawn by rejection, which is exact, with at most `TRIES` tries. One that
+    takes more is drawn by `SWEEPS` Gibbs sweeps from heights that agree, which is exact in the
+    limit. Where the all but certain outcomes do not agree as well, all starts again; after `ROUNDS`
+    times they are drawn like the informative ones.
+    """
+    deviation = np.sqrt(variance)
+    heights: FloatArray = rng.normal(mean, deviation)
+    if not len(edges.start):
+        return heights
+    parts = components_of(edges.of(doubt > SURE))
+    inside = [np.flatnonzero(parts.label == label) for label in range(parts.number)]
+    own = [parts.edges.of(parts.label[parts.edges.start] == label) for label in range(parts.number)]
+    for _ in range(ROUNDS):
+        for cells, outcomes in zip(inside, own, strict=True):
+            among = np.zeros(len(parts.cells), np.intp)
+            among[cells] = np.arange(len(cells))
+            local = outcomes._replace(start=among[outcomes.start], end=among[outcomes.end])
+            there = parts.cells[cells]
+            law = mean[there], deviation[there]
+            heights[there] = _draw_component(local, *law, heights[there], rng)
+        if edges.agree(heights).all():
+            return heights
+        heights = rng.normal(mean, deviation)
+    return draw(mean, variance, edges, np.ones(len(doubt)), rng)
+
+
+def _draw_component(
+    edges: Edges,
+    mean: FloatArray,
+    deviation: FloatArray,
+    first: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw the heights [m] of one component; `first` is the first try."""
+    tried, batch = first[None], 1
+    while batch <= TRIES:
+        good = edges.agree(tried).all(axis=1)
+        if good.any():
+            found: FloatArray = tried[np.argmax(good)]
+            return found
+        batch *= 4
+        tried = rng.normal(mean, deviation, (batch, len(mean)))
+    alone = Components(np.arange(len(mean)), edges, np.zeros(len(mean), np.intp), 1)
+    low, high = witness(alone, mean, deviation)
+    if not (low < high).all():
+        raise ImpossibleObservationError(
+            f"no heights that agree with {len(edges.start)} moves were found in {TRIES} tries"
+        )
+    heights = 0.5 * (low + high)
+    for _ in range(SWEEPS):
+        for cell in range(len(mean)):
+            held = heights[cell]
+            allowed = _allowed(edges, cell, heights)
+            heights[cell] = _draw_within(allowed, mean[cell], deviation[cell], held, rng)
+            if not edges.agree(heights).all():  # by rounding, at the end of an interval
+                heights[cell] = held
+    return heights
+
+
+def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
+    """Return the heights of one cell that agree with its outcomes, given all other heights."""
+    allowed = LINE
+    for s, t, down, up, worked in zip(*edges, strict=True):
+        if cell == t:
+            low, high = heights[s] - down, heights[s] + up
+        elif cell == s:
+            low, high = heights[t] - up, heights[t] + down
+        else:
+            continue
+        allowed = (keep if worked else drop)(allowed, float(low), float(high))
+    return allowed
+
+
+def _draw_within(
+    allowed: Intervals, mean: float, deviation: float, held: float, rng: np.random.Generator
+) -> float:
+    """Draw from a normal law restricted to intervals; return `held` where these have no mass."""
+    ends = (np.array(allowed).reshape(-1, 2) - mean) / deviation
+    masses = mass(ends[:, 0], ends[:, 1])
+    if not masses.sum() > 0.0:
+        return held
+    low, high = ends[rng.choice(len(masses), p=masses / masses.sum())]
+    side = -1.0 if low > 0.0 else 1.0  # the tail that keeps its digits
+    below, above = sorted((ndtr(side * low), ndtr(side * high)))
+    return mean + deviation * side * float(ndtri(below + (above - below) * rng.random()))
