@@ -260,7 +260,7 @@ def test_bounded_corrections_are_below_those_of_every_chance_between(
         spent = low * (1.0 - p) + (1.0 - discount) * (1.0 - low) * p
         assert (exploring <= -spent + 1e-15).all()
         assert (general <= -(low * (1.0 - p) + (1.0 - low) * p) + 1e-15).all()
-    staying = stay_moves(returning, exploring)
+    staying = stay_moves(dest, low, high, discount)
     assert (staying <= -(1.0 - discount) * (1.0 - low) * high + 2e-15).all()
     for one, two in zip(
         bounded_corrections(dest, low, low, discount),

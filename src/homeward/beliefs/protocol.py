@@ -100,5 +100,9 @@ def corrections_of(
         )
     returning, exploring = cast("MoveBelief", belief).move_corrections(discount)
     return Corrections(
-        kind, returning, exploring, bool(getattr(belief, "moves_work_or_never", False))
+        kind,
+        returning,
+        exploring,
+        bool(getattr(belief, "moves_work_or_never", False)),
+        belief.success_bounds()[1] if hasattr(belief, "success_bounds") else None,
     )

@@ -37,6 +37,7 @@ class Corrections:
     returning: FloatArray  # [S, A] ≤ 0, for the undiscounted way home
     exploring: FloatArray  # [S, A] ≤ 0, for the discounted way out
     work_or_never: bool = False  # declared: in each world every move works surely or never
+    likely: FloatArray | None = None  # [S, A] ≥ Pr(P > 0), where the mean is a lower bound on it
 
     def __post_init__(self) -> None:
         for name in ("returning", "exploring"):
@@ -113,13 +114,15 @@ def bounded_corrections(
     return returning, np.where(low == high, (2.0 - discount) * returning, exploring)
 
 
-def stay_moves(returning: FloatArray, exploring: FloatArray) -> FloatArray:
+def stay_moves(
+    dest: IntArray, success: FloatArray, likely: FloatArray, discount: float
+) -> FloatArray:
     """Return what staying inside a set is corrected by [S, A], for moves that work or never do.
 
-    It is −(1 − γ)(1 − p)·Pr(P = 1): what `exploring` has beyond `returning`, also where the mean
-    model has a lower bound in the place of p.
+    It is −(1 − γ)(1 − p)·Pr(P = 1), with `success` in the place of p and at most `likely` in that
+    of Pr(P = 1): they differ where the mean model has lower bounds on chances.
     """
-    return np.minimum(exploring - returning, 0.0)
+    return np.where(_changes(dest), (discount - 1.0) * (1.0 - success) * likely, 0.0)
 
 
 def random_moves_returning(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:

@@ -220,7 +220,8 @@ class StayInside:
         if situation.steps is None and corrections.kind is Correction.MOVES:
             sigma = 0.5 * corrections.exploring
             if corrections.work_or_never and isinstance(model, Moves):
-                sigma = stay_moves(corrections.returning, corrections.exploring)
+                likely = model.success if corrections.likely is None else corrections.likely
+                sigma = stay_moves(model.dest, model.success, likely, situation.discount)
         sure = np.ones(model.states)
         final = _collect(situation, sure, sigma, reward)
         count = int(np.count_nonzero(allowed))
