@@ -86,6 +86,7 @@ class Here:
         ending = chain.world.ending[state * actions : (state + 1) * actions]
         self.leaves: FloatArray = others.sum(axis=1) + ending
         self.bonus = bonus
+        self.reward: FloatArray = chain.world.reward[state]
         first = plan.outbound[:, state] if plan.steps is None else plan.outbound[:, 0, state]
         self.weight = np.bincount(first, plan.weights, minlength=actions)
         most = float(np.abs(worths[1].reward[np.isfinite(worths[1].reward)]).max())
@@ -96,7 +97,7 @@ class Here:
 
     def may_stay(self, action: int) -> tuple[bool, bool]:
         """Tell whether an action surely, and whether it possibly, waits for no bonus."""
-        if self.bonus[action] != 0.0:
+        if self.bonus[action] != 0.0 or self.reward[action] > 0.0:
             return False, False
         leaves = float(self.leaves[action])
         return leaves <= WORTHLESS / UNSURE, leaves <= WORTHLESS * UNSURE

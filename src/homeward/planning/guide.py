@@ -205,7 +205,7 @@ class Guide:
             if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
                 beyond = best_ratio(model, bonus, priced, inside, state)
                 if beyond.action >= 0 and beyond.gain >= search.floor * beyond.steps:
-                    limit = Limit(remaining, beyond.gain, float(share[state, beyond.action]))
+                    limit = Limit(remaining, beyond.gain, max(beyond.cost, 1.0 + SLACK))
                 return Decision(None, now, _end(limit, search), limit, budgets)
         action = ratio.action
         proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))

@@ -11,8 +11,9 @@ anywhere on the way. Among them the highest rate r, found by a search that goes 
 price of a step: of that place and of the paths of a beam search nearby, in which no cell tells the
 same twice, the one with the largest gain − `PRICE`·r·steps is taken. It is held until news comes, a
 look that told more than the floor; until it is done or unsafe; or until another has a rate higher
-by `MARGIN`. While nothing is learned the rate of what is held rises with every step, so no state
-comes back (``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with
+by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
+short tour counts, and gain over steps to the power `NEAREST` takes the place of the rate. While
+nothing is learned the worth of what is held rises with every step, so no state comes back (``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with
 the most gain per unit of risk is taken, as far as the budgets go.
 """
 
@@ -44,6 +45,9 @@ MARGIN = 0.1
 
 PRICE = 0.7
 """Price of a step for near paths, in units of the best rate."""
+
+NEAREST = 4.0
+"""Power of steps by which gains are divided that come once: near ones first, for a short tour."""
 
 BEAM, DEPTH = 24, 12
 """Paths that a beam search keeps, for a view of nine cells, and its length in steps."""
@@ -112,6 +116,7 @@ class RateSearch:
     allowed: BoolArray | None
     floor: float
     _bounds: FloatArray | None = None  # [S] upper bounds on gains, from earlier searches
+    _steps_power: float = 1.0
 
     def choose(self, belief: Any, graph: Graph, state: int, held: Held) -> Choice:
         """Return what to pursue from `state`."""
@@ -125,7 +130,7 @@ class RateSearch:
         if (
             kept is not None
             and not news
-            and (found is None or found.rate <= kept.rate * (1 + MARGIN))
+            and (found is None or self._worth(found) <= self._worth(kept) * (1 + MARGIN))
         ):
             found = kept
         limit = Limit(remaining, 0.0, np.inf)
@@ -169,6 +174,7 @@ class RateSearch:
                     there,
                     *_view(looks),
                     extra + 1.0 / p,
+                    1.0,
                     bounds,
                 )
                 found[a] = gain / steps
@@ -181,14 +187,14 @@ class RateSearch:
         reachable = share <= FREE
         bounds = self._upper_bounds(looks)
         target, gain, steps, before = best_rate(
-            dest, success, allowed, reachable, state, *view, extra, bounds
+            dest, success, allowed, reachable, state, *view, extra, self._power(looks), bounds
         )
         if target < 0:
             return None
         path = _path(before, state, target)
         far = Proposal(path, gain, steps, float(share[list(path)].max()))
         price = PRICE * far.rate
-        if extra > 0.0 or far.rate < self.floor:
+        if not looks.logarithmic or far.rate < self.floor:
             return far
         width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
         near, gain, steps = look_ahead(
@@ -241,6 +247,14 @@ class RateSearch:
             steps += 1.0 / p
         gain = gain_at(path[-1], *_view(looks), np.zeros(graph.model.states))
         return Proposal(path, gain, steps, held.share) if gain >= self.floor * steps else None
+
+    def _power(self, looks: Looks) -> float:
+        """Return the power of steps that gains are divided by."""
+        self._steps_power = 1.0 if looks.logarithmic else NEAREST
+        return self._steps_power
+
+    def _worth(self, proposal: Proposal) -> float:
+        return proposal.gain / proposal.steps**self._steps_power
 
     def _edges(self) -> BoolArray:
         return EVERYWHERE if self.allowed is None else self.allowed

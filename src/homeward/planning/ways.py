@@ -254,9 +254,10 @@ def best_rate(
     amount: FloatArray,
     logarithmic: bool,
     extra: float,
+    power: float,
     limit: FloatArray,
 ) -> tuple[int, float, float, IntArray]:
-    """Search outward for the place with the most gain per step.
+    """Search outward for the place with the most gain over steps to a `power`.
 
     Only states that are `reachable` [S] are entered, by edges that are `allowed` [S, A] or [1, 1].
     Getting the gain takes `extra` steps after arrival; without them the state itself has none.
@@ -280,7 +281,7 @@ def best_rate(
         if done[s]:
             continue
         done[s] = True
-        n = steps[s] + extra
+        n = (steps[s] + extra) ** power
         if n > 0.0:
             if highest <= rate * n:
                 break
@@ -288,7 +289,8 @@ def best_rate(
                 gain = gain_at(s, shape, down, right, weight, amount, logarithmic, looked)
                 limit[s] = gain
                 if gain > rate * n:
-                    best, best_gain, best_steps, rate = s, gain, n, gain / n
+                    best, best_gain, rate = s, gain, gain / n
+                    best_steps = steps[s] + extra
         for a in range(actions):
             t, p = dest[s, a], success[s, a]
             if done[t] or p < LEAST_SUCCESS or not reachable[t]:
