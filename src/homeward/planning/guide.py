@@ -194,7 +194,7 @@ class Guide:
                 np.maximum(share, returns.charge / left, out=share)
         bonus = checked_bonus(self.planner.bonus, belief, model.reward)
         remaining = float(bonus.max(axis=1).sum())
-        now = replace(held.at(remaining, search.floor), accounts=accounts)
+        now = held.at(remaining, search.floor)
         inside = np.ones(share.shape, dtype=bool) if search.allowed is None else search.allowed
         steps = np.ones(share.shape)
         ratio = best_ratio(model, bonus, steps, inside & (share <= FREE), state)
