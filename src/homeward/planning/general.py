@@ -125,14 +125,20 @@ def returns_of(
 
 
 def best_ratio(
-    model: SparseMDP, bonus: FloatArray, cost: FloatArray, allowed: BoolArray, state: int
+    model: SparseMDP,
+    bonus: FloatArray,
+    cost: FloatArray,
+    allowed: BoolArray,
+    state: int,
+    toll: FloatArray | float = 0.0,
 ) -> Ratio:
     """Return the policy start with the best ratio of bonus (and reward) to cost.
 
-    `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A].
+    `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A]. A `toll`
+    [S, A] is taken off the reward.
     """
     usable = allowed & np.isfinite(model.reward)
-    reward = np.where(usable, model.reward, 0.0)
+    reward = np.where(usable, model.reward - toll, 0.0)
     ends = np.where(usable, bonus, 0.0)
     if not usable[state].any() or not (ends > 0.0).any():
         return Ratio(-1, 0.0, np.inf, np.inf)

@@ -23,7 +23,7 @@ from homeward.planning.general import best_ratio, returns_of
 from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import SLACK, Graph, Ledger
 from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, Plan, Verdict
-from homeward.planning.rate import FREE, Limit, RateSearch, move_to
+from homeward.planning.rate import Limit, RateSearch, move_to
 from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 
@@ -197,7 +197,7 @@ class Guide:
         now = held.at(remaining, search.floor)
         inside = np.ones(share.shape, dtype=bool) if search.allowed is None else search.allowed
         steps = np.ones(share.shape)
-        ratio = best_ratio(model, bonus, steps, inside & (share <= FREE), state)
+        ratio = best_ratio(model, bonus, steps, inside & (share <= 1.0), state, remaining * share)
         limit = Limit(remaining, 0.0, np.inf)
         if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
             priced = share + 1e-6
@@ -450,7 +450,7 @@ def _default_floor(bonus: Any, belief: Any) -> float:
         return 0.05
     if isinstance(bonus, Uncover):
         return 1e-3 * bonus.reward
-    return 1e-6 * float(np.max(bonus(belief)))
+    return 1e-3 * float(np.max(bonus(belief)))
 
 
 def _stay(model: Moves) -> int:

@@ -6,15 +6,16 @@ an attempt that fails leaves the explorer where it was, so the way out risks not
 is that from every state along it a way home exists that can be afforded. `ledger.Ledger` keeps, for
 each home, the edges that are relied on and what has been spent of 1 − δ.
 
-*Free* proposals come first, those whose ways home add at most `FREE` of what is left of each budget
-anywhere on the way. Among them the highest rate r, found by a search that goes outward, sets the
-price of a step: of that place and of the paths of a beam search nearby, in which no cell tells the
-same twice, the one with the largest gain − `PRICE`·r·steps is taken. It is held until news comes, a
-look that told more than the floor; until it is done or unsafe; or until another has a rate higher
-by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
+*Free* is a proposal whose ways home add at most `FREE` of what is left of each budget anywhere on
+the way. What it adds beyond that is paid for in proportion: a share of what is left costs that
+share of all that is left to learn. The highest rate r of gains less that toll, found by a search
+that goes outward, sets the price of a step: of that place and of the paths of a beam search nearby,
+in which no cell tells the same twice, the one with the largest gain − `PRICE`·r·steps is taken. It
+is held until news comes, a look that told more than the floor; until it is done or unsafe; or until
+another has a rate higher by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
 short tour counts, and gain over steps to the power `NEAREST` takes the place of the rate. While
 nothing is learned the worth of what is held rises with every step, so no state comes back
-(``docs/theory.md``, section 13). Where no free proposal reaches the floor, the one with the most
+(``docs/theory.md``, section 13). Where no such proposal reaches the floor, the one with the most
 gain per unit of risk is taken, as far as the budgets go.
 """
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from homeward.planning.ledger import Graph, Ledger, Survey
 
 FREE = 1e-3
-"""Share of what is left of a budget that a free proposal may add anywhere on its way."""
+"""Share of what is left of a budget that may be added anywhere on a way at no toll."""
 
 MARGIN = 0.1
 """By how much the rate of another proposal must be higher for the held one to be given up."""
@@ -125,7 +126,7 @@ class RateSearch:
         share = self.share(graph, surveys)
         looks = looks_of(self.bonus, belief, graph.model.reward)
         remaining = looks.total
-        found = self._free(graph, state, share, looks)
+        found = self._best(graph, state, share, looks, remaining)
         kept = self._still(held.proposal, graph, state, share, looks)
         news = held.has_news(remaining, self.floor)
         if (
@@ -165,13 +166,15 @@ class RateSearch:
         extra, found = _extra(looks), np.zeros(graph.model.actions)
         for a, there in enumerate(graph.model.dest[state].tolist()):
             p = graph.success[state, a]
-            if p >= LEAST_SUCCESS and there != state and share[there] <= FREE:
+            if p >= LEAST_SUCCESS and there != state and share[there] <= 1.0:
                 bounds = np.full(len(looks.amount), np.inf)
                 _, gain, steps, _ = best_rate(
                     graph.model.dest,
                     graph.success,
                     self._edges(),
-                    share <= FREE,
+                    share,
+                    FREE,
+                    looks.total,
                     there,
                     *_view(looks),
                     extra + 1.0 / p,
@@ -181,14 +184,25 @@ class RateSearch:
                 found[a] = gain / steps
         return found
 
-    def _free(self, graph: Graph, state: int, share: FloatArray, looks: Looks) -> Proposal | None:
-        """Return the best free proposal, near or far."""
+    def _best(
+        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
+    ) -> Proposal | None:
+        """Return the best proposal that is free or risks in proportion, near or far."""
         dest, success, view = graph.model.dest, graph.success, _view(looks)
         allowed, extra = self._edges(), _extra(looks)
-        reachable = share <= FREE
-        bounds = self._upper_bounds(looks)
+        bounds, power = self._upper_bounds(looks), self._power(looks)
         target, gain, steps, before = best_rate(
-            dest, success, allowed, reachable, state, *view, extra, self._power(looks), bounds
+            dest,
+            success,
+            allowed,
+            share,
+            FREE,
+            remaining,
+            state,
+            *view,
+            extra,
+            power,
+            bounds,
         )
         if target < 0:
             return None
@@ -199,7 +213,7 @@ class RateSearch:
             return far
         width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
         near, gain, steps = look_ahead(
-            dest, success, allowed, reachable, state, *view, price, width, DEPTH
+            dest, success, allowed, share <= FREE, state, *view, price, width, DEPTH
         )
         if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
             return far

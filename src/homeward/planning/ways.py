@@ -245,7 +245,9 @@ def best_rate(
     dest: IntArray,
     success: FloatArray,
     allowed: BoolArray,
-    reachable: BoolArray,
+    share: FloatArray,
+    free: float,
+    toll: float,
     state: int,
     shape: tuple[int, int],
     down: IntArray,
@@ -259,7 +261,8 @@ def best_rate(
 ) -> tuple[int, float, float, IntArray]:
     """Search outward for the place with the most gain over steps to a `power`.
 
-    Only states that are `reachable` [S] are entered, by edges that are `allowed` [S, A] or [1, 1].
+    Edges are taken that are `allowed` [S, A] or [1, 1]. Only states with a `share` [S] of 1 at most
+    are entered; what the largest on the way exceeds `free` by takes `toll` times that off the gain.
     Getting the gain takes `extra` steps after arrival; without them the state itself has none.
     `limit` [S] bounds gains from above and is lowered to what is found. The search stops at the
     distance beyond which no gain could be worth the way. Returns the place (−1 if there is none),
@@ -267,7 +270,7 @@ def best_rate(
     """
     states, actions = dest.shape
     steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
-    done, looked = np.zeros(states, np.bool_), np.zeros(states)
+    done, looked, worst = np.zeros(states, np.bool_), np.zeros(states), np.zeros(states)
     room = states * actions + 1
     key, second, node = np.empty(room), np.empty(room), np.empty(room, np.int64)
     steps[state] = 0.0
@@ -288,18 +291,20 @@ def best_rate(
             if limit[s] > rate * n:
                 gain = gain_at(s, shape, down, right, weight, amount, logarithmic, looked)
                 limit[s] = gain
+                gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
                     best_steps = steps[s] + extra
         for a in range(actions):
             t, p = dest[s, a], success[s, a]
-            if done[t] or p < LEAST_SUCCESS or not reachable[t]:
+            risk = max(worst[s], share[t] - free)
+            if done[t] or p < LEAST_SUCCESS or share[t] > 1.0 or toll * risk >= highest:
                 continue
             if not everywhere and not allowed[s, a]:
                 continue
             away = steps[s] + 1.0 / p
             if away < steps[t]:
-                steps[t], before[t] = away, s
+                steps[t], before[t], worst[t] = away, s, risk
                 count = _push(key, second, node, count, away, 0.0, t)
     return best, best_gain, best_steps, before
 
