@@ -106,10 +106,14 @@ def looks_of(bonus: Bonus, belief: Any, reward: FloatArray) -> Looks:
     """
     if isinstance(bonus, LookingBonus):
         return bonus.looks(belief)
-    usable = checked_bonus(bonus, belief, reward)
-    action = usable.argmax(axis=1).astype(np.int32)
+    return once(checked_bonus(bonus, belief, reward))
+
+
+def once(bonus: FloatArray) -> Looks:
+    """Return the looks that take the largest bonus [S, A] of each state, once."""
+    action = bonus.argmax(axis=1).astype(np.int32)
     here, one = np.zeros(1, np.int64), np.ones(1)
-    return Looks((1, len(usable)), here, here, one, usable.max(axis=1), False, action)
+    return Looks((1, len(bonus)), here, here, one, bonus.max(axis=1), False, action)
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:

@@ -148,11 +148,9 @@ class Guide:
         if proposal is None:
             now = replace(now, accounts=accounts, proposal=None)
             return Decision(None, now, _end(choice.limit, search), choice.limit, budgets)
-        if len(proposal.path) > 1:
+        action = choice.learning
+        if action is None:
             action = move_to(graph, state, proposal.path[1])
-        else:
-            usable = np.isfinite(model.reward[state])
-            action = int(np.where(usable, self.planner.bonus(belief)[state], -1.0).argmax())
         paid = tuple(
             ledger.pay(graph, survey, state, action)
             for ledger, survey in zip(search.ledgers, choice.surveys, strict=True)

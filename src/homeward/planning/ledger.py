@@ -10,6 +10,10 @@ is called off, by any rule that looks only at what was seen. ``docs/theory.md``,
 E is kept as one action a state, ``way`` [S]. Ways home are found on the graph in which edges of E
 are free. After bad news, an edge on the held way that has become doubtful, another way takes its
 place where that costs nothing or can be paid.
+
+Where home must be reached within so many steps, an edge counts as working if its first attempt
+does: Y = E[Π P over E | all that was seen], an edge adds 1 − E[P], and a way has as many steps as
+edges. Whatever the success of a move in a world may be, the same holds of this Y.
 """
 
 from __future__ import annotations
@@ -111,6 +115,7 @@ class Ledger:
 
     def open(self, graph: Graph, state: int) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
+        graph = self._attempted(graph)
         nothing = frozen(np.full(graph.model.states, -1, np.int32))
         _, total, steps, choice = self._search(graph, nothing)
         if not self._in_time(steps[state]):
@@ -119,6 +124,7 @@ class Ledger:
 
     def survey(self, graph: Graph, account: Account, state: int) -> Survey:
         """Find the ways home; where the held one has become doubtful, look for a better one."""
+        graph = self._attempted(graph)
         free, total, worst = self._relied_on(graph, account, state)
         lost = False
         if total > TRUST * self.left(account):
@@ -131,7 +137,7 @@ class Ledger:
         there = int(graph.model.dest[state, action])
         if survey.lost:
             return 0.0
-        dest, blocked = graph.model.dest, graph.blocked
+        dest, blocked = graph.model.dest, self._attempted(graph).blocked
         risk = new_risk(dest, blocked, survey.free, survey.choice, self._is_home(graph), there)
         return float(risk)
 
@@ -156,19 +162,19 @@ class Ledger:
 
         Two charges are valid. To keep what is relied on and add the new way's edges costs their
         sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
-        least, and the old one with 1 − `worst` at most where that is exact.
+        least, and the old one with 1 − `worst` at most. All are lost where the held one surely is
+        and no other has a bound above 0.
         """
         nothing = np.full(graph.model.states, -1, np.int32)
         _, risks, steps, choice = self._search(graph, nothing)
         risk = float(risks[state]) if self._in_time(steps[state]) else np.inf
-        if risk >= 1.0 and total >= 1.0:
+        if risk >= 1.0 and worst >= 1.0:
             return account, True
         if risk >= total:
             return account, False
         is_home, dest = self._is_home(graph), graph.model.dest
         adding = new_risk(dest, graph.blocked, free, choice, is_home, state)
-        sure = graph.exact or worst >= 1.0
-        alone = max(0.0, risk - worst) if sure else np.inf
+        alone = max(0.0, risk - worst)
         if min(adding, alone) > self.left(account):
             return account, False
         way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
@@ -179,8 +185,10 @@ class Ledger:
     ) -> tuple[IntArray, float, float]:
         trusted = TRUST * self.left(account)
         is_home = self._is_home(graph)
+        # What is not exact is an upper bound: then only a mean of 0 says that a move never works.
+        at_least = graph.blocked if graph.exact else (graph.success <= 0.0).astype(np.float64)
         found: tuple[IntArray, float, float] = relied_on(
-            graph.model.dest, graph.blocked, account.way, trusted, is_home, state
+            graph.model.dest, graph.blocked, at_least, account.way, trusted, is_home, state
         )
         return found
 
@@ -194,6 +202,15 @@ class Ledger:
             graph.success, graph.blocked, free, self.homes, *edges, most, shortest
         )
         return found
+
+    def _attempted(self, graph: Graph) -> Graph:
+        """Return the graph as this ledger sees it: with a deadline, first attempts alone count."""
+        if self.within is None:
+            return graph
+        model = graph.model
+        moves = model.dest != np.arange(model.states)[:, None]
+        failed = np.where(moves, 1.0 - graph.success, 0.0)
+        return Graph(model, np.ones_like(graph.success), failed, exact=True)
 
     def _in_time(self, steps: float) -> bool:
         return bool(steps <= (np.inf if self.within is None else self.within))

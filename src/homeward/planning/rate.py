@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.bonuses import looks_of
+from homeward.bonuses import LookingBonus, checked_bonus, looks_of, once
 from homeward.planning.held import Held, Proposal
 from homeward.planning.ways import LEAST_SUCCESS, best_per_risk, best_rate, gain_at, look_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.bonuses import Bonus, Looks
@@ -89,12 +89,15 @@ class Choice(NamedTuple):
         What is left where there is no proposal.
     remaining
         What could still be learned.
+    learning
+        The action by which the place tells, where the explorer is there; None before.
     """
 
     proposal: Proposal | None
     surveys: tuple[Survey, ...]
     limit: Limit
     remaining: float
+    learning: int | None
 
 
 @dataclass(slots=True, eq=False)
@@ -124,9 +127,10 @@ class RateSearch:
         """Return what to pursue from `state`."""
         surveys = self.survey(graph, state, held.accounts)
         share = self.share(graph, surveys)
-        looks = looks_of(self.bonus, belief, graph.model.reward)
-        remaining = looks.total
-        found = self._best(graph, state, share, looks, remaining)
+        whole = looks_of(self.bonus, belief, graph.model.reward)
+        looks = self._affordable(belief, graph, share, whole)
+        remaining, most = whole.total, FREE
+        found = self._best(graph, state, share, looks(FREE), remaining)
         kept = self._still(held.proposal, graph, state, share, looks)
         news = held.has_news(remaining, self.floor)
         if (
@@ -134,11 +138,15 @@ class RateSearch:
             and not news
             and (found is None or self._worth(found) <= self._worth(kept) * (1 + MARGIN))
         ):
-            found = kept
+            found, most = kept, _most(kept)
         limit = Limit(remaining, 0.0, np.inf)
         if found is None or found.rate < self.floor:
             found, limit = self._risky(graph, state, share, looks, remaining)
-        return Choice(found, surveys, limit, remaining)
+            most = 1.0
+        learning = None
+        if found is not None and len(found.path) == 1:
+            learning = int(looks(most).action[state])
+        return Choice(found, surveys, limit, remaining, learning)
 
     def survey(self, graph: Graph, state: int, accounts: Sequence[Account]) -> tuple[Survey, ...]:
         """Return the ways home that each ledger sees."""
@@ -162,7 +170,8 @@ class RateSearch:
 
     def rates(self, belief: Any, graph: Graph, state: int, share: FloatArray) -> FloatArray:
         """Return the best rate [A] of a free place by each first action; 0 where there is none."""
-        looks = looks_of(self.bonus, belief, graph.model.reward)
+        whole = looks_of(self.bonus, belief, graph.model.reward)
+        looks = self._affordable(belief, graph, share, whole)(FREE)
         extra, found = _extra(looks), np.zeros(graph.model.actions)
         for a, there in enumerate(graph.model.dest[state].tolist()):
             p = graph.success[state, a]
@@ -221,23 +230,37 @@ class RateSearch:
         return Proposal(states, gain, steps, float(share[list(states)].max()))
 
     def _risky(
-        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
+        self,
+        graph: Graph,
+        state: int,
+        share: FloatArray,
+        looks: Callable[[float], Looks],
+        remaining: float,
     ) -> tuple[Proposal | None, Limit]:
         """Return the affordable proposal with the most gain per unit of risk, or why none is."""
-        target, gain, steps, risk, before, over, over_gain = best_per_risk(
-            graph.model.dest,
-            graph.success,
-            self._edges(),
-            share,
-            self.floor,
-            state,
-            *_view(looks),
-            _extra(looks),
-        )
-        limit = Limit(remaining, over_gain, over)
-        if target < 0:
-            return None, limit
-        return Proposal(_path(before, state, target), gain, steps, risk), limit
+        dest = graph.model.dest
+        for view in (looks(1.0), looks(np.inf)):
+            target, gain, steps, risk, before, over, over_gain = best_per_risk(
+                dest,
+                graph.success,
+                self._edges(),
+                share,
+                self.floor,
+                state,
+                *_view(view),
+                _extra(view),
+            )
+            if target < 0 and over < np.inf:
+                return None, Limit(remaining, over_gain, over)
+            if target >= 0 and view.action is not None:
+                there = share[dest[target, view.action[target]]]
+                if there > 1.0:  # the place can be afforded, what would be done there can't
+                    return None, Limit(remaining, gain, float(there))
+                risk = max(risk, there)
+            if target >= 0:
+                path = _path(before, state, target)
+                return Proposal(path, gain, steps, float(risk)), Limit(remaining, over_gain, over)
+        return None, Limit(remaining, 0.0, np.inf)
 
     def _still(
         self,
@@ -245,16 +268,16 @@ class RateSearch:
         graph: Graph,
         state: int,
         share: FloatArray,
-        looks: Looks,
+        within: Callable[[float], Looks],
     ) -> Proposal | None:
         """Return the held proposal as it is now; None if it is done, unsafe or worth too little."""
-        extra = _extra(looks)
         if held is None or state not in held.path[1:]:
             return None
-        path = held.path[held.path.index(state, 1) :]
+        most = _most(held)
+        path, looks = held.path[held.path.index(state, 1) :], within(most)
+        steps = extra = _extra(looks)
         if len(path) == 1 and extra == 0.0:
             return None
-        most, steps = min(1.0, max(FREE, 1.25 * held.share)), extra
         for s, t in pairwise(path):
             p = graph.success[s, move_to(graph, s, t)]
             if p < LEAST_SUCCESS or share[t] > most:
@@ -262,6 +285,20 @@ class RateSearch:
             steps += 1.0 / p
         gain = gain_at(path[-1], *_view(looks), np.zeros(graph.model.states))
         return Proposal(path, gain, steps, held.share) if gain >= self.floor * steps else None
+
+    def _affordable(
+        self, belief: Any, graph: Graph, share: FloatArray, whole: Looks
+    ) -> Callable[[float], Looks]:
+        """Return the looks by what they may add: a share `most` of what is left of a budget.
+
+        Where learning takes an action, that action leads on: it counts if it is allowed and the way
+        home from where it leads can be afforded. `whole` are the looks without such a limit.
+        """
+        if isinstance(self.bonus, LookingBonus):
+            return lambda most: whole
+        bonus = np.where(self._edges(), checked_bonus(self.bonus, belief, graph.model.reward), 0.0)
+        needed = share[graph.model.dest]
+        return lambda most: once(np.where(needed <= most, bonus, 0.0))
 
     def _power(self, looks: Looks) -> float:
         """Return the power of steps that gains are divided by."""
@@ -281,6 +318,11 @@ class RateSearch:
         if self._bounds is None:
             self._bounds = np.full(len(looks.amount), np.inf)
         return self._bounds
+
+
+def _most(held: Proposal) -> float:
+    """Return the share of what is left of a budget that a held proposal may come to add."""
+    return min(1.0, max(FREE, 1.25 * held.share))
 
 
 def move_to(graph: Graph, state: int, there: int) -> int:

@@ -1,0 +1,226 @@
+"""Does a run keep its promise? Every history of small random correlated beliefs, exactly.
+
+A belief here is a handful of explicit worlds. The explorer's decisions depend only on what was
+seen, so all its histories form a tree: at each node one decision, and a branch for every outcome
+that some world allows. With the exact probability of each history in each world, the worst rule of
+calling off is found by backward induction: at each node it stops or goes on, whichever is worse.
+The probability that the held way home then works must be at least δ. The books must balance as
+well: with what was spent, it is at least 1, whatever the rule.
+
+Nothing here uses the planner's own evaluations: ways home are evaluated in every world by
+`safety.certify`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from homeward.beliefs import FiniteBelief, Transition, Visit
+from homeward.bonuses import RMax
+from homeward.models import Moves, SparseMDP
+from homeward.planning.explorer import End
+from homeward.planning.guide import Guide
+from homeward.planning.planner import Planner
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety.certify import dense_transitions, exact_return, exact_return_within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from homeward.arrays import FloatArray
+    from homeward.bonuses import Bonus
+    from homeward.planning.held import Held
+    from homeward.safety import Criterion
+
+Kind = Literal["moves", "chancy moves", "general", "paid moves"]
+KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
+DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.1)
+
+DEPTH = 16
+"""Steps after which a history is called off."""
+
+RAREST = 2e-3
+"""Probability below which a history is called off instead of followed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A belief and what is asked of a run on it, from state `start`."""
+
+    kind: Kind
+    belief: FiniteBelief
+    planner: Planner
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the worst rule of calling off makes of a run.
+
+    Attributes
+    ----------
+    feasible
+        Whether the run started at all.
+    steps
+        Decisions in the tree that led to an action.
+    spent
+        The most that any history spent.
+    excess
+        The largest of δ − Pr(home), over the homes; positive if the promise is broken.
+    unbalanced
+        The largest of 1 − Pr(home) − E[spent]; positive if a step was charged too little.
+    """
+
+    feasible: bool
+    steps: int
+    spent: float
+    excess: float
+    unbalanced: float
+
+
+def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> Case:
+    """Draw a belief with worlds of the given kind, and a planner for it."""
+    belief = _general(rng) if kind == "general" else _moves(kind, rng)
+    states, actions = belief.counts.shape
+    start = int(rng.integers(states))
+    bonus: Bonus = RMax() if rng.random() < 0.3 else _once(rng.random((states, actions)), rng)
+    criteria = [_home(kind, states, start, rng, delta) for _ in range(1 + int(rng.random() < 0.2))]
+    if rng.random() < 0.1:
+        allowed = rng.random((states, actions)) < 0.9
+        allowed[start] = True
+        criteria.append(StayInside(allowed, 1.0))
+    return Case(kind, belief, Planner(bonus, criteria), start)
+
+
+def examine(case: Case) -> Promise:
+    """Follow all histories of a run, and return what the worst rule of calling off makes of it."""
+    tree = _Tree(case)
+    belief = case.belief.update(Visit(case.start))
+    held = tree.guide.open(belief)
+    worst = tree.worst(belief, case.start, held, case.belief.weights, DEPTH)
+    levels = np.array([ledger.delta for ledger in tree.ledgers])
+    return Promise(
+        tree.feasible,
+        tree.steps,
+        tree.spent,
+        float((levels - worst[0]).max()) if tree.feasible else 0.0,
+        float((1.0 - worst[1]).max()),
+    )
+
+
+def examine_many(
+    kind: Kind, count: int, rng: np.random.Generator
+) -> Iterator[Promise]:
+    """Yield what is found on so many random beliefs."""
+    for _ in range(count):
+        yield examine(random_case(kind, rng))
+
+
+class _Tree:
+    """All histories of one run."""
+
+    def __init__(self, case: Case) -> None:
+        self.guide = Guide(case.planner, case.start)
+        self.ledgers = self.guide.ledgers(case.belief)
+        self.worlds = [dense_transitions(world) for world in case.belief.worlds]
+        self.feasible = True
+        self.steps = 0
+        self.spent = 0.0
+
+    def worst(
+        self, belief: FiniteBelief, state: int, held: Held, chances: FloatArray, depth: int
+    ) -> FloatArray:
+        """Return the least [2, K] of Pr(home) and of Pr(home) + E[spent] from a history on.
+
+        `chances` [M] are the probabilities of a world and of the history in it. Two different rules
+        of calling off may give the two rows.
+        """
+        now = self._called_off(held, state, chances)
+        if depth == 0 or chances.sum() < RAREST:
+            return now
+        decision = self.guide.decide(belief, state, held)
+        if decision.end is End.INFEASIBLE and depth == DEPTH:
+            self.feasible = False
+        now = np.minimum(now, self._called_off(decision.held, state, chances))
+        if decision.plan is None:
+            return now
+        self.steps += 1
+        self.spent = max(self.spent, *(account.spent for account in decision.held.accounts))
+        action, onward = decision.plan.action, np.zeros_like(now)
+        rows = np.array([world[state, action] for world in self.worlds])  # [M, S]
+        for there in np.flatnonzero(chances @ rows):
+            seen = belief.update(Transition(state, action, int(there)))
+            reached = chances * rows[:, there]
+            onward += self.worst(seen, int(there), decision.held, reached, depth - 1)
+        ended = float(chances @ np.maximum(0.0, 1.0 - rows.sum(axis=1)))
+        onward[1] += ended * np.array([account.spent for account in decision.held.accounts])
+        return np.minimum(now, onward)
+
+    def _called_off(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
+        """Return Pr(home) and Pr(home) + E[spent], both [K], of a history that ends here."""
+        kept = np.zeros((2, len(self.ledgers)))
+        for k, (ledger, account) in enumerate(zip(self.ledgers, held.accounts, strict=True)):
+            for chance, world in zip(chances, self.worlds, strict=True):
+                if chance > 0.0:
+                    if ledger.within is None:
+                        way = exact_return(world, account.way, ledger.homes)
+                    else:
+                        policies = [account.way] * ledger.within
+                        way = exact_return_within(world, policies, ledger.homes)
+                    kept[:, k] += chance * way[state]
+            kept[1, k] += chances.sum() * account.spent
+        return kept
+
+
+def _once(worth: FloatArray, rng: np.random.Generator) -> Bonus:
+    """Return a bonus that pays for each action [S, A] until it was taken, for some nothing."""
+    paid = np.where(rng.random(worth.shape) < 0.5, worth, 0.0)
+    return lambda belief: np.where(belief.counts == 0, paid, 0.0)
+
+
+def _home(
+    kind: Kind, states: int, start: int, rng: np.random.Generator, delta: float | None
+) -> Criterion:
+    """Draw a home and its level."""
+    level = float(rng.choice(DELTAS)) if delta is None else delta
+    home = start
+    if rng.random() < 0.3:
+        home = rng.integers(states, size=int(rng.integers(1, 3)))
+    if kind == "moves" and rng.random() < 0.15:
+        return ReturnWithin(int(rng.integers(1, 5)), level, home)
+    return ReturnHome(level, home)
+
+
+def _moves(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
+    """Draw 2 to 5 worlds with 3 to 6 states, one action that stays and 2 or 3 that move."""
+    states, moves, count = (int(rng.integers(*span)) for span in ((3, 7), (2, 4), (2, 6)))
+    dest = rng.integers(0, states, (states, moves + 1))
+    dest[:, 0] = np.arange(states)
+    dest[1:, 1] = np.arange(states - 1)  # there is a way back to state 0
+    often = rng.choice([0.3, 0.7, 0.9, 1.0], dest.shape)
+    success = (rng.random((count, *dest.shape)) < often) * 1.0
+    if kind != "moves":
+        success *= rng.choice([1.0, 1.0, 0.6, 0.2], success.shape)
+    reward = np.zeros(dest.shape)
+    if kind == "paid moves":
+        reward = rng.choice([0.0, 0.0, 1.0, -1.0], dest.shape)
+    reward[:, 1:][rng.random((states, moves)) < 0.1] = -np.inf
+    weights = rng.dirichlet(np.full(count, float(rng.choice([0.3, 1.0, 5.0]))))
+    return FiniteBelief([Moves(dest, world, reward) for world in success], weights)
+
+
+def _general(rng: np.random.Generator) -> FiniteBelief:
+    """Draw 2 to 4 worlds with 3 to 5 states and 2 or 3 actions."""
+    states, actions, count = (int(rng.integers(*span)) for span in ((3, 6), (2, 4), (2, 5)))
+    sharp = float(rng.choice([0.02, 0.1, 0.3]))
+    rows = rng.dirichlet(np.full(states, sharp), (count, states, actions))
+    rows[rows < 0.02] = 0.0
+    rows /= rows.sum(axis=3, keepdims=True)
+    shared = rng.random((states, actions)) < 0.4  # some rows are known
+    rows[:, shared] = rows[0, shared]
+    rows[rng.random((count, states, actions)) < 0.05] *= 0.8  # some may end
+    weights = rng.dirichlet(np.ones(count))
+    return FiniteBelief([SparseMDP.from_dense(world) for world in rows], weights)
