@@ -46,14 +46,14 @@ class Graph(NamedTuple):
         Probability [S, A] that an attempt works; 0 where the action can't be chosen.
     blocked
         Upper bound [S, A] on the probability that a move never works.
-    exact
-        Whether `blocked` is that probability itself.
+    least
+        Lower bound [S, A] on it; `blocked` itself where that is exact.
     """
 
     model: Moves
     success: FloatArray
     blocked: FloatArray
-    exact: bool
+    least: FloatArray
 
 
 class Survey(NamedTuple):
@@ -74,7 +74,7 @@ class Survey(NamedTuple):
     free
         Edges [S] that can be used at no charge.
     lost
-        Whether no way home is left: then there is nothing to lose.
+        Whether it is sure that no way home is left: then there is nothing to lose.
     """
 
     account: Account
@@ -156,19 +156,19 @@ class Ledger:
 
         Two charges are valid. To keep what is relied on and add the new way's edges costs their
         sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
-        least, and the old one with 1 − `worst` at most where that is exact.
+        least, and the old one with 1 − `worst` at most. A risk of 1 or more is no proof that a way
+        is lost: only an edge that surely never works is.
         """
         nothing = np.full(graph.model.states, -1, np.int32)
         _, risks, steps, choice = self._search(graph, nothing)
         risk = float(risks[state]) if self._in_time(steps[state]) else np.inf
-        if risk >= 1.0 and total >= 1.0:
+        if risk >= 1.0 and worst >= 1.0:
             return account, True
         if risk >= total:
             return account, False
         is_home, dest = self._is_home(graph), graph.model.dest
         adding = new_risk(dest, graph.blocked, free, choice, is_home, state)
-        sure = graph.exact or worst >= 1.0
-        alone = max(0.0, risk - worst) if sure else np.inf
+        alone = max(0.0, risk - worst)
         if min(adding, alone) > self.left(account):
             return account, False
         way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
@@ -180,7 +180,13 @@ class Ledger:
         trusted = TRUST * self.left(account)
         is_home = self._is_home(graph)
         found: tuple[IntArray, float, float] = relied_on(
-            graph.model.dest, graph.blocked, account.way, trusted, is_home, state
+            graph.model.dest,
+            graph.blocked,
+            graph.least,
+            account.way,
+            trusted,
+            is_home,
+            state,
         )
         return found
 
