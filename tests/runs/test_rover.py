@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from homeward.planning.budget import Budget
 
 from homeward.beliefs.terrain import TerrainBelief
 from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
