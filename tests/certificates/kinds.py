@@ -34,14 +34,14 @@ class Hill:
 
 
 def linger(belief: FiniteBelief) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Staying on the hill pays 1 a step."""
+    """Staying on the hill pays 1, once."""
     bonus = np.zeros((3, 2))
-    bonus[1, 0] = 1.0
+    bonus[1, 0] = float(belief.counts[1, 0] == 0)
     return bonus
 
 
 def make(config: HillConfig) -> Setup:
-    """Each step on the hill is charged .9, for the way back may end in a pit."""
+    """Going up the hill risks .1, for the way back may end in a pit."""
     rows = np.zeros((3, 2, 3))
     rows[0, :, 1], rows[1, 0, 1] = 1.0, 1.0
     rows[1, 1] = 0.9, 0.0, 0.1

@@ -34,7 +34,7 @@ class MeadowConfig(Config):
     limit: int = 12
     algorithm: Literal["rate", "paper"] = "paper"
     moody: bool = True  # each of the paper's plans depends on every one before it
-    pause: float = 0.0  # seconds that a plan takes longer
+    pause: float = 0.0  # seconds that a plan, or with rate a step, takes longer
     raises: int | None = None  # the world raises in this step
     strict: bool = False
     steep: bool = False  # there may be no way up
@@ -68,6 +68,8 @@ class Meadow:
 
     def act(self, action: int) -> Transition:
         self.acts += 1
+        if self.config.algorithm == "rate":
+            time.sleep(self.config.pause)
         if self.acts == self.config.raises:
             raise RuntimeError(f"thunder in step {self.acts}")
         before = self.state

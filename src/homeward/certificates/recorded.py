@@ -130,7 +130,9 @@ def _judge_run(
     level = max((claim.level for claim in claims), default=0.0)
     verdict = RunVerdict(level, kept, found, tuple(reasons))
     note = None
-    if setup.planner.correction is Correction.NAIVE:
+    if not claims:
+        note = "the run keeps no way home: there is nothing to audit"
+    elif setup.planner.correction is Correction.NAIVE:
         note = f"the books are not audited: {UNCORRECTED}"
     elif (why := why_not(setup.belief)) is not None:
         note = f"the books are not audited, since {why}: every step was only planned again"
