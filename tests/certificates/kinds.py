@@ -1,9 +1,8 @@
-"""A kind of runs with a budget that end on their way home."""
+"""A kind of runs on a general model whose budget is spent on a hill."""
 
 from __future__ import annotations
 
 import numpy as np
-from homeward.planning.budget import Budget
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.models import SparseMDP
@@ -18,7 +17,7 @@ LEADS = {(0, 0): 1, (1, 0): 1, (1, 1): 0}
 class HillConfig(Config):
     """What is asked for."""
 
-    budget: float = 0.8
+    delta: float = 0.8
 
 
 class Hill:
@@ -35,21 +34,21 @@ class Hill:
 
 
 def linger(belief: FiniteBelief) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Staying on the hill pays 1 a step."""
+    """Staying on the hill pays 1, once."""
     bonus = np.zeros((3, 2))
-    bonus[1, 0] = 1.0
+    bonus[1, 0] = float(belief.counts[1, 0] == 0)
     return bonus
 
 
 def make(config: HillConfig) -> Setup:
-    """Each step on the hill is charged .9, for the way back may end in a pit."""
+    """Going up the hill risks .1, for the way back may end in a pit."""
     rows = np.zeros((3, 2, 3))
     rows[0, :, 1], rows[1, 0, 1] = 1.0, 1.0
     rows[1, 1] = 0.9, 0.0, 0.1
     rows[2, :, 2] = 1.0
-    planner = Planner(linger, [ReturnHome(0.5, "start")], 0.9)
+    planner = Planner(linger, [ReturnHome(config.delta)], 0.9)
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
-    return Setup(planner, belief, Hill(), 10, budget=Budget(config.budget))
+    return Setup(planner, belief, Hill(), 10)
 
 
 HILL = Kind("hill", 1, HillConfig, make, (Visit, Transition), lambda belief, world: {})

@@ -157,37 +157,63 @@ def test_a_log_that_was_tampered_with_exits_with_one(run: Run) -> None:
     assert "the log says" in " ".join(result.stdout.split())
 
 
-def test_a_run_with_a_budget_has_a_verdict_of_its_own(tmp_path: Path) -> None:
+def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "grid", {"size": 8, "seed": 3, "back_within": 4, "limit": 9})
+    run.resume()
+    found = answer(run.directory)
+    assert [(home["level"], home["kept"], home["refuted"]) for home in found["homes"]] == [
+        (1.0, 1.0, False),
+        (1.0, 1.0, False),
+    ]
+    assert found["homes"][1]["name"].endswith("within 4 steps")
+    assert found["run"]["verdict"] == "confirmed: every step was planned and charged again"
+    assert (found["refuted"], found["reasons"], found["notes"]) == (False, [], [])
+    told = " ".join(invoke(run.directory).stdout.split())
+    assert "the whole run says that it keeps 1.000000, asked for 1" in told
+    assert told.count("confirmed: a way home after each of") == 2
+    assert "Planned again: confirmed" in told
+    assert "--save is for runs of the paper's algorithm" in refused(
+        run.directory, "--save", tmp_path / "plan.npz"
+    )
+
+
+def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", "grid", {"size": 8, "seed": 3, "limit": 9})
+    run.resume()
+    records = list(run.records())
+    holding = {**records[2].holding, "ways": [[[records[2].next_state], [-1]]]}
+    records[2] = replace(records[2], holding=holding)
+    (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
+    result = invoke(run.directory)
+    assert result.exit_code == 1
+    assert "refuted: step 3: the edges relied on hold no way home from state" in result.stdout
+    told = json.loads(invoke(run.directory, "--json").stdout)
+    assert told["refuted"] is True
+    assert told["homes"][0]["reasons"][0].startswith("step 3: ")
+    assert told["run"]["reasons"][0].startswith("step 3: the log says holding")
+
+
+def test_a_general_model_is_only_planned_again_and_that_is_said(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "hill", HILL)
     run.resume()
-    found = answer(run.directory, "--method", "arithmetic")
-    assert found["step"] == 2
-    assert found["run"] == {
-        "level": 0.8,
-        "kept": pytest.approx(0.81),
-        "recomputed": pytest.approx(0.81),
-        "refuted": False,
-        "reasons": [],
-        "verdict": "confirmed: every step was planned and charged again",
-    }
-    told = " ".join(invoke(run.directory, "--method", "arithmetic").stdout.split())
-    assert "the whole run" in told
-    assert "Step 3 only follows the way home that is held: step 2 is the last with a plan" in told
-    records = list(run.records())
-    records[2] = replace(records[2], holding={**records[2].holding, "kept": 1.0})
-    (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
-    result = invoke(run.directory, "--method", "arithmetic")
-    assert result.exit_code == 1
-    assert "No bound is refuted, but something else is" in result.stdout
+    found = answer(run.directory)
+    assert found["run"]["kept"] == pytest.approx(0.9)
+    assert (found["homes"], len(found["notes"])) == ([], 1)
+    assert "The books are not audited, since its model is not" in invoke(run.directory).stdout
 
 
 def test_an_unsafe_run_has_nothing_to_certify(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", "grid", {"size": 5, "explorer": "uncover", "limit": 3})
+    config = {"size": 5, "explorer": "uncover", "limit": 3}
+    run = Run.create(tmp_path / "run", "grid", config)
     run.resume()
     result = invoke(run.directory)
     assert result.exit_code == 0
-    assert "step 3: the plan has no criteria: there is nothing to certify" in result.stdout
-    assert answer(run.directory)["verdicts"] == []
+    assert "The run keeps no way home: there is nothing to audit." in result.stdout
+    paper = Run.create(tmp_path / "paper", "grid", {**config, "algorithm": "paper"})
+    paper.resume()
+    told = invoke(paper.directory)
+    assert "step 3: the plan has no criteria: there is nothing to certify" in told.stdout
+    assert answer(paper.directory)["verdicts"] == []
 
 
 def test_ctrl_c_exits_as_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from homeward.planning.budget import Budget
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
@@ -33,11 +32,12 @@ class MeadowConfig(Config):
     columns: int = 5
     delta: float = 0.5
     limit: int = 12
-    moody: bool = True  # each plan depends on every one before it
-    pause: float = 0.0  # seconds that a plan takes longer
+    algorithm: Literal["rate", "paper"] = "paper"
+    moody: bool = True  # each of the paper's plans depends on every one before it
+    pause: float = 0.0  # seconds that a plan, or with rate a step, takes longer
     raises: int | None = None  # the world raises in this step
     strict: bool = False
-    budget: float | None = None
+    steep: bool = False  # there may be no way up
 
 
 def paths(rows: int, columns: int, success: float) -> Moves:
@@ -68,6 +68,8 @@ class Meadow:
 
     def act(self, action: int) -> Transition:
         self.acts += 1
+        if self.config.algorithm == "rate":
+            time.sleep(self.config.pause)
         if self.acts == self.config.raises:
             raise RuntimeError(f"thunder in step {self.acts}")
         before = self.state
@@ -106,9 +108,7 @@ class Moody(Planner):
 
 def make(config: MeadowConfig) -> Setup:
     models = [paths(config.rows, config.columns, p) for p in (0.6, 0.7)]
-    budget = None
-    if config.budget is not None:  # then there may be no way up
-        budget = Budget(config.budget)
+    if config.steep:
         down = models[0].success.copy()
         down[:, 1] = 0.0
         models[0] = models[0].with_success(down)
@@ -116,7 +116,8 @@ def make(config: MeadowConfig) -> Setup:
     if config.moody:
         planner = Moody(planner.bonus, planner.criteria, planner.discount, pause=config.pause)
     world = Meadow(config)
-    return Setup(planner, FiniteBelief(models), world, config.limit, config.strict, budget)
+    belief = FiniteBelief(models)
+    return Setup(planner, belief, world, config.limit, config.strict, config.algorithm)
 
 
 def fields(belief: FiniteBelief, world: Meadow) -> dict[str, NDArray[Any]]:

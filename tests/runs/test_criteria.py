@@ -14,10 +14,12 @@ from homeward.runs.criteria import (
     Promise,
     SafeConfig,
     account,
+    bounds_said,
     check_start,
     conflict_said,
     criteria_of,
     misfit,
+    promise_of,
     reached,
     state_of,
 )
@@ -52,17 +54,17 @@ def test_what_is_not_asked_for_is_not_written_down(kind: type[Config]) -> None:
 
 def test_what_is_asked_for_is_written_down_and_comes_back() -> None:
     asked = {"bases": [[1, 2]], "back_within": 3, "keep_in": [[0, 3], [0, 4]], "recall": 5}
-    config = grid_of(**asked)
+    config = grid_of(**asked, algorithm="paper")
     written = config.model_dump(mode="json")
     assert {name: written[name] for name in ASKED if name in written} == asked
     assert checked(GridConfig, written, "a grid") == config
 
 
-def test_a_run_from_before_there_was_anything_to_ask_for_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_asks_for_nothing_has_only_plain_keys(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 2})
     assert sorted(run.config) == [
-        *("correction", "delta", "discount", "explorer", "home", "limit", "map", "seed", "size"),
-        *("start", "stay", "walls"),
+        *("algorithm", "correction", "delta", "discount", "explorer", "floor", "home", "limit"),
+        *("map", "seed", "size", "start", "stay", "walls"),
     ]
     assert run.resume()
 
@@ -74,8 +76,8 @@ def homes(criteria: list[Criterion]) -> list[Any]:
 @pytest.mark.parametrize(
     ("values", "names", "where"),
     [
-        ({}, ["return home"], ["current"]),
-        ({"home": "start"}, ["return to the start"], ["start"]),
+        ({}, ["return to the start"], ["start"]),
+        ({"home": "current", "algorithm": "paper"}, ["return home"], ["current"]),
         ({"bases": [[1, 2]]}, ["return to base 1,2"], [[5]]),
         ({"bases": [[1, 2], [0, 0]]}, ["return to any of 2 bases"], [[5, 0]]),
         (
@@ -83,7 +85,11 @@ def homes(criteria: list[Criterion]) -> list[Any]:
             ["return to base 1,2", "return to base 0,0"],
             [5, 0],
         ),
-        ({"back_within": 1}, ["return home", "return home within 1 step"], ["current"] * 2),
+        (
+            {"back_within": 1},
+            ["return to the start", "return to the start within 1 step"],
+            ["start"] * 2,
+        ),
         (
             {"bases": [[1, 2], [0, 0]], "each_base": True, "back_within": 4},
             [
@@ -128,10 +134,16 @@ def test_who_keeps_nothing_promises_nothing() -> None:
         ({"back_within_delta": 0.5}, "back_within_delta says nothing without back_within"),
         ({"keep_in_delta": 0.5}, "keep_in_delta says nothing without keep_in"),
         ({"each_base": True}, "each_base says nothing without bases"),
-        ({"bases": [(1, 2)], "home": "start"}, "home start and bases: name the start as a base"),
+        ({"bases": [(1, 2)], "home": "current"}, "home current and bases: choose one"),
+        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
+        ({"recall": 3}, "recall is kept plan by plan: it needs algorithm paper"),
+        ({"floor": 0.1, "algorithm": "paper"}, "floor is not for algorithm paper"),
         ({"bases": [(1, 2), (0, 0), (1, 2)]}, "bases: 1,2 is named twice"),
-        ({"keep_in": "a", "recall": 1}, "recall 1 and keep_in: the only step could end outside"),
-        ({"keep_in": "a", "recall": 2}, None),
+        (
+            {"keep_in": "a", "recall": 1, "algorithm": "paper"},
+            "recall 1 and keep_in: the only step could end outside",
+        ),
+        ({"keep_in": "a", "recall": 2, "algorithm": "paper"}, None),
         ({"bases": [(1, 2)], "each_base": True, "back_within": 3, "back_within_delta": 1.0}, None),
         ({}, None),
     ],
@@ -144,7 +156,7 @@ def test_what_does_not_go_together_is_named(values: dict[str, Any], fault: str |
 def test_an_explorer_that_keeps_nothing_is_asked_for_nothing(name: str) -> None:
     said = misfit({name: 1 if name != "bases" else [(1, 2)]}, True, lambda key: f"--{key}")
     assert said == f"--{name} is for an explorer that keeps something safe"
-    assert misfit({"recall": 3}, True, str) is None
+    assert misfit({"recall": 3, "algorithm": "paper"}, True, str) is None
 
 
 @pytest.mark.parametrize(
@@ -176,7 +188,7 @@ def test_a_place_is_a_state_unless_it_is_off_the_map_or_closed() -> None:
 
 def test_what_conflicts_from_the_start_is_refused_by_the_fewest_names() -> None:
     # Between two bases, two squares from each: within a step of either, but never of both.
-    bases = {"bases": [[0, 0], [0, 4]], "map": FLAT, "delta": 0.6}
+    bases = {"bases": [[0, 0], [0, 4]], "map": FLAT, "delta": 0.6, "algorithm": "paper"}
     each = grid_of(**bases, each_base=True, back_within=1)
     with pytest.raises(
         InvalidProblemError,
@@ -186,6 +198,14 @@ def test_what_conflicts_from_the_start_is_refused_by_the_fewest_names() -> None:
         check_start(each, make(each))
     for fine in (grid_of(**bases, back_within=1), grid_of(**bases, each_base=True)):
         check_start(fine, make(fine))
+
+
+def test_a_home_that_the_whole_run_can_not_keep_is_refused_by_name() -> None:
+    far = grid_of(map=FLAT, delta=0.6, bases=[[0, 4]], back_within=1)
+    with pytest.raises(
+        InvalidProblemError, match=r"from the start there is no way to return to .* within 1 step"
+    ):
+        check_start(far, make(far))
 
 
 def test_without_anything_asked_for_nothing_is_planned() -> None:
@@ -206,76 +226,42 @@ def test_the_account_is_the_lowest_bound_by_name() -> None:
     ]
     found = account(config, steps)
     assert [(c["name"], c["lowest"]) for c in found["criteria"]] == [
-        ("return home", 0.98),
-        ("return home within 4 steps", 0.4),
+        ("return to the start", 0.98),
+        ("return to the start within 4 steps", 0.4),
     ]
     assert found["infeasible_steps"] == 1
     assert [c["lowest"] for c in account(config, [])["criteria"]] == [None, None]
 
 
-def test_the_way_home_of_a_run_with_a_budget_does_not_count_for_the_bounds() -> None:
-    config = config_of(home="start", budget=0.9, back_within=4)
-    steps: Any = [
-        SimpleNamespace(
-            kept_bounds=(0.99, 0.7), status="optimal", holding={"kept": 0.95, "homing": False}
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "whenever it is called off, it can come home to the start with probability 0.98"),
+        ({"bases": [[1, 2]]}, "can come home to base 1,2 with probability 0.98 or more"),
+        ({"algorithm": "paper"}, "get back to the start with probability 0.98 or more, plan by"),
+        (
+            {"algorithm": "paper", "home": "current"},
+            "get back to where it plans with probability 0.98 or more, plan by plan; nothing is "
+            "promised of the whole run",
         ),
-        SimpleNamespace(
-            kept_bounds=(0.5,), status="infeasible", holding={"kept": 0.93, "homing": True}
-        ),
+    ],
+)
+def test_what_a_run_promises_is_said_in_a_sentence(values: dict[str, Any], said: str) -> None:
+    assert said in promise_of(config_of(**values))
+
+
+def test_an_explorer_that_keeps_nothing_promises_nothing() -> None:
+    assert promise_of(grid_of(explorer="rmax")) == "no safety level is kept"
+
+
+def test_what_was_kept_is_said_of_each_criterion_once_a_step_was_taken() -> None:
+    told = [{"name": "a", "level": 0.9, "lowest": 0.95}, {"name": "b", "level": 1, "lowest": None}]
+    assert bounds_said(config_of(), told) == [
+        "a: kept over the whole run 0.950000, asked for 0.9",
     ]
-    found = account(config, steps)
-    assert [c["lowest"] for c in found["criteria"]] == [0.99, 0.7]
-    assert found["infeasible_steps"] == 0
-    assert found["budget"] == {"level": 0.9, "kept": 0.93}
-
-
-BUDGET = {"home": "start", "budget": 0.9}
-
-
-def test_a_budget_takes_the_place_of_delta() -> None:
-    window = {"keep_in": [[0, 1], [0, 2]], "back_within": 4}
-    config = grid_of(**BUDGET, **window)
-    promises = config.promises()
-    assert [promise.level for promise in promises] == [0.9, 0.9, 0.9]
-    assert str(promises[0]) == "“return to the start over the whole run” at 0.9"
-    assert [c.delta for c in criteria_of(config, 3, INSIDE)] == [0.9] * 3  # type: ignore[attr-defined]
-    own = grid_of(**BUDGET, **window, back_within_delta=0.7)
-    assert [promise.level for promise in own.promises()] == [0.9, 0.7, 0.9]
-    assert config.told_level() is None
-    assert grid_of().told_level() == 1.0
-
-
-def test_of_single_plans_no_level_is_told_that_was_not_asked_for() -> None:
-    first, second = account(config_of(**BUDGET, back_within=4), [])["criteria"]
-    assert first == {"name": "return to the start, plan by plan", "level": None, "lowest": None}
-    assert second["level"] == 0.9
-
-
-def test_with_a_budget_delta_is_refused_and_not_written_down(tmp_path: Path) -> None:
-    assert misfit({**BUDGET, "delta": 0.98}, False, str) == (
-        "delta and budget: the whole run has one level, give that"
-    )
-    run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 2, **BUDGET})
-    assert "delta" not in run.config
-    assert run.resume()
-    for kind in ("grid", "rover"):
-        with pytest.raises(InvalidInputError, match="delta and budget: the whole run has one"):
-            Run.create(tmp_path / "both", kind, {"delta": 0.999, **BUDGET})
-
-
-def test_a_record_that_has_both_is_still_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = grid_of(**BUDGET, delta=0.999, back_within=4)
-    assert old.model_dump(mode="json")["delta"] == 0.999
-    assert [promise.level for promise in old.promises()] == [0.9, 0.999]
-    monkeypatch.setattr(grid, "check_levels", lambda config: None)  # as it was
-    asked = {"size": 4, "limit": 2, "delta": 0.999, **BUDGET}
-    Run.create(tmp_path / "run", "grid", asked)
-    monkeypatch.undo()
-    run = Run.open(tmp_path / "run")
-    assert run.config["delta"] == 0.999
-    assert run.resume()
+    assert bounds_said(config_of(algorithm="paper"), told) == [
+        "a: lowest bound 0.950000, asked for 0.9",
+    ]
 
 
 def test_what_can_be_reached_is_found_over_all_moves_that_may_work() -> None:

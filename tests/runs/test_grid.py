@@ -48,10 +48,10 @@ def test_only_the_safe_one_has_a_criterion(explorer: Any, criteria: int) -> None
         ({"delta": 0.0}, "delta is 0"),
         ({"colour": "red"}, "colour is not known"),
         ({"map": RIDGE, "start": 1}, "a map says itself where the start is"),
-        ({"budget": 1.5, "home": "start"}, "budget is 1.5"),
-        ({"budget": 0.9}, "budget is for a run whose home is the start"),
-        ({"budget": 0.9, "home": "start", "explorer": "rmax"}, "budget is for an explorer that"),
-        ({"budget": 0.9, "home": "start", "correction": "naive"}, "budget needs bounds that hold"),
+        ({"budget": 0.9}, "budget is not known"),
+        ({"algorithm": "luck"}, 'algorithm is "luck"'),
+        ({"floor": -0.1}, "floor is -0.1"),
+        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:
@@ -94,8 +94,13 @@ def test_the_window_has_its_first_and_last_rows_and_columns() -> None:
 
 def test_criteria_that_conflict_make_no_run(tmp_path: Path) -> None:
     far = {"bases": [[0, 0], [0, 4]], "each_base": True, "back_within": 1, "delta": 0.6}
-    with pytest.raises(InvalidInputError, match=r"within 1 step” at 0.6 together"):
-        Run.create(tmp_path / "run", "grid", {"map": "55e55", **far})
+    for algorithm, message in (
+        ("paper", r"within 1 step” at 0.6 together"),
+        ("rate", r"from the start there is no way to return to .* within 1 step at 0.6"),
+    ):
+        asked = {"map": "55e55", "algorithm": algorithm, **far}
+        with pytest.raises(InvalidInputError, match=message):
+            Run.create(tmp_path / "run", "grid", asked)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,14 +111,15 @@ def test_nothing_is_done_outside_of_the_window(tmp_path: Path) -> None:
     columns = {record.state % 5 for record in run.records()}
     assert columns <= {1, 2, 3}
     summary = json.loads((run.directory / "summary.json").read_text())
-    assert [c["name"] for c in summary["criteria"]] == ["return home", "stay inside"]
+    assert [c["name"] for c in summary["criteria"]] == ["return to the start", "stay inside"]
     assert all(c["lowest"] >= 0.9 - 1e-8 for c in summary["criteria"])
     assert summary["conflict"] is None
     assert summary["end"] == run.manifest.end
 
 
 def test_a_recall_at_a_fixed_step_makes_plans_by_step() -> None:
-    planner = make(checked(GridConfig, {"recall": 4}, "a grid")).planner
+    asked = {"recall": 4, "algorithm": "paper"}
+    planner = make(checked(GridConfig, asked, "a grid")).planner
     assert planner.recall == AtStep(4)
 
 
@@ -164,15 +170,14 @@ WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "
         WINDOW,
         {**WINDOW, "bases": [[3, 3], [4, 4]]},
         {"bases": [[3, 3], [4, 4]], "each_base": True, "start": 24, "delta": 0.7},
-        {**WINDOW, "recall": 5},
-        {"home": "start", "budget": 0.6},
+        {**WINDOW, "recall": 5, "algorithm": "paper"},
+        {"delta": 0.3},
     ],
 )
 def test_a_run_that_is_left_and_taken_up_goes_the_same_way(
     tmp_path: Path, asked: dict[str, Any]
 ) -> None:
-    level = {} if "budget" in asked else {"delta": 0.9}
-    config = {"size": 7, "walls": 0.1, "seed": 3, "limit": 40, **level, **asked}
+    config = {"size": 7, "walls": 0.1, "seed": 3, "limit": 40, "delta": 0.9, **asked}
     whole, parts = (Run.create(tmp_path / name, "grid", config) for name in ("whole", "parts"))
     end = whole.resume()
     for _ in range(200):

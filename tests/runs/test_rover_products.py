@@ -128,9 +128,11 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "open_cells": 9 * 12 - 1,
         "known_to_1cm": (known <= 0.01).mean(),
         "known_to_10cm": (known <= 0.1).mean(),
-        "criteria": [{"name": "return home", "level": 0.98, "lowest": facts["min_bound"]}],
+        "criteria": [
+            {"name": "return to the start", "level": 0.98, "lowest": facts["min_bound"]}
+        ],
         "infeasible_steps": 0,
-        "budget": None,
+        "why": "The step limit was reached.",
         "conflict": None,
         "missing": None,
     }
@@ -190,10 +192,10 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Coordinates: Equirectangular Mars.",
         "climbs slopes up to 5° and descends up to 45°",
         "Sensor: reaches 50 m",
-        "δ = 0.98. At each step, given what it knew",
-        "It took 25 steps and ended because the step limit was reached.",
+        "δ = 0.98 for the whole run. Whenever the rover is called off, it can come home to the start",
+        "It took 25 steps. The step limit was reached.",
         f"It drove {facts['distance_m']:,.0f} m",
-        "The lowest bound on the way home in the whole run: 0.98",
+        "The lowest bound on the way home in the whole run: ",
         f"Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats",
         "Known to within 1 cm",
         "a plan took",
@@ -217,12 +219,15 @@ def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
     assert "none was asked for" in unsafe
     assert "The rover is stranded" in unsafe
     assert "the bounds prove nothing" in summary({"explorer": "naive"})
-    assert "get back to the start with" in summary({"home": "start"})
-    assert "back to base 1,2 with" in summary({"bases": ((1, 2),)})
-    assert "back to one of the bases 1,2, 3,4 with" in summary({"bases": ((1, 2), (3, 4))})
-    each = {"bases": ((1, 2), (3, 4)), "each_base": True}
-    assert "back to each of the bases 1,2, 3,4 with" in summary(each)
-    assert "called off (7 steps later)" in summary({"recall": 7})
+    paper = {"algorithm": "paper"}
+    assert "get back to the start with" in summary(paper)
+    assert "get back to where it was when it planned" in summary({**paper, "home": "current"})
+    for about in ({}, paper):
+        assert "to base 1,2 with" in summary({**about, "bases": ((1, 2),)})
+        two = {**about, "bases": ((1, 2), (3, 4))}
+        assert "to one of the bases 1,2, 3,4 with" in summary(two)
+        assert "to each of the bases 1,2, 3,4 with" in summary({**two, "each_base": True})
+    assert "called off (7 steps later)" in summary({**paper, "recall": 7})
     nothing = [{"name": "return home", "level": 0.98, "lowest": None}]
     assert "in the whole run: no step was taken." in summary({}, criteria=nothing)
     unkept = summary({}, infeasible_steps=2, conflict=["“a” at 1", "“b” at 0.5"])
@@ -230,24 +235,39 @@ def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
     assert "Where it ended, no policy keeps “a” at 1 and “b” at 0.5 together." in unkept
 
 
-def test_a_run_with_a_budget_speaks_of_the_whole_run(run: Run, tmp_path: Path) -> None:
-    about = {name: value for name, value in run.config.items() if name != "delta"}
-    asked = {**about, "home": "start", "budget": 0.9, "limit": 6}
+def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> None:
+    lines = (run.directory / "summary.md").read_text().splitlines()
+    assert lines[2] == "## What this run promises"
+    assert lines[4].startswith("- Safety: δ = 0.98 for the whole run.")
+    assert lines[5].startswith("- Not promised: anything of a single history")
+    paper = final(run)[0].model_copy(update={"algorithm": "paper"})
+    facts = read_facts(run.directory)
+    text = summary_of(paper, cells_of(paper), facts, run.manifest, run.directory, None)
+    assert "- Not promised: anything of the whole run" in text
+
+
+def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(
+    run: Run, tmp_path: Path
+) -> None:
+    asked = {**run.config, "limit": 900, "delta": 1.0, "sensor_range": 29.0, "sensor_noise": 0.1}
     made = Run.create(tmp_path / "budget", "rover", asked)
+    assert made.resume() == "what is left would risk more than the budget has left"
+    why = read_facts(made.directory)["why"]
+    assert why.startswith("What is left would risk more than the budget has left. Going on would")
+    assert why in (made.directory / "summary.md").read_text()
+    path = json.loads((made.directory / "path.geojson").read_text())
+    assert path["features"][0]["properties"]["delta"] == 1.0
+    command = (made.directory / "summary.md").read_text().split("```sh\n")[1].splitlines()[1]
+    assert "--delta 1.0" in command
+
+
+def test_a_run_that_takes_no_step_says_so(run: Run, tmp_path: Path) -> None:
+    asked = {**run.config, "floor": 1e9}
+    made = Run.create(tmp_path / "still", "rover", asked)
     made.resume()
     text = (made.directory / "summary.md").read_text()
-    assert "way home to the start for the whole run, at 0.9: called off at any time" in text
-    assert "δ = " not in text
-    assert "- The lowest bound of a single plan on its way home: " in text
-    facts = read_facts(made.directory)
-    assert [found["level"] for found in facts["criteria"]] == [None]
-    assert facts["budget"]["level"] == 0.9
-    path = json.loads((made.directory / "path.geojson").read_text())
-    assert path["features"][0]["properties"]["delta"] is None
-    assert path["features"][0]["properties"]["budget"] == 0.9
-    command = text.split("```sh\n")[1].splitlines()[1]
-    assert "--budget 0.9" in command
-    assert "--delta" not in command
+    assert "- It took no step. " in text
+    assert "in the whole run: no step was taken." in text
 
 
 def test_the_verdict_is_of_the_base_that_was_asked_for(run: Run) -> None:
@@ -281,9 +301,9 @@ def test_the_summary_says_in_how_far_the_bounds_speak_of_the_truth(run: Run) -> 
         changed = config.model_copy(update=change)
         return summary_of(changed, cells_of(config), facts, run.manifest, run.directory, None)
 
-    assert "worlds drawn from the belief, which these are not; the belief learns" in summary()
-    assert "worlds like that; the belief learns from measured heights" in summary(truth="prior")
-    assert "the belief learns" not in summary(explorer="unsafe")
+    assert "worlds drawn from the belief, which this one was not." in summary()
+    assert "worlds drawn from the belief, as this one was." in summary(truth="prior")
+    assert "from the belief" not in summary(explorer="unsafe").split("## What was explored")[0]
 
 
 AREA = [[[[500.0, 720.0], [700.0, 720.0], [700.0, 900.0], [500.0, 900.0], [500.0, 720.0]]]]
@@ -346,10 +366,10 @@ def test_the_command_explores_the_same_again() -> None:
         "homeward explore '/data/my crater.tif' --naive --start cell:3,4 --delta 0.9 "
         "--sensor-range 50.0 --steps 70"
     )
-    each = RoverConfig(bases=((1, 2), (3, 4)), each_base=True, keep_in="a b.geojson", recall=9)
+    each = RoverConfig(bases=((1, 2), (3, 4)), each_base=True, keep_in="a b.geojson", floor=0.5)
     assert command_of(each) == (
         "homeward explore --base cell:1,2 --base cell:3,4 --each-base --keep-in 'a b.geojson' "
-        "--recall 9"
+        "--floor 0.5"
     )
     assert command_of(RoverConfig(terrain="sample"), 5) == "homeward explore --sample --steps 5"
 

@@ -21,12 +21,14 @@ from tests.runs.kinds import MEADOW, NAME, MeadowConfig, Moody, log_of, make, me
 
 from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.planning.plan import Plan
 from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kinds, list_runs, run
 from homeward.runs.manifest import versions_here
 
 ROOT = Path(__file__).parents[2]
+SPENDING = 0
+"""A seed with which a run in a steep meadow spends."""
 
 
 def test_a_new_run_has_a_complete_config_and_no_steps(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_a_new_run_has_a_complete_config_and_no_steps(tmp_path: Path) -> None:
 
 def test_a_run_goes_the_way_of_an_explorer_that_plans_from_each_last_plan(whole: Run) -> None:
     setup = make(MeadowConfig())
-    scout = Explorer(setup.planner, setup.belief, setup.world)
+    scout = PaperExplorer(setup.planner, setup.belief, setup.world)
     steps = list(scout.explore(setup.limit))
     trajectory = whole.trajectory()
     assert len(trajectory) == len(steps) == 12
@@ -164,6 +166,16 @@ def test_a_run_killed_at_random_moments_goes_the_same_way(tmp_path: Path) -> Non
     assert found["whole"]["files"] == files
 
 
+def test_a_run_killed_at_random_moments_takes_up_what_it_held_and_spent(tmp_path: Path) -> None:
+    config = {"algorithm": "rate", "steep": True, "delta": 0.4, "limit": 40, "pause": 0.005}
+    found = killing("clock", str(tmp_path), json.dumps(config | {"seed": SPENDING}), "6")
+    assert found["killed"] >= 6
+    assert all(found["same"])
+    held = [json.loads(line)["holding"] for line in found["whole"]["log"].splitlines()]
+    assert held[-1]["kept"] < 1.0
+    assert any(isinstance(h["path"], int) for h in held)  # the proposal before is still pursued
+
+
 def test_a_run_killed_at_any_call_to_the_system_goes_the_same_way(tmp_path: Path) -> None:
     found = killing("calls", str(tmp_path), json.dumps({"limit": 2, "rows": 2, "columns": 2}))
     assert found["calls"] > 40
@@ -239,7 +251,7 @@ def test_ctrl_c_leaves_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.Mo
     run = meadow(tmp_path / "run")
     steps = run.steps()
     next(steps)
-    monkeypatch.setattr(Explorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(PaperExplorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         next(steps)
     assert run.status is RunStatus.INTERRUPTED

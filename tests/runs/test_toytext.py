@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def test_a_recorded_run_goes_the_same_way_as_an_unrecorded_one(
     tmp_path: Path, setting: Any
 ) -> None:
-    config = {"world": setting.world, "prior": list(setting.prior), "seed": 1}
+    config: dict[str, Any] = {"world": setting.world, "prior": list(setting.prior), "seed": 1}
+    config |= {"algorithm": "paper"}
     run = Run.create(tmp_path / "run", "toytext", config)
     end = run.resume()
     outing = explore(setting, 0.95, 1)

@@ -4,8 +4,9 @@ The run's configuration makes the same explorer in the same world; the recorded 
 taken without planning where that can be spared (see `homeward.runs.replay`), and the step itself is
 planned. What comes out must be what was recorded.
 
-Where the level is the whole run's, what it holds is a claim on all of its steps: each is planned
-and charged again, also those after the one that is asked for, and the verdict is on the run.
+Where the level is the whole run's, what it holds is a claim on all of its steps, so the verdict is
+on the run, whichever step is asked for. It is found twice: its books are audited (`audit`, which
+shares no code with the planner), and every step is planned and charged again.
 """
 
 from __future__ import annotations
@@ -14,24 +15,33 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from homeward.certificates.arithmetic import TOLERANCE
-from homeward.certificates.certificate import RunVerdict
+from homeward.certificates.audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.certificate import UNCORRECTED, RunVerdict
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
-from homeward.planning.ledger import SLACK
 from homeward.runs.config import checked
 from homeward.runs.kinds import find_kind
 from homeward.runs.manifest import changes, made_alike, versions_here
-from homeward.runs.replay import replay
+from homeward.runs.log import Record
+from homeward.runs.replay import replay, to_record
 from homeward.runs.run import CONFIG
+from homeward.safety import Correction, ReturnHome, ReturnWithin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from homeward.certificates.audit import HomeVerdict
     from homeward.certificates.certificate import Certificate
     from homeward.planning.explorer import Loop
-    from homeward.planning.plan import Plan
-    from homeward.runs import Record, Run
-    from homeward.runs.kinds import Kind
+    from homeward.runs import Run
+    from homeward.runs.kinds import Kind, Setup
+
+PLANNED = ("state", "action", "status", "observation", "next_state", "holding")
+"""What of a record planning again must give, beside its bounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +52,14 @@ class RecordedPlan:
     stored: StoredPlan | None  # None where the level is the run's and the run has the verdict
     reasons: tuple[str, ...] = ()  # what else of the record does not come out again
     run: RunVerdict | None = None  # on the whole run, if the level is the run's
+    homes: tuple[HomeVerdict, ...] = ()  # of its audit, one for each way home that it keeps
     notes: tuple[str, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something speaks against what the run says."""
+        run = self.run is not None and self.run.refuted
+        return run or bool(self.reasons) or any(home.refuted for home in self.homes)
 
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
@@ -72,9 +89,11 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
     explorer = setup.explorer()
+    if explorer.held is not None:
+        return _judge_run(run, records, record, kind, explorer, kind.make(config))
     seeded = max((r.step for r in before if r.seeds is not None), default=0)
     replay(explorer, before, kind, seeded, run.directory, plan_again=True)
-    belief, held = explorer.belief, explorer.held
+    belief = explorer.belief
     try:
         taken_again = explorer.step()
     except HomewardError as cause:
@@ -84,48 +103,97 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
             f"{run.directory}: the explorer ends before step {number}, which is recorded"
         )
     plan = taken_again.plan
-    found: dict[str, Any] = {
-        "state": int(plan.state),
-        "action": int(plan.action),
-        "status": str(plan.status),
-        "observation": kind.written(taken_again.observation),
-        "next_state": int(taken_again.state),
-        "holding": None
-        if taken_again.held is None or held is None
-        else taken_again.held.encode(held),
-    }
-    reasons = tuple(
-        f"the log says {name.replace('_', ' ')} {_short(getattr(record, name))}, and planning "
-        f"again gives {_short(value)}"
-        for name, value in found.items()
-        if getattr(record, name) != value
-    )
-    if explorer.held is None:
-        return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
-    verdict = _judge_run(run, records, number, explorer, kind, plan)
-    return RecordedPlan(record, None, reasons, verdict)
+    found = to_record(taken_again, None, None, kind, 0)
+    reasons = tuple(_differences(record, found, PLANNED))
+    return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
+
+
+def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
+    """Say where a record is not what planning again gives."""
+    for name in names:
+        logged, found = getattr(record, name), getattr(again, name)
+        if logged != found:
+            yield (
+                f"the log says {name.replace('_', ' ')} {_short(logged)}, and planning again "
+                f"gives {_short(found)}"
+            )
 
 
 def _judge_run(
-    run: Run, records: list[Record], number: int, explorer: Loop, kind: Kind, plan: Plan
-) -> RunVerdict:
-    """Take the steps after `number` again as well, and compare what is kept in the end."""
-    reasons, found = [], None
-    try:
-        replay(explorer, records[number:], kind, 0, run.directory, plan_again=True)
-    except HomewardError as cause:
-        reasons.append(str(cause).removeprefix(f"{run.directory}: "))
-    else:
-        found = None if explorer.held is None else explorer.held.kept
+    run: Run, records: list[Record], record: Record, kind: Kind, explorer: Loop, setup: Setup
+) -> RecordedPlan:
+    """Judge a run whose levels are its own: audit its records, and plan every step again."""
+    reasons = _plan_all_again(records, kind, explorer)
     kept = _kept(records[-1], run)
-    if found is not None and kept != found:
-        reasons.append(
-            f"the log says that {kept:.6g} is kept, and planning again gives {found:.6g}"
-        )
-    level = max((c.level for c in plan.criteria if c.kind == "return"), default=0.0)
-    if min(kept, kept if found is None else found) < level - 2.0 * SLACK:
-        reasons.append(f"{kept:.6g} is kept, asked for {level:g}")
-    return RunVerdict(level, kept, found, tuple(reasons))
+    found = None if reasons or explorer.held is None else explorer.held.kept
+    claims = _claims(setup)
+    level = max((claim.level for claim in claims), default=0.0)
+    verdict = RunVerdict(level, kept, found, tuple(reasons))
+    note = None
+    if not claims:
+        note = "the run keeps no way home: there is nothing to audit"
+    elif setup.planner.correction is Correction.NAIVE:
+        note = f"the books are not audited: {UNCORRECTED}"
+    elif (why := why_not(setup.belief)) is not None:
+        note = f"the books are not audited, since {why}: every step was only planned again"
+    if note is not None:
+        return RecordedPlan(record, None, (), verdict, notes=(note,))
+    homes, strange = _audit(records, kind, setup, claims)
+    return RecordedPlan(record, None, tuple(strange), verdict, homes)
+
+
+def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[str]:
+    """Say which is the first record that planning again does not give, and in what."""
+    for record in records:
+        before = explorer.held
+        try:
+            step = explorer.step()
+        except HomewardError as cause:
+            return [f"step {record.step}: it can't be taken: {cause}"]
+        if step is None:
+            return [f"step {record.step}: the explorer ends before it"]
+        again = to_record(step, before, None, kind, 0)
+        differ = list(_differences(record, again, Record.__slots__))
+        if differ:
+            return [f"step {record.step}: {reason}" for reason in differ]
+    return []
+
+
+def _claims(setup: Setup) -> list[HomeClaim]:
+    """Return the ways home that the criteria ask for, in their order."""
+    start, found = setup.world.state, []
+    for criterion in setup.planner.criteria:
+        if isinstance(criterion, ReturnHome | ReturnWithin):
+            home = start if isinstance(criterion.home, str) else criterion.home
+            homes = frozenset(int(h) for h in np.atleast_1d(home))
+            name = f"return to {'any of ' * (len(homes) > 1)}{', '.join(map(str, sorted(homes)))}"
+            steps = criterion.steps if isinstance(criterion, ReturnWithin) else None
+            if steps is not None:
+                name += f" within {steps} step{'s' * (steps != 1)}"
+            found.append(HomeClaim(name, homes, criterion.delta, steps))
+    return found
+
+
+def _audit(
+    records: list[Record], kind: Kind, setup: Setup, claims: list[HomeClaim]
+) -> tuple[tuple[HomeVerdict, ...], list[str]]:
+    """Audit the records; say also where the world does not answer as recorded."""
+    strange: list[str] = []
+
+    def steps() -> Iterator[AuditStep]:
+        world = setup.world
+        belief = setup.belief.update(world.look())
+        for record in records:
+            state = int(world.state)
+            observation = world.act(record.action)
+            found = (state, int(world.state), kind.written(observation))
+            if found != (record.state, record.next_state, record.observation):
+                strange.append(f"step {record.step}: the world does not answer as recorded")
+                return
+            yield AuditStep(record.step, state, record.next_state, record.holding, belief)
+            belief = belief.update(observation)
+
+    return audit(claims, steps()), strange
 
 
 def _kept(record: Record, run: Run) -> float:

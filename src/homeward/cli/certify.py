@@ -59,8 +59,10 @@ def certify(
     the plan out, recalls it at a random time, follows its way home, and counts. arithmetic works
     the plan's own numbers out again, sharing no code with the planner.
 
-    Of a run, the plan of a step is made again from the record, and must say what the log says. Of a
-    run with a budget every step is, and what the run says that it kept has a verdict of its own.
+    Of a run of the paper's algorithm, the plan of a step is made again from the record, and must
+    say what the log says. Of any other run the level is the whole run's: its books are audited
+    without the planner (does each step hold a way home, and was enough spent?), and every step is
+    planned again.
 
     Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 the input was wrong.
 
@@ -124,19 +126,33 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
 
     if out is not None:
         raise InvalidInputError(f"{what}: --save is for runs of the paper's algorithm")
-    verdict = recorded.run
-    assert verdict is not None
-    reasons = [*verdict.reasons, *recorded.reasons]
+    run = recorded.run
+    assert run is not None
     if as_json:
-        said = {"plan": str(what), "step": recorded.record.step, "run": verdict.as_dict()}
-        say_json({**said, "refuted": bool(reasons), "reasons": reasons})
+        say_json(
+            {
+                "plan": str(what),
+                "step": recorded.record.step,
+                "run": run.as_dict(),
+                "homes": [home.as_dict() for home in recorded.homes],
+                "refuted": recorded.refuted,
+                "reasons": list(recorded.reasons),
+                "notes": list(recorded.notes),
+            }
+        )
     else:
-        say(f"{what}: the whole run keeps {verdict.kept:.6f}, asked for {verdict.level:g}")
-        for reason in reasons:
+        say(f"{what}: the whole run says that it keeps {run.kept:.6f}, asked for {run.level:g}")
+        for home in recorded.homes:
+            say(
+                f"Audit, {home.name} at {home.level:g}: keeps {home.kept:.6f}, and had to spend "
+                f"{home.charged:.3g} at least; {home.words}."
+            )
+        say(f"Planned again: {run.words}.")
+        for reason in recorded.reasons:
             say(f"Refuted: {reason}.")
-        if not reasons:
-            say(f"{verdict.words[:1].upper()}{verdict.words[1:]}.")
-    raise typer.Exit(1 if reasons else 0)
+        for note in recorded.notes:
+            say(f"{note[:1].upper()}{note[1:]}.")
+    raise typer.Exit(1 if recorded.refuted else 0)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from homeward.cli.options import (
     Algorithm,
     BackWithin,
     BackWithinDelta,
+    Budget,
     EachBase,
     Floor,
     KeepInDelta,
@@ -137,6 +138,7 @@ def explore(
     keep_in: KeepIn = None,
     keep_in_delta: KeepInDelta = None,
     recall: Recall = None,
+    _budget: Budget = None,
     algorithm: Algorithm = None,
     floor: Floor = None,
     unsafe: Unsafe = False,
@@ -649,7 +651,7 @@ def _kept(bounds: list[float]) -> str:
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Say how it went and where that is written down."""
-    from homeward.runs.criteria import conflict_said, place_of
+    from homeward.runs.criteria import bounds_said, conflict_said, place_of, promise_of
     from homeward.runs.rover_products import read_facts
 
     facts: dict[str, Any] = {"criteria": [], "infeasible_steps": 0, "conflict": None}
@@ -661,20 +663,23 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         if missing is not None:
             sys.stderr.write(f"{missing}\n")
         return
-    place = place_of(_config(run))
+    config = _config(run)
+    place = place_of(config)
+    cells = f"{facts['cells_visited']:,} cell{'s' * (facts['cells_visited'] != 1)}"
     fate = f"stranded: no way back to {place}" if facts["stranded"] else "it can come home"
-    say(f"{run.directory}: {facts['steps']:,} steps in {facts['seconds']:,.1f} s; {facts['end']}")
+    say(f"{run.directory}: {_name(config)}: {promise_of(config)}")
+    steps = facts["steps"]
+    if steps == 0:
+        say("no step was taken")
+    else:
+        say(f"{steps:,} step{'s' * (steps != 1)} in {facts['seconds']:,.1f} s")
+    say(facts["why"] or f"{facts['end'][:1].upper()}{facts['end'][1:]}.")
     say(
-        f"{fate}; {facts['distance_m']:,.0f} m driven, {facts['cells_visited']:,} cells visited, "
+        f"{fate}; {facts['distance_m']:,.0f} m driven, {cells} visited, "
         f"{facts['entropy_reduction']:,.0f} nats learned"
     )
-    criteria = facts["criteria"]
-    for found in criteria:
-        if found["lowest"] is not None:
-            name = "the way home" if len(criteria) == 1 else f"“{found['name']}”"
-            say(f"lowest bound on {name}: {found['lowest']:.6f}")
-    if facts["why"]:
-        say(facts["why"])
+    for line in bounds_said(config, facts["criteria"]):
+        say(line)
     if facts["infeasible_steps"]:
         say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
     if facts["conflict"]:

@@ -15,6 +15,7 @@ from homeward.cli.options import (
     Algorithm,
     BackWithin,
     BackWithinDelta,
+    Budget,
     EachBase,
     Floor,
     KeepInDelta,
@@ -89,6 +90,7 @@ def grid(
     ] = None,
     keep_in_delta: KeepInDelta = None,
     recall: Recall = None,
+    _budget: Budget = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
         float, typer.Option(help="γ: exploration goes on for another step with this chance.")
@@ -120,7 +122,7 @@ def grid(
     from homeward.plots.films import check_film
     from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
-    from homeward.runs.criteria import conflict_said, misfit, place_of
+    from homeward.runs.criteria import bounds_said, conflict_said, misfit, place_of, promise_of
     from homeward.runs.grid import GridConfig, stranded_in
 
     check_writable(out)
@@ -164,7 +166,8 @@ def grid(
         raise typer.Exit(130) from None
     world, path = outing.world, outing.path
     name = explorer if explorer != "safe" else f"safe at δ = {config.delta:g}"
-    note = f"{world.seen.mean():.0%} seen in {len(path) - 1} steps: {outing.end}"
+    steps = f"{len(path) - 1} step{'s' * (len(path) != 2)}"
+    note = f"{world.seen.mean():.0%} seen in {steps}: {outing.end}"
     stranded = stranded_in(config, world)
     known = world.seen | world.grid.walls
     panel = Panel(world.grid, known, path, name, note, outing.refused, stranded)
@@ -195,13 +198,12 @@ def grid(
             }
         )
         return
-    say(f"{name}: {note}{f'; there is no way back to {place_of(config)}' if stranded else ''}")
-    if len(outing.criteria) > 1:
-        for found in outing.criteria:
-            low = "no step" if found["lowest"] is None else f"{found['lowest']:.6f}"
-            asked = "" if found["level"] is None else f", asked for {found['level']:g}"
-            say(f"lowest bound on “{found['name']}”{asked}: {low}")
+    say(f"{name}: {promise_of(config)}")
+    taken = "no step was taken" if len(path) == 1 else f"{world.seen.mean():.0%} seen in {steps}"
+    say(f"{taken}{f'; there is no way back to {place_of(config)}' if stranded else ''}")
     say(outing.why)
+    for line in bounds_said(config, outing.criteria):
+        say(line)
     if outing.conflict:
         say(f"at the end {conflict_said(outing.conflict)}")
     say(f"of what can be seen without losing the way back, {reached:.0%} was seen")

@@ -9,6 +9,17 @@ from typing import Annotated
 
 import typer
 
+from homeward.errors import InvalidInputError
+
+
+def _refuse_budget(value: float | None) -> None:
+    """Say what took the place of an option that is gone."""
+    if value is not None:
+        raise InvalidInputError(
+            f"--budget is gone: --delta is the level of the whole run now; use --delta {value:g}"
+        )
+
+
 Table = Annotated[Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")]
 Workers = Annotated[
     int | None,
@@ -37,6 +48,8 @@ Algorithm = Annotated[str | None, typer.Option(
 Floor = Annotated[float | None, typer.Option(
     help="End when nothing is left that brings so much per step.",
     show_default="0.05 nats, or 0.001 squares")]
+Budget = Annotated[float | None, typer.Option(
+    "--budget", hidden=True, callback=_refuse_budget)]
 # fmt: on
 
 STOPPED = 130

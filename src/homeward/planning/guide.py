@@ -413,17 +413,23 @@ def graph_of(belief: Any, model: Moves, correction: Correction | None) -> Graph:
     if not is_nothing(model.reward):
         success = np.where(np.isfinite(model.reward), success, 0.0)
     if correction is Correction.NAIVE:
-        return Graph(model, success, np.where(success > 0.0, 0.0, 1.0), False)
+        blocked = np.where(success > 0.0, 0.0, 1.0)
+        return Graph(model, success, blocked, blocked)
+    if hasattr(belief, "success_bounds"):
+        least = 1.0 - belief.success_bounds()[1]
+    elif hasattr(belief, "blocked_probability"):
+        least = belief.blocked_probability()
+    else:
+        least = (model.success <= 0.0).astype(np.float64)
     if correction is not Correction.GENERAL and hasattr(belief, "blocked_probability"):
-        exact = getattr(belief, "exactness", "exact") == "exact"
-        return Graph(model, success, belief.blocked_probability(), exact)
+        return Graph(model, success, belief.blocked_probability(), least)
     kind = Correction.GENERAL if correction is Correction.GENERAL else None
     sigma = corrections_of(belief, model, 0.5, kind).returning
     with np.errstate(divide="ignore", invalid="ignore"):
         blocked = np.where(model.success > 0.0, -sigma / model.success, 1.0)
     if correction is not Correction.GENERAL:
         blocked = np.minimum(blocked, 1.0 - model.success)
-    return Graph(model, success, np.clip(blocked, 0.0, 1.0), False)
+    return Graph(model, success, np.clip(blocked, 0.0, 1.0), least)
 
 
 def _ledger(criterion: ReturnHome | ReturnWithin, model: Model, start: int) -> Ledger:

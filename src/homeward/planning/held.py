@@ -96,6 +96,10 @@ class Held:
         """Tell whether as much as the floor has been learned since the last news."""
         return self.remaining - remaining >= floor
 
+    def emptied(self) -> Held:
+        """Return the same number of accounts that rely on nothing."""
+        return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
+
     def encode(self, before: Held) -> dict[str, Any]:
         """Return a JSON value that says what has changed since `before`."""
         value: dict[str, Any] = {

@@ -50,14 +50,14 @@ class Graph(NamedTuple):
         Probability [S, A] that an attempt works; 0 where the action can't be chosen.
     blocked
         Upper bound [S, A] on the probability that a move never works.
-    exact
-        Whether `blocked` is that probability itself.
+    least
+        Lower bound [S, A] on it; `blocked` itself where that is exact.
     """
 
     model: Moves
     success: FloatArray
     blocked: FloatArray
-    exact: bool
+    least: FloatArray
 
 
 class Survey(NamedTuple):
@@ -78,7 +78,7 @@ class Survey(NamedTuple):
     free
         Edges [S] that can be used at no charge.
     lost
-        Whether no way home is left: then there is nothing to lose.
+        Whether it is sure that no way home is left: then there is nothing to lose.
     """
 
     account: Account
@@ -162,8 +162,8 @@ class Ledger:
 
         Two charges are valid. To keep what is relied on and add the new way's edges costs their
         sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
-        least, and the old one with 1 − `worst` at most. All are lost where the held one surely is
-        and no other has a bound above 0.
+        least, and the old one with 1 − `worst` at most. A risk of 1 or more is no proof that a way
+        is lost: only an edge that surely never works is.
         """
         nothing = np.full(graph.model.states, -1, np.int32)
         _, risks, steps, choice = self._search(graph, nothing)
@@ -185,10 +185,14 @@ class Ledger:
     ) -> tuple[IntArray, float, float]:
         trusted = TRUST * self.left(account)
         is_home = self._is_home(graph)
-        # What is not exact is an upper bound: then only a mean of 0 says that a move never works.
-        at_least = graph.blocked if graph.exact else (graph.success <= 0.0).astype(np.float64)
         found: tuple[IntArray, float, float] = relied_on(
-            graph.model.dest, graph.blocked, at_least, account.way, trusted, is_home, state
+            graph.model.dest,
+            graph.blocked,
+            graph.least,
+            account.way,
+            trusted,
+            is_home,
+            state,
         )
         return found
 
@@ -210,7 +214,7 @@ class Ledger:
         model = graph.model
         moves = model.dest != np.arange(model.states)[:, None]
         failed = np.where(moves, 1.0 - graph.success, 0.0)
-        return Graph(model, np.ones_like(graph.success), failed, exact=True)
+        return Graph(model, np.ones_like(graph.success), failed, graph.least)
 
     def _in_time(self, steps: float) -> bool:
         return bool(steps <= (np.inf if self.within is None else self.within))

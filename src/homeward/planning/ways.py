@@ -66,7 +66,7 @@ def _pop(first: FloatArray, second: FloatArray, node: IntArray, count: int) -> i
 def relied_on(
     dest: IntArray,
     blocked: FloatArray,
-    at_least: FloatArray,
+    least: FloatArray,
     way: IntArray,
     trusted: float,
     is_home: BoolArray,
@@ -76,7 +76,7 @@ def relied_on(
 
     These are the edges on the way home from `state`, and the others while their risk is at most
     `trusted`. The risks are the sum over the edges from `state`, infinite if it leads nowhere, and
-    the largest of one of them by `at_least` [S, A], which bounds `blocked` from below.
+    the largest lower bound `least` [S, A] of one of them.
     """
     free = np.full(len(way), -1, np.int32)
     for s in range(len(way)):
@@ -91,7 +91,7 @@ def relied_on(
             break
         free[state] = a
         total += blocked[state, a]
-        worst = max(worst, at_least[state, a])
+        worst = max(worst, least[state, a])
         state = dest[state, a]
     return free, np.inf, 1.0
 

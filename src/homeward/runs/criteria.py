@@ -200,6 +200,32 @@ def place_of(config: SafeConfig) -> str:
     return f"{'each' if config.each_base else 'one'} of the bases {named}"
 
 
+def promise_of(config: SafeConfig, named: str = "it") -> str:
+    """Say in one sentence what a run promises, without a full stop."""
+    if config.keeps_nothing():
+        return "no safety level is kept"
+    if not config.of_the_run():
+        place = "where it plans" if config.home == "current" else place_of(config)
+        return (
+            f"at each step {named} can get back to {place} with probability {config.delta:g} or "
+            "more, plan by plan; nothing is promised of the whole run"
+        )
+    return (
+        f"whenever {named} is called off, it can come home to {place_of(config)} with "
+        f"probability {config.delta:g} or more"
+    )
+
+
+def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what was kept of each criterion of a run, where a step was taken."""
+    kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
+    return [
+        f"{found['name']}: {kept} {found['lowest']:.6f}, asked for {found['level']:g}"
+        for found in criteria
+        if found["lowest"] is not None
+    ]
+
+
 def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
     """Give what to come back to, as states: something of each list."""
     bases = [row * columns + column for row, column in config.bases]

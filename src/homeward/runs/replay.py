@@ -58,8 +58,21 @@ def to_record(
         bounds=tuple(float(b) for b in plan.bounds),
         kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
         seeds=packed,
-        holding=None if step.held is None or before is None else step.held.encode(before),
+        holding=holding_of(step, before),
     )
+
+
+def holding_of(step: Step, before: Held | None) -> dict[str, Any] | None:
+    """Return what a step changed of what the run holds, as JSON; None if it holds nothing.
+
+    The first step also says which ways home were relied on when the run set out.
+    """
+    if step.held is None or before is None:
+        return None
+    holding = step.held.encode(before)
+    if step.number == 1:
+        holding["opened"] = before.encode(before.emptied())["ways"]
+    return holding
 
 
 def replay(
@@ -98,8 +111,7 @@ def replay(
                     f"{directory}: the explorer ends before step {record.step}, which is recorded"
                 )
             _agree(record, "action", step.plan.action, directory)
-            if step.held is not None and before is not None:
-                _agree(record, "holding", step.held.encode(before), directory)
+            _agree(record, "holding", holding_of(step, before), directory)
             observation = step.observation
             if step.held is None:
                 start_from(explorer, WarmStart.of(step.plan))

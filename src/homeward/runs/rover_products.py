@@ -31,6 +31,7 @@ from homeward.runs.criteria import (
     homes_of,
     is_stranded,
     place_of,
+    promise_of,
 )
 from homeward.runs.rover import (
     MARS,
@@ -82,8 +83,8 @@ def write_products(ended: Ended) -> None:
     path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
     facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
-    about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     facts["why"] = ended.why
+    about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     told = {"explorer": config.explorer, "delta": config.told_level(), "seed": config.seed, **about}
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
     area = area_of(config)
@@ -152,6 +153,7 @@ def facts_of(
         "known_to_1cm": float(np.mean(variance <= SHARP**2)),
         "known_to_10cm": float(np.mean(is_seen(belief))),
         **kept,
+        "why": None,
         "conflict": None,
     }
 
@@ -225,6 +227,12 @@ def summary_of(
     lines = [
         f"# Exploration of {cells.name}",
         "",
+        "## What this run promises",
+        "",
+        f"- Safety: {_promise(config)}",
+        *_more_promises(config, cells),
+        f"- Not promised: {_no_promise(config)}",
+        "",
         _verdict(config, facts),
         "",
         "## What was explored",
@@ -233,16 +241,15 @@ def summary_of(
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
         f"- Coordinates: {_coordinates(cells)}.",
-        f"- True heights: {drawn}, from seed {config.seed}.{_premise(config)}",
+        f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
         f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
-        f"- Safety: {_promise(config)}",
-        *_more_promises(config, cells),
         "",
         "## How it went",
         "",
-        f"- It took {_count(facts['steps'], 'step')} and ended because {_reason(facts['end'])}.",
+        f"- It took {_count(facts['steps'], 'step') if facts['steps'] else 'no step'}. "
+        f"{_reason(facts)}",
         f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
@@ -294,27 +301,14 @@ def _verdict(config: RoverConfig, facts: dict[str, Any]) -> str:
     return f"**The rover is well: there is a way back to {place_of(config)}.**"
 
 
-def _premise(config: RoverConfig) -> str:
-    """Say in how far the bounds speak of these heights."""
-    if config.explorer != "safe":
-        return ""
-    if config.truth == "prior":
-        return " The bounds are of worlds like that."
-    return " The bounds are of worlds drawn from the belief, which these are not."
-
-
-def _reason(end: str | None) -> str:
-    return "nobody let it go on" if end is None else end
+def _reason(facts: dict[str, Any]) -> str:
+    """Say why a run ended, in sentences."""
+    end = facts["end"] or "nobody let it go on"
+    return str(facts["why"] or _sentence(end))
 
 
 def _promise(config: RoverConfig) -> str:
     """Say what the safety level means."""
-    place = "the start" if config.home == "start" else "where it was when it planned"
-    if config.bases:
-        place = place_of(config)
-    called = f"at each step with probability {1.0 - config.discount:g}"
-    if config.recall is not None:
-        called = f"{_count(config.recall, 'step')} later"
     if config.explorer == "unsafe":
         return "none. The rover only looked for what it could learn."
     if config.explorer == "naive":
@@ -324,16 +318,36 @@ def _promise(config: RoverConfig) -> str:
         )
     if config.of_the_run():
         return (
-            f"δ = {config.delta:g} for the whole run. Whenever it is called off, by whatever rule "
-            f"that looks only at what was seen, the rover can come home to {place} with at least "
-            "that probability, over the worlds of the belief. Nothing is promised of one history: "
-            "after bad news its own chance may be smaller."
+            f"δ = {config.delta:g} for the whole run. {_sentence(promise_of(config, 'the rover'))} "
+            "That holds for every rule of calling it off that looks only at what was seen."
         )
+    called = f"at each step with probability {1.0 - config.discount:g}"
+    if config.recall is not None:
+        called = f"{_count(config.recall, 'step')} later"
+    place = "where it was when it planned" if config.home == "current" else place_of(config)
     return (
         f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the "
         f"rover could get back to {place} with a probability of at least {config.delta:g} if the "
         f"exploration was called off ({called}); correction: {config.correction}."
     )
+
+
+def _no_promise(config: RoverConfig) -> str:
+    """Say what the safety level does not mean."""
+    if config.explorer != "safe":
+        return "that there is a way back."
+    said = (
+        "anything of a single history, since after bad news its own chance may be smaller."
+        if config.of_the_run()
+        else "anything of the whole run, since many plans together may risk more than one."
+    )
+    if config.truth == "prior":
+        return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
+    return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
@@ -364,8 +378,6 @@ def _kept(facts: dict[str, Any]) -> list[str]:
         low = "no step was taken" if found["lowest"] is None else f"{found['lowest']:.6f}"
         name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
         lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
-    if facts.get("why"):
-        lines.append(f"- Why it ended: {facts['why']}")
     if facts["infeasible_steps"]:
         lines.append(
             f"- In {_count(facts['infeasible_steps'], 'step')} no policy kept all of it; the one "

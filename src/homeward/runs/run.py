@@ -237,7 +237,8 @@ class Run:
         setup = kind.make(config)
         most = setup.limit if manifest.limit is None else manifest.limit
         explorer = setup.explorer()
-        again = made_alike(manifest.sessions, seeded + 1, taken, here)
+        # What a run holds is in its records; only the paper's plans need what they started from.
+        again = explorer.held is None and made_alike(manifest.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
         session = Session(started=now(), ended=None, first=taken + 1, versions=here)
