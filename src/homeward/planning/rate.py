@@ -11,10 +11,13 @@ anywhere on the way. Among them the highest rate r, found by a search that goes 
 price of a step: of that place and of the paths of a beam search nearby, in which no cell tells the
 same twice, the one with the largest gain − `PRICE`·r·steps is taken. It is held until news comes, a
 look that told more than the floor; until it is done or unsafe; or until another has a rate higher
-by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
-short tour counts, and gain over steps to the power `NEAREST` takes the place of the rate. While
-nothing is learned the worth of what is held rises with every step, so no state comes back (``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with
+by `MARGIN`. While nothing is learned the worth of what is held rises with every step, so no state
+comes back (``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with
 the most gain per unit of risk is taken, as far as the budgets go.
+
+Gains that come once, like the squares of a grid, are all to be had in the end, so what counts is a
+short tour. There the first place of the best of `TOURS` tours nearby is taken, and it is held until
+news comes, or until it is done or unsafe.
 """
 
 from __future__ import annotations
@@ -27,7 +30,14 @@ import numpy as np
 
 from homeward.bonuses import looks_of
 from homeward.planning.held import Held, Proposal
-from homeward.planning.ways import LEAST_SUCCESS, best_per_risk, best_rate, gain_at, look_ahead
+from homeward.planning.ways import (
+    LEAST_SUCCESS,
+    best_per_risk,
+    best_rate,
+    best_tour,
+    gain_at,
+    look_ahead,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +57,13 @@ PRICE = 0.7
 """Price of a step for near paths, in units of the best rate."""
 
 NEAREST = 4.0
-"""Power of steps by which gains are divided that come once: near ones first, for a short tour."""
+"""Power of steps by which tours divide gains, so that they take near places first."""
+
+TOURS, RADIUS = 6, 8.0
+"""Tours that are compared, and how many steps beyond their first place they plan for."""
+
+PATIENCE = 0.15
+"""Price of a step that a tour leaves for after it has come to new ground."""
 
 BEAM, DEPTH = 24, 12
 """Paths that a beam search keeps, for a view of nine cells, and its length in steps."""
@@ -116,7 +132,6 @@ class RateSearch:
     allowed: BoolArray | None
     floor: float
     _bounds: FloatArray | None = None  # [S] upper bounds on gains, from earlier searches
-    _steps_power: float = 1.0
 
     def choose(self, belief: Any, graph: Graph, state: int, held: Held) -> Choice:
         """Return what to pursue from `state`."""
@@ -124,15 +139,13 @@ class RateSearch:
         share = self.share(graph, surveys)
         looks = looks_of(self.bonus, belief, graph.model.reward)
         remaining = looks.total
-        found = self._free(graph, state, share, looks)
-        kept = self._still(held.proposal, graph, state, share, looks)
-        news = held.has_news(remaining, self.floor)
-        if (
-            kept is not None
-            and not news
-            and (found is None or self._worth(found) <= self._worth(kept) * (1 + MARGIN))
-        ):
-            found = kept
+        found = self._still(held.proposal, graph, state, share, looks)
+        if held.has_news(remaining, self.floor):
+            found = None
+        if found is None or looks.logarithmic:
+            other = self._free(graph, state, share, looks)
+            if found is None or (other is not None and other.rate > found.rate * (1 + MARGIN)):
+                found = other
         limit = Limit(remaining, 0.0, np.inf)
         if found is None or found.rate < self.floor:
             found, limit = self._risky(graph, state, share, looks, remaining)
@@ -185,10 +198,14 @@ class RateSearch:
         dest, success, view = graph.model.dest, graph.success, _view(looks)
         allowed, extra = self._edges(), _extra(looks)
         reachable = share <= FREE
-        bounds = self._upper_bounds(looks)
-        target, gain, steps, before = best_rate(
-            dest, success, allowed, reachable, state, *view, extra, self._power(looks), bounds
-        )
+        where = dest, success, allowed, reachable, state
+        if looks.logarithmic:
+            bounds = self._upper_bounds(looks)
+            target, gain, steps, before = best_rate(*where, *view, extra, 1.0, bounds)
+        else:
+            target, gain, steps, before = best_tour(
+                *where, *view[:-1], extra, NEAREST, TOURS, RADIUS, PATIENCE
+            )
         if target < 0:
             return None
         path = _path(before, state, target)
@@ -197,9 +214,7 @@ class RateSearch:
         if not looks.logarithmic or far.rate < self.floor:
             return far
         width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
-        near, gain, steps = look_ahead(
-            dest, success, allowed, reachable, state, *view, price, width, DEPTH
-        )
+        near, gain, steps = look_ahead(*where, *view, price, width, DEPTH)
         if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
             return far
         states = tuple(near.tolist())
@@ -248,21 +263,11 @@ class RateSearch:
         gain = gain_at(path[-1], *_view(looks), np.zeros(graph.model.states))
         return Proposal(path, gain, steps, held.share) if gain >= self.floor * steps else None
 
-    def _power(self, looks: Looks) -> float:
-        """Return the power of steps that gains are divided by."""
-        self._steps_power = 1.0 if looks.logarithmic else NEAREST
-        return self._steps_power
-
-    def _worth(self, proposal: Proposal) -> float:
-        return proposal.gain / proposal.steps**self._steps_power
-
     def _edges(self) -> BoolArray:
         return EVERYWHERE if self.allowed is None else self.allowed
 
     def _upper_bounds(self, looks: Looks) -> FloatArray:
-        """Return upper bounds [S] on gains; logarithmic ones only shrink, so old ones serve."""
-        if not looks.logarithmic:
-            return np.full(len(looks.amount), np.inf)
+        """Return upper bounds [S] on logarithmic gains; they only shrink, so old ones serve."""
         if self._bounds is None:
             self._bounds = np.full(len(looks.amount), np.inf)
         return self._bounds
