@@ -12,11 +12,13 @@ share of all that is left to learn. The highest rate r of gains less that toll, 
 that goes outward, sets the price of a step: of that place and of the paths of a beam search nearby,
 in which no cell tells the same twice, the one with the largest gain − `PRICE`·r·steps is taken. It
 is held until news comes, a look that told more than the floor; until it is done or unsafe; or until
-another has a rate higher by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
-short tour counts, and gain over steps to the power `NEAREST` takes the place of the rate. While
-nothing is learned the worth of what is held rises with every step, so no state comes back
-(``docs/theory.md``, section 13). Where no such proposal reaches the floor, the one with the most
-gain per unit of risk is taken, as far as the budgets go.
+another is worth more by `MARGIN`. While nothing is learned the worth of what is held rises with
+every step, so a run gets on (``docs/theory.md``, section 13). Where no such proposal reaches the
+floor, the one with the most gain per unit of risk is taken, as far as the budgets go.
+
+Gains that come once are all to be had in the end, so what counts is a short tour: a gain is divided
+by steps to the power `NEAREST`. For the squares of a grid the first place of the best of `TOURS`
+free tours nearby is taken, and it is held until news comes, or until it is done or unsafe.
 """
 
 from __future__ import annotations
@@ -29,7 +31,14 @@ import numpy as np
 
 from homeward.bonuses import LookingBonus, checked_bonus, looks_of, once
 from homeward.planning.held import Held, Proposal
-from homeward.planning.ways import LEAST_SUCCESS, best_per_risk, best_rate, gain_at, look_ahead
+from homeward.planning.ways import (
+    LEAST_SUCCESS,
+    best_per_risk,
+    best_rate,
+    best_tour,
+    gain_at,
+    look_ahead,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +58,13 @@ PRICE = 0.7
 """Price of a step for near paths, in units of the best rate."""
 
 NEAREST = 4.0
-"""Power of steps by which gains are divided that come once: near ones first, for a short tour."""
+"""Power of steps by which tours divide gains, so that they take near places first."""
+
+TOURS, RADIUS = 6, 8.0
+"""Tours that are compared, and how many steps beyond their first place they plan for."""
+
+PATIENCE = 0.15
+"""Price of a step that a tour leaves for after it has come to new ground."""
 
 BEAM, DEPTH = 24, 12
 """Paths that a beam search keeps, for a view of nine cells, and its length in steps."""
@@ -121,7 +136,6 @@ class RateSearch:
     allowed: BoolArray | None
     floor: float
     _bounds: FloatArray | None = None  # [S] upper bounds on gains, from earlier searches
-    _steps_power: float = 1.0
 
     def choose(self, belief: Any, graph: Graph, state: int, held: Held) -> Choice:
         """Return what to pursue from `state`."""
@@ -130,22 +144,25 @@ class RateSearch:
         whole = looks_of(self.bonus, belief, graph.model.reward)
         looks = self._affordable(belief, graph, share, whole)
         remaining, most = whole.total, FREE
-        found = self._best(graph, state, share, looks(FREE), remaining)
-        kept = self._still(held.proposal, graph, state, share, looks)
-        news = held.has_news(remaining, self.floor)
-        if (
-            kept is not None
-            and not news
-            and (found is None or self._worth(found) <= self._worth(kept) * (1 + MARGIN))
-        ):
-            found, most = kept, _most(kept)
+        found = self._still(held.proposal, graph, state, share, looks)
+        if found is not None:
+            most = _most(found)
+        if held.has_news(remaining, self.floor):
+            found = None
+        if found is None or not _is_tour(whole):
+            other = self._best(graph, state, share, looks(FREE), remaining)
+            if found is None or (
+                other is not None and self._worth(other) > self._worth(found) * (1 + MARGIN)
+            ):
+                found, most = other, FREE
         limit = Limit(remaining, 0.0, np.inf)
         if found is None or found.rate < self.floor:
             found, limit = self._risky(graph, state, share, looks, remaining)
             most = 1.0
         learning = None
         if found is not None and len(found.path) == 1:
-            learning = int(looks(most).action[state])
+            by = looks(most).action
+            learning = None if by is None else int(by[state])
         return Choice(found, surveys, limit, remaining, learning)
 
     def survey(self, graph: Graph, state: int, accounts: Sequence[Account]) -> tuple[Survey, ...]:
@@ -199,20 +216,36 @@ class RateSearch:
         """Return the best proposal that is free or risks in proportion, near or far."""
         dest, success, view = graph.model.dest, graph.success, _view(looks)
         allowed, extra = self._edges(), _extra(looks)
+        reachable = share <= FREE
         bounds, power = self._upper_bounds(looks), self._power(looks)
-        target, gain, steps, before = best_rate(
-            dest,
-            success,
-            allowed,
-            share,
-            FREE,
-            remaining,
-            state,
-            *view,
-            extra,
-            power,
-            bounds,
-        )
+        if _is_tour(looks):
+            target, gain, steps, before = best_tour(
+                dest,
+                success,
+                allowed,
+                reachable,
+                state,
+                *view[:-1],
+                extra,
+                NEAREST,
+                TOURS,
+                RADIUS,
+                PATIENCE,
+            )
+        else:
+            target, gain, steps, before = best_rate(
+                dest,
+                success,
+                allowed,
+                share,
+                FREE,
+                remaining,
+                state,
+                *view,
+                extra,
+                power,
+                bounds,
+            )
         if target < 0:
             return None
         path = _path(before, state, target)
@@ -222,7 +255,7 @@ class RateSearch:
             return far
         width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
         near, gain, steps = look_ahead(
-            dest, success, allowed, share <= FREE, state, *view, price, width, DEPTH
+            dest, success, allowed, reachable, state, *view, price, width, DEPTH
         )
         if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
             return far
@@ -312,9 +345,7 @@ class RateSearch:
         return EVERYWHERE if self.allowed is None else self.allowed
 
     def _upper_bounds(self, looks: Looks) -> FloatArray:
-        """Return upper bounds [S] on gains; logarithmic ones only shrink, so old ones serve."""
-        if not looks.logarithmic:
-            return np.full(len(looks.amount), np.inf)
+        """Return upper bounds [S] on logarithmic gains; they only shrink, so old ones serve."""
         if self._bounds is None:
             self._bounds = np.full(len(looks.amount), np.inf)
         return self._bounds
@@ -329,6 +360,11 @@ def move_to(graph: Graph, state: int, there: int) -> int:
     """Return the likeliest action from a state to a neighbour."""
     ways = np.flatnonzero(graph.model.dest[state] == there)
     return int(ways[graph.success[state, ways].argmax()])
+
+
+def _is_tour(looks: Looks) -> bool:
+    """Tell whether places are to be visited in a short tour: each tells of several cells, once."""
+    return not looks.logarithmic and looks.action is None
 
 
 def _view(

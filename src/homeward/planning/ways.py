@@ -242,6 +242,36 @@ def look_from(
 
 
 @njit(cache=True)
+def _relax(
+    dest: IntArray,
+    success: FloatArray,
+    allowed: BoolArray,
+    reachable: BoolArray,
+    s: int,
+    steps: FloatArray,
+    before: IntArray,
+    done: BoolArray,
+    first: FloatArray,
+    second: FloatArray,
+    node: IntArray,
+    count: int,
+) -> int:
+    """Add the neighbours of a state that it is the shortest way to, so far, to the heap."""
+    everywhere = allowed.shape[0] == 1
+    for a in range(dest.shape[1]):
+        t, p = dest[s, a], success[s, a]
+        if done[t] or p < LEAST_SUCCESS or not reachable[t]:
+            continue
+        if not everywhere and not allowed[s, a]:
+            continue
+        away = steps[s] + 1.0 / p
+        if away < steps[t]:
+            steps[t], before[t] = away, s
+            count = _push(first, second, node, count, away, 0.0, t)
+    return count
+
+
+@njit(cache=True)
 def best_rate(
     dest: IntArray,
     success: FloatArray,
@@ -267,7 +297,7 @@ def best_rate(
     Getting the gain takes `extra` steps after arrival; without them the state itself has none.
     `limit` [S] bounds gains from above and is lowered to what is found. The search stops at the
     distance beyond which no gain could be worth the way. Returns the place (−1 if there is none),
-    its gain, its steps, the predecessors [S] and the expected steps [S].
+    its gain, its steps and the predecessors [S].
     """
     states, actions = dest.shape
     steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
@@ -278,7 +308,6 @@ def best_rate(
     count = _push(key, second, node, 0, 0.0, 0.0, state)
     best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
     highest = limit.max()
-    everywhere = allowed.shape[0] == 1
     while count > 0:
         s = node[0]
         count = _pop(key, second, node, count)
@@ -308,6 +337,140 @@ def best_rate(
                 steps[t], before[t], worst[t] = away, s, risk
                 count = _push(key, second, node, count, away, 0.0, t)
     return best, best_gain, best_steps, before
+
+
+@njit(cache=True)
+def take(
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    amount: FloatArray,
+    opens: FloatArray,
+) -> float:
+    """Set the `amount` [S] that a look from a state tells to 0; return the sum of its `opens`."""
+    rows, columns = shape
+    row, column = state // columns, state % columns
+    total = 0.0
+    for k in range(len(down)):
+        r, c = row + down[k], column + right[k]
+        if 0 <= r < rows and 0 <= c < columns:
+            t = r * columns + c
+            if amount[t] > 0.0:
+                amount[t] = 0.0
+                total += opens[t]
+    return total
+
+
+@njit(cache=True)
+def told_nearby(
+    dest: IntArray,
+    success: FloatArray,
+    allowed: BoolArray,
+    reachable: BoolArray,
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    amount: FloatArray,
+    radius: float,
+) -> FloatArray:
+    """Return the `amount` [S] of each cell that a place within `radius` steps tells of, else 0."""
+    states, actions = dest.shape
+    steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
+    done, rest = np.zeros(states, np.bool_), amount.copy()
+    room = states * actions + 1
+    key, second, node = np.empty(room), np.empty(room), np.empty(room, np.int64)
+    steps[state] = 0.0
+    count = _push(key, second, node, 0, 0.0, 0.0, state)
+    while count > 0 and key[0] <= radius:
+        s = node[0]
+        count = _pop(key, second, node, count)
+        if done[s]:
+            continue
+        done[s] = True
+        take(s, shape, down, right, rest, amount)
+        count = _relax(
+            dest, success, allowed, reachable, s, steps, before, done, key, second, node, count
+        )
+    return amount - rest
+
+
+@njit(cache=True)
+def best_tour(
+    dest: IntArray,
+    success: FloatArray,
+    allowed: BoolArray,
+    reachable: BoolArray,
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    amount: FloatArray,
+    extra: float,
+    power: float,
+    width: int,
+    radius: float,
+    patience: float,
+) -> tuple[int, float, float, IntArray]:
+    """Search for the place with which the shortest tour begins, for gains that come once.
+
+    The candidates are the `width` places with the most gain over steps to a `power`. From each, a
+    tour goes on to the best place by the same measure until all is told that places within
+    `radius` steps of the first one tell of. Looks on the way count unless a gain takes `extra`
+    steps. A tour costs its steps, those of its first leg twice, as later ones will be planned anew;
+    and `patience` times the steps that are left when it comes to what opens new ground, which leads
+    away from what is left. Returns the place (−1 if there is none), its gain, its steps and the
+    predecessors [S].
+    """
+    states = len(dest)
+    most = np.full(states, amount.max() * len(weight))
+    limit, looked = most.copy(), np.zeros(states)
+    near, opens = amount, amount
+    best, best_gain, best_steps, best_before = -1, 0.0, 1.0, np.empty(0, np.int32)
+    least = np.inf
+    for i in range(width):
+        target, gain, steps, before = best_rate(
+            dest, success, allowed, reachable, state, shape, down, right, weight, amount, False,
+            extra, power, limit,
+        )  # fmt: skip
+        if target < 0:
+            break
+        limit[target] = 0.0
+        if i == 0:
+            best, best_gain, best_steps, best_before = target, gain, steps, before
+            near = told_nearby(
+                dest, success, allowed, reachable, state, shape, down, right, amount, steps + radius
+            )
+            opens, beyond = np.zeros(states), amount - near
+            for s in range(states):
+                if near[s] > 0.0:
+                    opens[s] = gain_at(s, shape, down, right, weight, beyond, False, looked)
+        left, bounds = near.copy(), most.copy()
+        s, t, there, way = state, target, steps, before
+        length, opened, later = 0.0, 0.0, 0.0
+        while t >= 0 and steps + length < least:
+            length += there
+            new, u = 0.0, t
+            while True:
+                new += take(u, shape, down, right, left, opens)
+                u = way[u] if u != s else s
+                if u == s or extra > 0.0:
+                    break
+            opened, later = opened + new, later + new * length
+            s = t
+            t, _, there, way = best_rate(
+                dest, success, allowed, reachable, s, shape, down, right, weight, left, False,
+                extra, power, bounds,
+            )  # fmt: skip
+        cost = steps + length
+        if opened > 0.0:
+            cost += patience * (length - later / opened)
+        if cost < least:
+            best, best_gain, best_steps, best_before = target, gain, steps, before
+            least = cost
+    return best, best_gain, best_steps, best_before
 
 
 @njit(cache=True)

@@ -111,9 +111,7 @@ def examine(case: Case) -> Promise:
     )
 
 
-def examine_many(
-    kind: Kind, count: int, rng: np.random.Generator
-) -> Iterator[Promise]:
+def examine_many(kind: Kind, count: int, rng: np.random.Generator) -> Iterator[Promise]:
     """Yield what is found on so many random beliefs."""
     for _ in range(count):
         yield examine(random_case(kind, rng))
