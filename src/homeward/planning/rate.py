@@ -136,6 +136,7 @@ class RateSearch:
     allowed: BoolArray | None
     floor: float
     _bounds: FloatArray | None = None  # [S] upper bounds on gains, from earlier searches
+    _steps_power: float = 1.0  # of the last search
 
     def choose(self, belief: Any, graph: Graph, state: int, held: Held) -> Choice:
         """Return what to pursue from `state`."""

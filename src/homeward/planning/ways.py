@@ -330,7 +330,7 @@ def best_rate(
             risk = max(worst[s], share[t] - free)
             if done[t] or p < LEAST_SUCCESS or share[t] > 1.0 or toll * risk >= highest:
                 continue
-            if not everywhere and not allowed[s, a]:
+            if allowed.shape[0] > 1 and not allowed[s, a]:
                 continue
             away = steps[s] + 1.0 / p
             if away < steps[t]:
@@ -425,15 +425,17 @@ def best_tour(
     predecessors [S].
     """
     states = len(dest)
+    share = np.where(reachable, 0.0, 2.0)  # states above 1 are not entered
     most = np.full(states, amount.max() * len(weight))
     limit, looked = most.copy(), np.zeros(states)
     near, opens = amount, amount
-    best, best_gain, best_steps, best_before = -1, 0.0, 1.0, np.empty(0, np.int32)
+    best, best_gain, best_steps = -1, 0.0, 1.0
+    best_before: IntArray = np.empty(0, np.int32)
     least = np.inf
     for i in range(width):
         target, gain, steps, before = best_rate(
-            dest, success, allowed, reachable, state, shape, down, right, weight, amount, False,
-            extra, power, limit,
+            dest, success, allowed, share, 0.0, 0.0, state, shape, down, right, weight, amount,
+            False, extra, power, limit,
         )  # fmt: skip
         if target < 0:
             break
@@ -461,8 +463,8 @@ def best_tour(
             opened, later = opened + new, later + new * length
             s = t
             t, _, there, way = best_rate(
-                dest, success, allowed, reachable, s, shape, down, right, weight, left, False,
-                extra, power, bounds,
+                dest, success, allowed, share, 0.0, 0.0, s, shape, down, right, weight, left,
+                False, extra, power, bounds,
             )  # fmt: skip
         cost = steps + length
         if opened > 0.0:
