@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.bonuses import InformationGain, Uncover
-from homeward.planning.guide import Guide
+from homeward.planning.guide import Guide, graph_of
 from homeward.planning.held import Held
+from homeward.solvers import ReturnSolution, Status
 
 if TYPE_CHECKING:
+    from homeward.arrays import IntArray
     from homeward.beliefs import Belief
     from homeward.planning.guide import Decision
     from homeward.planning.held import Proposal
@@ -62,6 +64,20 @@ class Pursuits:
         """
         return self._guide().decide(moment.belief, moment.state, self.held(moment.step))
 
+    def returns(self, moment: Moment) -> tuple[IntArray, ReturnSolution] | None:
+        """Return the first home that is kept and the ways there as the run sees them.
+
+        Moves that it relies on already are taken before surer ones. None if no home is kept.
+        """
+        ledgers = self._guide().ledgers(moment.belief)
+        if not ledgers:
+            return None
+        graph = graph_of(moment.belief, moment.model, self.setup.planner.correction)
+        survey = ledgers[0].survey(graph, self.held(moment.step).accounts[0], moment.state)
+        value = np.clip(1.0 - survey.total, 0.0, 1.0)
+        found = ReturnSolution(value, survey.choice, 0.0, Status.OPTIMAL, 1)
+        return ledgers[0].homes.astype(np.int32), found
+
     def _guide(self) -> Guide:
         return Guide(self.setup.planner, self.start, self.setup.floor)
 
@@ -78,6 +94,19 @@ def unit_of(setup: Setup) -> str | None:
     if isinstance(bonus, InformationGain):
         return "nats"
     return "squares" if isinstance(bonus, Uncover) and bonus.reward == 1.0 else None
+
+
+def heading(proposal: Proposal, unit: str | None, columns: int) -> str:
+    """Say where a proposal leads and what is expected of it, in one sentence."""
+    counted = f" {unit}" if unit else ""
+    steps = "1 step" if proposal.steps == 1.0 else f"{proposal.steps:.3g} steps"
+    expects = (
+        f"expects {proposal.gain:.3g}{counted} within {steps}: {proposal.rate:.3g}{counted} per step"
+    )
+    if len(proposal.path) == 1:
+        return f"It {expects}."
+    row, column = divmod(proposal.path[-1], columns)
+    return f"It heads for row {row}, column {column} and {expects}."
 
 
 def proposal_told(proposal: Proposal, unit: str | None) -> dict[str, Any]:

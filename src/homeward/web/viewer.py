@@ -28,7 +28,7 @@ from homeward.web.catalogue import BUILT_IN
 from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
 from homeward.web.moments import Moment
-from homeward.web.pursuits import Pursuits, proposal_told, unit_of
+from homeward.web.pursuits import Pursuits, heading, proposal_told, unit_of
 from homeward.web.refusals import RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
@@ -190,7 +190,7 @@ class Viewer:
             bounds = self.tail.bounds_of(step + 1)
             recorded = {"action": self.tail.actions[step], "bounds": bounds}
         told: dict[str, Any] = {"step": step, "state": moment.state, "recorded": recorded}
-        decision = None if setup.algorithm == "paper" else self._decision(moment)
+        decision = None if moment.pursuits is None else self._decision(moment)
         if decision is not None and decision.plan is None:
             ending = placed(" ".join([f"{decision.end}.".capitalize(), *decision.details()]))
             here = float(moment.returns[1].value[moment.state])
@@ -201,6 +201,9 @@ class Viewer:
         ways = ways or [moment.returns[1].value]
         explanation = placed(plan.explain())
         words = [line for line in explanation.splitlines() if not line.startswith("  ")]
+        proposal, unit = plan.proposal, unit_of(setup)
+        if proposal is not None:
+            words[1] = heading(proposal, unit, columns)
         actions = actions_of(setup)
         return {
             **told,
@@ -225,9 +228,7 @@ class Viewer:
             "upper": _plain(plan.upper_bound),
             "gap": _plain(plan.gap),
             "way_home": max(float(way[plan.state]) for way in ways),
-            "proposal": None
-            if plan.proposal is None
-            else proposal_told(plan.proposal, unit_of(setup)),
+            "proposal": None if proposal is None else proposal_told(proposal, unit),
             "agrees": agrees,
         }
 
@@ -237,7 +238,7 @@ class Viewer:
             self._plans.move_to_end(step)
             return self._plans[step]
         _, moment = self._moment(step)
-        if self._set_up()[0].algorithm == "rate":
+        if moment.pursuits is not None:
             decided = self._decision(moment).plan
             if decided is None:
                 raise RefusalError(404, "the run ends here: there is nothing left to decide")
@@ -274,11 +275,8 @@ class Viewer:
     def _decision(self, moment: Moment) -> Decision:
         """Return what a run decided that plans until the next news."""
         if self._decided is None or self._decided[0] != moment.step:
-            if self._pursuits is None:
-                first = self._moment(0)[1]
-                setup = self._set_up()[0]
-                self._pursuits = Pursuits(setup, first.start, first.belief, self.tail)
-            self._decided = moment.step, self._pursuits.decide(moment)
+            assert moment.pursuits is not None
+            self._decided = moment.step, moment.pursuits.decide(moment)
         return self._decided[1]
 
     def _nearest(self, step: int) -> tuple[int, WarmStart | None]:
@@ -312,7 +310,13 @@ class Viewer:
             raise RefusalError(404, "this kind of run has no map")
         path = self.tail.path_to(step) if step else np.array([history.start], np.int32)
         belief = history.at(step)
-        return scene, Moment(step, int(path[-1]), belief, path, setup.planner)
+        pursuits = None if setup.algorithm == "paper" else self._pursuing(setup, history)
+        return scene, Moment(step, int(path[-1]), belief, path, setup.planner, pursuits)
+
+    def _pursuing(self, setup: Setup, history: History) -> Pursuits:
+        if self._pursuits is None:
+            self._pursuits = Pursuits(setup, history.start, history.at(0), self.tail)
+        return self._pursuits
 
     def _set_up(self) -> tuple[Setup, Scene | None, History | None]:
         """Set the explorer out again, once."""
