@@ -203,7 +203,7 @@ class Viewer:
         words = [line for line in explanation.splitlines() if not line.startswith("  ")]
         proposal, unit = plan.proposal, unit_of(setup)
         if proposal is not None:
-            words[1] = heading(proposal, unit, columns)
+            words = [words[0], heading(proposal, unit, columns)]
         actions = actions_of(setup)
         return {
             **told,
