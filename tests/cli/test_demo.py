@@ -17,7 +17,7 @@ def test_the_demo_shows_a_rover_that_roams_and_one_that_is_trapped(tmp_path: Pat
     safe, unsafe, picture = result.stdout.splitlines()
     assert safe.startswith("safe at .98: 120 steps")
     assert safe.endswith("can go back")
-    assert unsafe.startswith("unsafe: 120 steps")
+    assert unsafe.startswith("unsafe: 30 steps")
     assert "no way back since step" in unsafe
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     assert f"at step {unsafe.rpartition(' ')[2]} " in readme

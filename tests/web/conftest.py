@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 GRID = {"size": 6, "seed": 10, "delta": 0.7, "walls": 0.2}
 ROVER = {"rows": 160, "columns": 200, "limit": 60, "sensor_range": 60.0, "delta": 0.9}
 
+PAPER = {"algorithm": "paper", "home": "current"}
+
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -26,6 +28,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Run.create(root / "grid-safe", "grid", GRID).resume()
     Run.create(root / "grid-unsafe", "grid", {**GRID, "explorer": "uncover"}).resume()
     Run.create(root / "rover", "rover", ROVER).resume()
+    Run.create(root / "grid-paper", "grid", {**GRID, **PAPER}).resume()
+    Run.create(root / "rover-paper", "rover", {**ROVER, **PAPER}).resume()
     meadow(root / "meadow").resume()
     return root
 

@@ -56,7 +56,8 @@ def test_a_name_that_is_let_pass_stays_in_the_folder(name: str) -> None:
 
 
 def test_the_runs_are_listed(runs: Path) -> None:
-    assert Catalogue(runs).names() == ["grid-safe", "grid-unsafe", "meadow", "rover"]
+    names = ["grid-paper", "grid-safe", "grid-unsafe", "meadow", "rover", "rover-paper"]
+    assert Catalogue(runs).names() == names
 
 
 def test_a_link_is_no_run(own: Path) -> None:

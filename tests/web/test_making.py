@@ -85,10 +85,11 @@ SQUARE = [[[[0.0, -100.0], [90.0, -100.0], [90.0, 0.0], [0.0, 0.0], [0.0, -100.0
 @pytest.mark.parametrize(
     ("kind", "asked"),
     [
-        ("grid", {"back_within": 9, "back_within_delta": 0.7, "recall": 12}),
+        ("grid", {"back_within": 9, "back_within_delta": 0.7}),
         ("grid", {"keep_in": ((0, 4), (1, 5)), "keep_in_delta": 0.8}),
         ("grid", {"bases": ((0, 0), (3, 3)), "each_base": True}),
-        ("rover", {"home": "start", "budget": 0.9}),
+        ("grid", {"algorithm": "paper", "home": "current", "recall": 12}),
+        ("rover", {"delta": 0.9, "algorithm": "rate", "floor": 0.2}),
         ("rover", {"keep_in": SQUARE, "keep_in_delta": 0.9}),
     ],
 )
@@ -125,10 +126,11 @@ def test_an_area_has_so_many_corners_at_most(tmp_path: Path) -> None:
 
 
 def test_the_unsafe_explorer_of_a_pair_promises_nothing(tmp_path: Path) -> None:
-    asked = {"size": 6, "home": "start", "budget": 0.9, "keep_in": ((0, 5), (0, 5)), "recall": 9}
+    shared = {"size": 6, "home": "start", "algorithm": "paper", "recall": 9}
+    asked = {**shared, "back_within": 30, "keep_in": ((0, 5), (0, 5))}
     pair = pair_of("grid", asked)
     assert pair["safe"] == {**asked, "explorer": "safe"}
-    assert pair["unsafe"] == {"size": 6, "home": "start", "recall": 9, "explorer": "uncover"}
+    assert pair["unsafe"] == {**shared, "explorer": "uncover"}
     settled("grid", pair["unsafe"], tmp_path)
 
 

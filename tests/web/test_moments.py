@@ -9,6 +9,7 @@ from tests.web.test_history import history_of
 
 from homeward.safety import Correction
 from homeward.web.moments import Moment
+from homeward.web.viewer import Viewer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ def plan_of(moment: Moment):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("step", [0, 3, 6])
 def test_the_way_home_is_the_plans_own(runs: Path, step: int) -> None:
-    moment = moment_of(runs / "grid-safe", step)
+    moment = moment_of(runs / "grid-paper", step)
     home, returns = moment.returns
     plan = plan_of(moment)
     assert home.tolist() == plan.criteria[0].home.tolist() == [moment.state]
@@ -34,13 +35,33 @@ def test_the_way_home_is_the_plans_own(runs: Path, step: int) -> None:
     np.testing.assert_array_equal(returns.policy, plan.return_policy)
 
 
+@pytest.mark.parametrize(("name", "step"), [("grid-safe", 6), ("rover", 30)])
+def test_a_run_of_one_level_shows_the_ways_home_that_it_holds(
+    runs: Path, name: str, step: int
+) -> None:
+    viewer = Viewer(runs / name)
+    moment = viewer._moment(step)[1]
+    home, returns = moment.returns
+    plan, _ = viewer.plan(step)
+    assert home.tolist() == [moment.start]
+    np.testing.assert_array_equal(returns.value, plan.way_home)
+    np.testing.assert_array_equal(returns.policy, plan.return_policy)
+    assert viewer.why(step)["way_home"] == moment.way(moment.state)["bound"]
+    check_ways(moment)
+
+
 @pytest.mark.parametrize("correction", [Correction.MOVES, Correction.GENERAL])
-@pytest.mark.parametrize(("name", "step"), [("grid-safe", 5), ("rover", 30), ("grid-unsafe", 4)])
+@pytest.mark.parametrize(
+    ("name", "step"), [("grid-paper", 5), ("rover-paper", 30), ("grid-unsafe", 4)]
+)
 def test_the_risks_of_a_way_add_up_to_its_bound(
     runs: Path, name: str, step: int, correction: Correction
 ) -> None:
     moment = moment_of(runs / name, step)
-    moment = replace(moment, planner=replace(moment.planner, correction=correction))
+    check_ways(replace(moment, planner=replace(moment.planner, correction=correction)))
+
+
+def check_ways(moment: Moment) -> None:
     lengths = set()
     for cell in range(moment.model.states):
         way = moment.way(cell)

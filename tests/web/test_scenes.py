@@ -70,8 +70,8 @@ def test_the_maps_of_terrain_are_the_beliefs_arrays(runs: Path) -> None:
 
 
 def test_the_bonus_of_terrain_is_named_for_what_it_adds_up(runs: Path) -> None:
-    maps, moment = maps_of(runs / "rover", 0)
-    belief, setup = moment.belief, setup_of(runs / "rover")
+    maps, moment = maps_of(runs / "rover-paper", 0)
+    belief, setup = moment.belief, setup_of(runs / "rover-paper")
     [entry] = [each for each in TerrainScene(setup).layers if each["name"] == "bonus"]
     assert entry["title"] == "Bonus: Σ variance / the sensor's, in its reach"
     assert entry["unit"] is None  # nats only to first order, and the first order is far off
@@ -85,6 +85,12 @@ def test_the_bonus_of_terrain_is_named_for_what_it_adds_up(runs: Path) -> None:
     assert maps["bonus"].flat[cell] == pytest.approx(expected, rel=1e-9)
     gained = 0.5 * np.log1p(belief.variance[near] / sensor.variance(away[near])).sum()
     assert expected > 10.0 * gained
+
+
+def test_the_bonus_of_a_run_that_counts_information_is_in_nats(runs: Path) -> None:
+    setup = setup_of(runs / "rover")
+    [entry] = [each for each in TerrainScene(setup).layers if each["name"] == "bonus"]
+    assert (entry["title"], entry["unit"]) == ("Bonus: what a look would tell", "nats")
 
 
 def test_what_is_seen_is_called_alike_on_both_kinds_of_map(runs: Path) -> None:

@@ -120,8 +120,8 @@ def test_a_step_that_is_missing_is_refused(log: Path) -> None:
 
 
 def test_seeds_are_the_last_that_were_recorded(runs: Path) -> None:
-    tail = whole(runs / "rover" / "steps.jsonl")
-    recorded = {r.step: r.seeds for r in Run(runs / "rover").records() if r.seeds is not None}
+    tail = whole(runs / "rover-paper" / "steps.jsonl")
+    recorded = {r.step: r.seeds for r in Run(runs / "rover-paper").records() if r.seeds is not None}
     assert list(tail.seeded) == list(recorded)
     first = min(recorded)
     assert tail.seeds_at(first - 1) is None

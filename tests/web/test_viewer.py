@@ -27,7 +27,7 @@ def steps_of(runs: Path, name: str, tmp_path: Path) -> list[Step]:
     return list(Run.create(tmp_path / "again", run.kind, run.config).steps())
 
 
-@pytest.mark.parametrize("name", ["grid-safe", "grid-unsafe", "rover"])
+@pytest.mark.parametrize("name", ["grid-safe", "grid-unsafe", "rover", "rover-paper", "grid-paper"])
 def test_why_is_the_evidence_of_the_plan_that_was_made(
     runs: Path, tmp_path: Path, name: str
 ) -> None:
@@ -47,37 +47,59 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
             assert told["safety"] == list(evidence.safety)
 
 
-BUDGET = {"rows": 160, "columns": 200, "sensor_range": 60.0, "home": "start"}
+def test_what_is_held_is_the_same_from_wherever_it_is_folded(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("homeward.web.pursuits.SPACING", 4)
+    monkeypatch.setattr("homeward.web.pursuits.ROOM", 3 * 80 * 4)  # three ways of 80 cells
+    viewer = Viewer(runs / "rover")
+    steps = steps_of(runs, "rover", tmp_path)
+    viewer.why(0)
+    assert viewer._pursuits is not None
+    for number in (60, 7, 8, 41, 3, 59):
+        held, expected = viewer._pursuits.held(number), steps[number - 1].held
+        assert expected is not None
+        assert held.proposal == expected.proposal
+        assert (held.remaining, held.idle) == (expected.remaining, expected.idle)
+        for mine, account in zip(held.accounts, expected.accounts, strict=True):
+            assert mine.spent == account.spent
+            np.testing.assert_array_equal(mine.way, account.way)
+    assert viewer._pursuits.spacing > 4
 
 
-def test_why_agrees_with_the_record_of_a_run_with_a_budget(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", "rover", {**BUDGET, "budget": 0.9, "limit": 40, "seed": 1})
-    steps = list(run.steps())
-    viewer = Viewer(tmp_path / "run")
-    assert viewer.tail.shares[-1] < 0.999  # the last plans had less to spend than the first
-    for step in steps[::3] + steps[-1:]:
-        why = viewer.why(step.number - 1)
-        assert why["agrees"]
-        assert why["action"] == step.plan.action
-        assert [c["level"] for c in why["criteria"]] == [c.level for c in step.plan.criteria]
+def test_a_plan_says_where_it_heads_and_what_it_expects(runs: Path) -> None:
+    for name, unit in (("rover", "nats"), ("grid-safe", "squares"), ("grid-unsafe", "squares")):
+        viewer = Viewer(runs / name)
+        found = viewer.why(1)["proposal"]
+        assert found["path"][0] == viewer.tail.states[1]
+        assert found["path"][1] == viewer.tail.nexts[1]
+        assert found["rate"] == found["gain"] / found["steps"] > 0.0
+        assert found["unit"] == unit
 
 
-def test_a_step_that_only_walks_home_says_so(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "run", "rover", {**BUDGET, "budget": 0.9, "limit": 6, "seed": 1})
-    run.resume()
-    *records, last = run.records()
-    lines = (tmp_path / "run" / "steps.jsonl").read_bytes().splitlines(keepends=True)
-    homing = replace(from_line(lines[-1]), holding={**last.holding, "homing": True})
-    (tmp_path / "run" / "steps.jsonl").write_bytes(b"".join([*lines[:-1], to_line(homing)]))
-    viewer = Viewer(tmp_path / "run")
-    with pytest.raises(RefusalError, match="only follows the way home that it holds") as refusal:
-        viewer.why(len(records))
-    assert refusal.value.status == 404
-    assert viewer.why(len(records) - 1)["agrees"]
+def test_where_a_run_ends_there_is_no_plan_but_a_reason(runs: Path) -> None:
+    viewer = Viewer(runs / "grid-safe")
+    why = viewer.why(len(viewer.tail))
+    assert why["action"] is None
+    assert why["actions"] == []
+    assert why["recorded"] is None
+    assert why["agrees"]
+    assert why["sentence"].startswith(viewer.run.manifest.end.capitalize())  # type: ignore[union-attr]
+    assert [c["level"] for c in why["criteria"]] == [0.7]
+    assert why["criteria"][0]["bound"] >= 0.7
+    json.dumps(why, allow_nan=False)
+
+
+def test_after_its_last_step_a_run_that_was_called_off_says_what_it_would_do(runs: Path) -> None:
+    viewer = Viewer(runs / "rover")
+    why = viewer.why(len(viewer.tail))
+    assert why["action"] is not None
+    assert why["recorded"] is None
+    assert why["agrees"]
 
 
 def test_a_long_way_to_a_plan_is_broken_off_and_gone_on_with(runs: Path) -> None:
-    viewer = Viewer(runs / "rover")
+    viewer = Viewer(runs / "rover-paper")
     planned = planning(viewer)
     asked = iter([False, True])
     viewer.others = lambda: next(asked, False)
@@ -103,7 +125,7 @@ def planning(viewer: Viewer) -> list[int]:
 
 
 def test_a_plan_without_seeds_of_its_own_is_found_from_the_last_before(runs: Path) -> None:
-    viewer = Viewer(runs / "rover")
+    viewer = Viewer(runs / "rover-paper")
     assert list(viewer.tail.seeded) == [50]
     planned = planning(viewer)
     viewer.plan(54)
@@ -120,7 +142,7 @@ def test_on_a_large_map_the_nearest_seeds_are_tried_first(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("homeward.web.viewer.SMALL", 0)
-    viewer = Viewer(runs / "rover")
+    viewer = Viewer(runs / "rover-paper")
     planned = planning(viewer)
     _, agrees = viewer.plan(54)
     assert agrees
@@ -131,7 +153,7 @@ def test_where_they_lead_to_another_plan_the_steps_between_are_planned_again(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("homeward.web.viewer.SMALL", 0)
-    viewer = Viewer(runs / "rover")
+    viewer = Viewer(runs / "rover-paper")
     planned = planning(viewer)
     doubts = iter([False, True])
     monkeypatch.setattr(viewer, "_agrees", lambda plan, step: next(doubts))
@@ -146,13 +168,6 @@ def test_a_plan_that_is_not_the_recorded_one_is_told_so(own: Path) -> None:
     why = viewer.why(4)
     assert not why["agrees"]
     assert why["recorded"]["action"] != why["action"]
-
-
-def test_after_the_last_step_there_is_nothing_to_compare_with(runs: Path) -> None:
-    viewer = Viewer(runs / "grid-safe")
-    why = viewer.why(len(viewer.tail))
-    assert why["recorded"] is None
-    assert why["agrees"]
 
 
 def test_the_sentence_speaks_of_rows_and_columns(runs: Path) -> None:

@@ -35,11 +35,12 @@ GROUND = (
 KEYS = {
     "grid": (
         *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
-        *("stay", "discount", "limit", *ASKED),
+        *("algorithm", "floor", "stay", "discount", "limit", *ASKED),
     ),
     "rover": (
         *("seed", *GROUND, "climb", "descend", "sensor_range", "sensor_noise", "sensor_offset"),
-        *("start", "home", "explorer", "delta", "correction", "discount", "truth", "limit", *ASKED),
+        *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
+        *("truth", "limit", *ASKED),
     ),
 }
 """What the page may set, by kind: nothing that could name a file or a module."""

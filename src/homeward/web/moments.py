@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from homeward.arrays import IntArray
     from homeward.beliefs import Belief
     from homeward.planning.planner import Planner
+    from homeward.web.pursuits import Pursuits
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class Moment:
     belief: Belief
     path: IntArray  # [step + 1] from the start to here
     planner: Planner
+    pursuits: Pursuits | None = None  # of a run that plans until the next news
 
     @property
     def start(self) -> int:
@@ -48,8 +50,12 @@ class Moment:
         It is the first criterion's that asks for one. Where none does, it is the way to the start,
         with the moves correction: what an unsafe explorer would have to go back on.
         """
+        if self.pursuits is not None:
+            held = self.pursuits.returns(self)
+            if held is not None:
+                return held
         for criterion in self.planner.criteria:
-            if hasattr(criterion, "home"):
+            if self.pursuits is None and hasattr(criterion, "home"):
                 situation = self.planner.situation(self.belief, self.model, self.state, self.start)
                 requirement = criterion.require(situation)
                 return requirement.home, requirement.returns

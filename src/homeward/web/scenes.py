@@ -13,7 +13,7 @@ import numpy as np
 
 from homeward.beliefs.heights import LEVELS, UNKNOWN, WALL, HeightBelief
 from homeward.beliefs.terrain import NAMES, STEPS, TerrainBelief
-from homeward.bonuses import Uncover
+from homeward.bonuses import InformationGain, Uncover
 from homeward.runs.rover_products import ROUGHLY
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ class TerrainScene:
         self.prior, self.shape = belief, belief.shape
         self.cell = belief.size
         self.blocked = belief.blocked
+        gain = isinstance(setup.planner.bonus, InformationGain)
+        bonus = "what a look would tell" if gain else "Σ variance / the sensor's, in its reach"
         self.layers = [
             layer("height", "Mean height", "m", "sequential"),
             layer("uncertainty", "Standard deviation of the height", "m", "sequential"),
@@ -202,7 +204,7 @@ class TerrainScene:
                 "categorical",
                 categories=SEEN,
             ),
-            *shared_layers(setup, "Σ variance / the sensor's, in its reach", None),
+            *shared_layers(setup, bonus, "nats" if gain else None),
             layer("truth", "True height", "m", "sequential"),
         ]
 

@@ -1,10 +1,12 @@
 """A viewer of one run: its records, what was known after any step, and why it went on as it did.
 
 Records are read on while the run grows. What was known is learned again from them without planning
-(`history`). A plan is made again from the seeds that the record holds. Where it holds none for that
-step, the steps since the last that has some are planned again, so that it is the same plan to the
-bit. On large maps that would take long: there the nearest seeds are tried first, and if the plan
-has the recorded action, value and bounds, it is taken; what it says of other actions may differ.
+(`history`). A run that plans until the next news decides again with what it held then (`pursuits`).
+A plan of the paper's Algorithm 1 is made again from the warm start that the record holds. Where it
+holds none for that step, the steps since the last that has some are planned again, so that it is
+the same plan to the bit. On large maps that would take long: there the nearest warm start is tried
+first, and if the plan has the recorded action, value and bounds, it is taken; what it says of other
+actions may differ.
 """
 
 from __future__ import annotations
@@ -18,8 +20,6 @@ import numpy as np
 
 from homeward.errors import InvalidFileError
 from homeward.files import read_json
-from homeward.planning.guide import Guide
-from homeward.planning.held import Held
 from homeward.runs import Run, RunStatus, WarmStart, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import CONFIG, STEPS, TIMES
@@ -28,6 +28,7 @@ from homeward.web.catalogue import BUILT_IN
 from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
 from homeward.web.moments import Moment
+from homeward.web.pursuits import Pursuits, heading, proposal_told, unit_of
 from homeward.web.refusals import RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from homeward.planning.plan import Plan
+    from homeward.planning.guide import Decision
+    from homeward.planning.plan import CriterionEvidence, Plan
     from homeward.runs import Setup
 
 AT_ONCE = 0.25
@@ -65,6 +67,8 @@ class Viewer:
         self.others: Callable[[], bool] = lambda: False  # whether somebody else asks
         self.made = self.run.manifest.config_sha256, self.run.manifest.created
         self._scene: tuple[Setup, Scene | None, History | None] | None = None
+        self._pursuits: Pursuits | None = None
+        self._decided: tuple[int, Decision] | None = None  # the last, and the step before it
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
         self._seeds: OrderedDict[int, WarmStart] = OrderedDict()
 
@@ -167,13 +171,11 @@ class Viewer:
         return moment.way(cell)
 
     def why(self, step: int) -> dict[str, Any]:
-        """Give the plan that was made after so many steps, as JSON values."""
+        """Return the plan that was made after so many steps, or why there is none, as JSON."""
         self._check_step(step)
         scene, moment = self._moment(step)
-        plan, agrees = self.plan(step)
+        setup = self._set_up()[0]
         columns = scene.shape[1]
-        ways = [c.way_home for c in plan.criteria if c.home.size]
-        ways = ways or [moment.returns[1].value]
 
         def placed(text: str) -> str:
             """Say rows and columns where a plan says the number of a state."""
@@ -183,32 +185,33 @@ class Viewer:
                 text,
             )
 
-        explanation = placed(plan.explain())
-        words = [line for line in explanation.splitlines() if not line.startswith("  ")]
         recorded = None
         if step < len(self.tail):
             bounds = self.tail.bounds_of(step + 1)
             recorded = {"action": self.tail.actions[step], "bounds": bounds}
-        assert self._scene is not None
-        actions = actions_of(self._scene[0])
+        told: dict[str, Any] = {"step": step, "state": moment.state, "recorded": recorded}
+        decision = None if moment.pursuits is None else self._decision(moment)
+        if decision is not None and decision.plan is None:
+            ending = placed(" ".join([f"{decision.end}.".capitalize(), *decision.details()]))
+            here = float(moment.returns[1].value[moment.state])
+            told |= {"explanation": ending, "sentence": ending, "way_home": here}
+            return {**_NO_PLAN, **told, "criteria": _kept(decision, placed)}
+        plan, agrees = self.plan(step)
+        ways = [c.way_home for c in plan.criteria if c.home.size]
+        ways = ways or [moment.returns[1].value]
+        explanation = placed(plan.explain())
+        words = [line for line in explanation.splitlines() if not line.startswith("  ")]
+        proposal, unit = plan.proposal, unit_of(setup)
+        if proposal is not None:
+            words = [words[0], heading(proposal, unit, columns)]
+        actions = actions_of(setup)
         return {
-            "step": step,
-            "state": plan.state,
+            **told,
             "action": plan.action,
             "status": str(plan.status),
             "sentence": " ".join(words),
             "explanation": explanation,
-            "criteria": [
-                {
-                    "name": placed(c.name),
-                    "kind": c.kind,
-                    "level": c.level,
-                    "bound": c.bound,
-                    "kept_bound": c.kept_bound,
-                    "multiplier": _plain(c.multiplier),
-                }
-                for c in plan.criteria
-            ],
+            "criteria": [_evidence(c, placed(c.name)) for c in plan.criteria],
             "actions": [
                 {
                     "action": e.action,
@@ -225,7 +228,7 @@ class Viewer:
             "upper": _plain(plan.upper_bound),
             "gap": _plain(plan.gap),
             "way_home": max(float(way[plan.state]) for way in ways),
-            "recorded": recorded,
+            "proposal": None if proposal is None else proposal_told(proposal, unit),
             "agrees": agrees,
         }
 
@@ -235,13 +238,11 @@ class Viewer:
             self._plans.move_to_end(step)
             return self._plans[step]
         _, moment = self._moment(step)
-        setup = self._set_up()[0]
-        if setup.algorithm == "rate":
-            plan = self._pursuit(setup, moment, step)
-            self._plans[step] = plan, self._agrees(plan, step)
-            while len(self._plans) > PLANS:
-                self._plans.popitem(last=False)
-            return self._plans[step]
+        if moment.pursuits is not None:
+            decided = self._decision(moment).plan
+            if decided is None:
+                raise RefusalError(404, "the run ends here: there is nothing left to decide")
+            return self._keep_plan(step, decided, self._agrees(decided, step), PLANS)
         first, seeds = self._nearest(step)
         exact, states = first == step, moment.model.states
         found: Plan | None = None
@@ -258,25 +259,25 @@ class Viewer:
         agrees = self._agrees(found, step)
         if exact:
             self._note(step + 1, WarmStart.of(found))
-        self._plans[step] = found, agrees
-        while len(self._plans) > (PLANS if states <= LARGE else 1):
+        return self._keep_plan(step, found, agrees, PLANS if states <= LARGE else 1)
+
+    def _keep_plan(self, step: int, plan: Plan, agrees: bool, most: int) -> tuple[Plan, bool]:
+        """Keep a plan, beside the last others."""
+        self._plans[step] = plan, agrees
+        while len(self._plans) > most:
             self._plans.popitem(last=False)
-        return found, agrees
+        return plan, agrees
 
     def _plan(self, moment: Moment, seeds: WarmStart | None) -> Plan:
         previous: Any = seeds
         return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
 
-    def _pursuit(self, setup: Setup, moment: Moment, step: int) -> Plan:
-        """Return what a run decided that carries along what it holds; that is in the record."""
-        guide = Guide(setup.planner, moment.start, setup.floor)
-        held = guide.open(self._moment(0)[1].belief)
-        for value in self.tail.holdings[:step]:
-            held = Held.decode(value, held)
-        plan = guide.decide(moment.belief, moment.state, held).plan
-        if plan is None:
-            raise RefusalError(404, "the run has ended here: there is nothing left to decide")
-        return plan
+    def _decision(self, moment: Moment) -> Decision:
+        """Return what a run decided that plans until the next news."""
+        if self._decided is None or self._decided[0] != moment.step:
+            assert moment.pursuits is not None
+            self._decided = moment.step, moment.pursuits.decide(moment)
+        return self._decided[1]
 
     def _nearest(self, step: int) -> tuple[int, WarmStart | None]:
         """Give the last step, up to this one, whose seeds are known, and those; 0 has none."""
@@ -309,7 +310,13 @@ class Viewer:
             raise RefusalError(404, "this kind of run has no map")
         path = self.tail.path_to(step) if step else np.array([history.start], np.int32)
         belief = history.at(step)
-        return scene, Moment(step, int(path[-1]), belief, path, setup.planner)
+        pursuits = None if setup.algorithm == "paper" else self._pursuing(setup, history)
+        return scene, Moment(step, int(path[-1]), belief, path, setup.planner, pursuits)
+
+    def _pursuing(self, setup: Setup, history: History) -> Pursuits:
+        if self._pursuits is None:
+            self._pursuits = Pursuits(setup, history.start, history.at(0), self.tail)
+        return self._pursuits
 
     def _set_up(self) -> tuple[Setup, Scene | None, History | None]:
         """Set the explorer out again, once."""
@@ -347,6 +354,46 @@ _NOTHING: dict[str, Any] = {
     "criteria": [],
     "actions": [],
 }
+
+_NO_PLAN: dict[str, Any] = {
+    "action": None,
+    "status": "ended",
+    "criteria": [],
+    "actions": [],
+    "value": None,
+    "upper": None,
+    "gap": None,
+    "proposal": None,
+    "agrees": True,
+}
+"""What is told in the place of a plan where the run ends."""
+
+
+def _evidence(criterion: CriterionEvidence, name: str) -> dict[str, Any]:
+    """Return what a plan proves of a criterion as JSON values."""
+    return {
+        "name": name,
+        "kind": criterion.kind,
+        "level": criterion.level,
+        "bound": criterion.bound,
+        "kept_bound": criterion.kept_bound,
+        "multiplier": _plain(criterion.multiplier),
+    }
+
+
+def _kept(decision: Decision, placed: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Return what a run has kept of its ways home where it ends, as JSON values."""
+    return [
+        {
+            "name": placed(name),
+            "kind": "return",
+            "level": level,
+            "bound": 1.0 - account.spent,
+            "kept_bound": 1.0 - account.spent,
+            "multiplier": 0.0,
+        }
+        for (name, level, _), account in zip(decision.budgets, decision.held.accounts, strict=False)
+    ]
 
 
 def _home_of(setup: Setup) -> Any:

@@ -78,7 +78,7 @@ export interface WhyCriterion extends Criterion {
 export interface Why {
   step: number;
   state: number;
-  action: number;
+  action: number | null; // null where the run ends: then the sentence says why
   status: string;
   sentence: string;
   explanation: string;
@@ -88,8 +88,18 @@ export interface Why {
   upper: number | null;
   gap: number | null;
   way_home: number; // the proven chance of a way home from here
+  proposal: Proposal | null; // what is pursued, by a run that plans until the next news
   recorded: { action: number; bounds: number[] } | null;
   agrees: boolean;
+}
+
+export interface Proposal {
+  path: number[]; // cells, from here to where it heads
+  gain: number;
+  steps: number; // expected
+  rate: number; // gain per step
+  share: number | null; // of what is left of a budget
+  unit: string | null; // of the gain
 }
 
 export interface Edge {

@@ -68,8 +68,16 @@ export function beside(value: number, level: number | null | undefined, digits =
 /** Where the way home leads, as it is set up. */
 export type HomeWord = "current" | "start" | "bases";
 
-/** Say what a safety level promises of each plan, and what not of a whole run. */
-export function meaning(delta: number, home: HomeWord): string {
+/** Say what a safety level promises of a whole run. */
+export function meaning(delta: number): string {
+  if (delta >= 1)
+    return "Whenever it is called off, it comes home, over the whole run, in every world that is possible.";
+  const least = `Whenever it is called off, it comes home with at least ${chanceName(delta)}, over the whole run`;
+  return `${least}: ${atMost(delta)}.`;
+}
+
+/** Say what a safety level promises of each plan of the paper's algorithm, and what not of a run. */
+export function planMeaning(delta: number, home: HomeWord): string {
   const here = "Home is where it stood when it planned";
   if (delta >= 1) {
     const sure = "In every world that is possible it finds a way home if it is called off.";
@@ -81,12 +89,9 @@ export function meaning(delta: number, home: HomeWord): string {
     : `${plan} It plans at every step, and over many steps such risks add up.`;
 }
 
-/** Say what a budget for a whole run promises, in the place of a level. */
-export function budgetMeaning(budget: number): string {
-  const instead = "The budget of the whole run takes the place of δ";
-  if (!(budget > 0 && budget <= 1)) return `${instead}.`;
-  const kept = budget < 1 ? atMost(budget) : "in every world that is possible it finds a way home";
-  return `${instead}: ${kept}, whenever the run is called off.`;
+/** Write a level as a percentage. */
+function chanceName(delta: number): string {
+  return `${Number((100 * delta).toFixed(4))}\u00a0%`;
 }
 
 /** Say in how many worlds there may be no way home, in the smallest whole numbers. */
@@ -149,6 +154,11 @@ const LAYERS: Record<string, string> = {
 /** Name a layer in a word or two; its title says more. */
 export function layerName(layer: { name: string; title: string }): string {
   return LAYERS[layer.name] ?? layer.title;
+}
+
+/** Tell whether levels are those of the whole run, not of single plans. */
+export function isOfRun(details: Details): boolean {
+  return details.config["algorithm"] === "rate";
 }
 
 /** Name a cell by row and column, counted from 0. */

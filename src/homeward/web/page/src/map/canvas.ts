@@ -52,6 +52,7 @@ export class MapCanvas {
           scene.step.value,
           scene.back.value,
           scene.way.value,
+          scene.why.value,
         ];
         void [
           scene.selected.value,
@@ -202,6 +203,8 @@ export class MapCanvas {
     if (way) this.drawWay(way, zoom, true);
     else if (back) this.drawWay(back, zoom, false);
     const step = scene.step.peek();
+    const why = scene.why.peek();
+    if (why?.proposal && why.step === step) this.drawProposal(why.proposal.path, zoom);
     const start = scene.run.stateAt(0);
     const here = scene.here.peek();
     if (start !== null) this.drawStart(start, zoom);
@@ -366,6 +369,27 @@ export class MapCanvas {
     this.context.globalAlpha = 0.8;
     this.context.drawImage(this.inked.canvas, 0, 0, this.wide, this.high);
     this.context.globalAlpha = 1;
+  }
+
+  /** Draw where the explorer heads: dotted, with a ring around the last cell. */
+  private drawProposal(path: number[], zoom: number): void {
+    const last = path[path.length - 1];
+    if (last === undefined || path.length < 2) return;
+    const { context } = this;
+    const width = Math.max(1.6, Math.min(5, zoom * 0.14));
+    context.lineCap = "round";
+    for (const casing of [true, false]) {
+      context.strokeStyle = casing ? LIGHT : HERE;
+      context.lineWidth = casing ? width + 2.6 : width;
+      context.setLineDash(casing ? [] : [0.1, width * 2]);
+      context.beginPath();
+      for (const cell of path) context.lineTo(...this.centre(cell));
+      context.stroke();
+      context.setLineDash([]);
+      context.beginPath();
+      context.arc(...this.centre(last), Math.max(4, Math.min(9, zoom * 0.3)), 0, 2 * Math.PI);
+      context.stroke();
+    }
   }
 
   /** Draw a way home edge by edge: with arrows if it was asked for, else dashed. */

@@ -6,18 +6,17 @@ import { change, getJson } from "../api";
 import type { Examples, Summary } from "../api";
 import { to } from "../link";
 import { attempt, complain, hush, message, tell } from "../messages";
-import { Choice, Field, unfold } from "../parts/fields";
+import { Field, unfold } from "../parts/fields";
 import { LevelSlider } from "../parts/level";
 import { Board, Tools } from "./draw/board";
 import * as paper from "./draw/drawing";
 
 const level = signal(1);
-const home = signal<"current" | "start">("current");
 const examples = signal<Examples | null>(null);
 
 async function begin(): Promise<void> {
   const map = paper.toText(paper.drawing.value);
-  const config = { map, delta: level.value, home: home.value };
+  const config = { map, delta: level.value };
   const pair = await attempt(() =>
     change<{ safe: Summary; unsafe: Summary }>("POST", "/api/pairs", { kind: "grid", config }),
   );
@@ -96,15 +95,8 @@ export function DrawPage() {
       <div class="draw-right">
         <section class="card">
           <h2>Let both explorers loose</h2>
-          <LevelSlider level={level} home={home.value} />
-          <Choice
-            label="Home is"
-            value={home}
-            options={[
-              ["current", "Where it stands", "Set anew at each step, as in the paper."],
-              ["start", "The start", "One base for the whole run."],
-            ]}
-          />
+          <LevelSlider level={level} />
+          <p class="soft">Home is the start.</p>
           <button class="main wide" disabled={busy.value} onClick={run}>
             {busy.value ? "Starting…" : "Run both and compare"}
           </button>

@@ -13,15 +13,15 @@ const WORDS: [string, string][] = [
   ["bonus", "What there is to see from a place, as the explorer counts it when it plans."],
   [
     "safety level δ",
-    "The chance of coming home that each plan must keep, should it be called off.",
+    "The chance of coming home, whenever it is called off, that the whole run must keep; with the paper's algorithm each plan by itself.",
   ],
   [
     "called off",
-    "Exploration ends and the explorer goes home: after any step with the same small chance, 1 − γ, unless a number of steps is set.",
+    "Exploration ends and the explorer goes home, at whatever time; with the paper's algorithm after any step with the same small chance, 1 − γ, unless a number of steps is set.",
   ],
   [
     "discount γ",
-    "The chance that exploration goes on after a step, and what a reward is worth that comes one step later.",
+    "With the paper's algorithm: the chance that exploration goes on after a step, and what a reward is worth that comes one step later.",
   ],
   [
     "proven bound",
@@ -41,7 +41,7 @@ const WORDS: [string, string][] = [
   ],
   [
     "e and s",
-    "What a move is worth to explore, and how safe it is, if it is taken now and the plan followed afterwards.",
+    "What a move leads to at best per step, and how surely there is a way home after it; with the paper's algorithm what it is worth and how safe it is, if the plan is followed afterwards.",
   ],
   [
     "entropy",

@@ -100,7 +100,7 @@ export function NewPage() {
 }
 
 function Explorers() {
-  const { kind, explorer, beside } = settings;
+  const { algorithm, beside, explorer, home, kind } = settings;
   return (
     <fieldset class="card">
       <legend>Explorer</legend>
@@ -122,6 +122,15 @@ function Explorers() {
               ]
         }
       />
+      <Choice
+        label="How it plans"
+        value={algorithm}
+        options={[
+          ["rate", "By information per step", "δ is the level of the whole run."],
+          ["paper", "As in the paper", "Algorithm 1: δ is the level of each plan."],
+        ]}
+        onChange={() => (home.value = algorithm.value === "paper" ? "current" : "start")}
+      />
       {explorer.value === "safe" && (
         <Check value={beside}>
           Let the unsafe explorer loose in the same world, and compare the two
@@ -132,7 +141,7 @@ function Explorers() {
 }
 
 function MoreSettings() {
-  const { kind, name, seed, limit, part, truth } = settings;
+  const { floor, floorUnit, isPaper, kind, name, seed, limit, part, truth } = settings;
   return (
     <details class="card">
       <summary>More settings</summary>
@@ -153,6 +162,16 @@ function MoreSettings() {
           step={1}
           hint={kind.value === "grid" ? "20 a square if empty" : "2000 if empty"}
         />
+        {!isPaper.value && (
+          <Field
+            label="Floor"
+            unit={floorUnit.value}
+            value={floor}
+            min={0}
+            step="any"
+            hint={`it ends where it would learn less; ${settings.floorDefault.value} if empty`}
+          />
+        )}
         {kind.value === "rover" && (
           <>
             <Field

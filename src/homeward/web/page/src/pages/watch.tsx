@@ -224,7 +224,7 @@ function FirstVisit({ grid }: { grid: boolean }) {
           ? "It drops any depth but climbs one height at a time"
           : "It descends steeper slopes than it climbs"}
         , so not every move can be undone. Dashed: the way home that it keeps. Under “Why this
-        move?”, <b>s</b> is how surely there is a way home; it must not fall below δ.{" "}
+        move?”, <b>s</b> is how surely there is a way home.{" "}
         <button class="link" onClick={() => (helping.value = true)}>
           What the words mean
         </button>

@@ -6,7 +6,7 @@ import type { Rgb } from "../map/colours";
 import type { Range } from "../map/paint";
 import type { Shown } from "../map/worker";
 import { howOf, layerOf } from "../run/show";
-import { figure } from "../words";
+import { figure, isOfRun } from "../words";
 
 export interface Key {
   title: string;
@@ -53,7 +53,7 @@ function wordsFor(layer: Layer): [string, string] {
   return [named(0) ?? "no", named(1) ?? "yes"];
 }
 
-type Mark = "here" | "path" | "start" | "home" | "way";
+type Mark = "here" | "path" | "heads" | "start" | "home" | "way";
 
 /** Colours of the marks on the map. */
 export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#e8590c" };
@@ -67,6 +67,7 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
   return [
     { mark: "here", text: "explorer" },
     { mark: "path", text: "its path" },
+    ...(isOfRun(details) ? [{ mark: "heads" as const, text: "where it heads" }] : []),
     { mark: "start", text: "start" },
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },

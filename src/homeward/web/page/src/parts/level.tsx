@@ -1,31 +1,29 @@
 // The safety level by a slider, with what it means in words.
 
 import type { Signal } from "@preact/signals";
-import { budgetMeaning, meaning } from "../words";
+import { meaning, planMeaning } from "../words";
 import type { HomeWord } from "../words";
 
 const LEVELS = [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 1];
 
 interface LevelProps {
   level: Signal<number>; // one of the levels
-  home: HomeWord;
-  budget?: string; // of the whole run, as it was typed; it takes the level's place
+  planHome?: HomeWord | null; // of the paper's algorithm, whose level is that of each plan
   naive?: boolean; // whether the explorer takes the mean model for the truth
 }
 
 /** Set δ. */
-export function LevelSlider({ level, home, budget = "", naive = false }: LevelProps) {
+export function LevelSlider({ level, planHome = null, naive = false }: LevelProps) {
   const place = Math.max(
     0,
     LEVELS.findIndex((each) => each >= level.value - 1e-9),
   );
-  const replaced = budget.trim() !== "";
-  const promise = replaced ? budgetMeaning(Number(budget)) : meaning(level.value, home);
+  const promise = planHome === null ? meaning(level.value) : planMeaning(level.value, planHome);
   const said = naive ? `${promise} So it believes, on the mean model; nothing is proven.` : promise;
   return (
-    <div class={replaced ? "level replaced" : "level"}>
+    <div class="level">
       <label for="level">
-        Safety level δ <b class="num">{replaced ? "–" : level.value}</b>
+        Safety level δ <b class="num">{level.value}</b>
       </label>
       <input
         id="level"
@@ -34,8 +32,7 @@ export function LevelSlider({ level, home, budget = "", naive = false }: LevelPr
         max={LEVELS.length - 1}
         step={1}
         value={place}
-        disabled={replaced}
-        aria-valuetext={replaced ? "not asked for" : `${level.value}: ${said}`}
+        aria-valuetext={`${level.value}: ${said}`}
         aria-describedby="level-meaning"
         style={{ "--part": `${(100 * place) / (LEVELS.length - 1)}%` }}
         onInput={(event) => (level.value = LEVELS[Number(event.currentTarget.value)] ?? 0.98)}

@@ -7,7 +7,7 @@ import "uplot/dist/uPlot.min.css";
 import type { Cursor } from "../run/cursor";
 import { namesOf } from "../run/model";
 import type { RunModel } from "../run/model";
-import { figure } from "../words";
+import { figure, isOfRun } from "../words";
 import { colour, dark } from "./theme";
 
 interface Line {
@@ -85,10 +85,20 @@ function bounds(runs: readonly RunModel[]): Line[] {
         y: [criterion.level, criterion.level],
       });
       const label = (what: string): string => [...whose, what].join(", ");
+      const asked: Line = {
+        label: `δ = ${criterion.level}`,
+        stroke: "warn",
+        dash: "dashed",
+        level: true,
+        at: level,
+        run,
+      };
+      if (run.details.value && isOfRun(run.details.value))
+        return [{ label: label("of the whole run"), stroke, at: of("kept"), run }, asked];
       return [
         { label: label("of the plan"), stroke, dash: "dotted", at: of("bound"), run },
         { label: label("of the move made"), stroke, at: of("kept"), run },
-        { label: `δ = ${criterion.level}`, stroke: "warn", dash: "dashed", level: true, at: level, run },
+        asked,
       ];
     });
   });

@@ -1,9 +1,9 @@
 // Why this move? The neighbours as a compass rose, the plan's own sentence, and the numbers.
 
 import { useSignal } from "@preact/signals";
-import type { Why, WhyAction } from "../api";
+import type { Proposal, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
-import { beside, chance, compass, figure, keeps, levelName, readable } from "../words";
+import { beside, chance, compass, figure, isOfRun, keeps, levelName, readable } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "plan" | "closest" | "closed";
 
@@ -15,6 +15,11 @@ const SIGNS: Record<Sign, { mark: string; text: string }> = {
   closest: { mark: "≤", text: "no safer" },
   closed: { mark: "–", text: "can't be chosen" },
 };
+
+/** Say what a sign means; what is pursued is held on to, so that another rate may be as good. */
+function signText(why: Why, sign: Sign): string {
+  return why.proposal && sign === "less" ? "safe, not chosen" : SIGNS[sign].text;
+}
 
 /** Sort a verdict, as the plan words it, among the signs. */
 export function signOf(verdict: string): Sign {
@@ -33,9 +38,10 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   if (!details) return null;
   const stale = why !== null && why.step !== scene.step.value;
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
+  const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
   const [first, rest] = parted(readable(why?.sentence ?? ""));
-  const head = ended ? "What it would do next" : "Why this move?";
+  const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "What it would do next";
   return (
     <section
       class={`why card${stale ? " stale" : ""}`}
@@ -63,13 +69,15 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       {why && (
         <>
           <p class="sentence">{first}</p>
-          <Rose
-            why={why}
-            ended={ended}
-            pointed={pointed.value}
-            point={(action) => (pointed.value = action)}
-          />
-          {ended && <p class="ended">{endWord(details.end, details.status)}</p>}
+          {decided && (
+            <Rose
+              why={why}
+              ended={ended}
+              pointed={pointed.value}
+              point={(action) => (pointed.value = action)}
+            />
+          )}
+          {ended && decided && <p class="ended">{endWord(details.end, details.status)}</p>}
           {why.way_home <= 0 && <p class="ended">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
             <p class="ended">
@@ -79,15 +87,21 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
           )}
           {shown && <Verdict why={why} action={shown} ended={ended} />}
           {rest && <p class="reasons">{rest}</p>}
-          <Criteria why={why} />
-          <details class="numbers">
-            <summary>All numbers</summary>
-            <Table why={why} />
-          </details>
-          <details>
-            <summary>The whole explanation</summary>
-            <pre>{why.explanation}</pre>
-          </details>
+          {(decided || why.criteria.length > 0) && (
+            <Criteria why={why} ofRun={isOfRun(details)} />
+          )}
+          {decided && (
+            <>
+              <details class="numbers">
+                <summary>All numbers</summary>
+                <Table why={why} />
+              </details>
+              <details>
+                <summary>The whole explanation</summary>
+                <pre>{why.explanation}</pre>
+              </details>
+            </>
+          )}
         </>
       )}
     </section>
@@ -107,7 +121,7 @@ function Verdict({ why, action, ended }: { why: Why; action: WhyAction; ended: b
   const short = sign === "unsafe" && tight && !keeps(tight.value, tight.level) ? tight : null;
   return (
     <p class={`verdict ${sign}`}>
-      <b>{action.name}</b>: {ended && sign === "chosen" ? "would be chosen" : action.verdict}
+      <b>{action.name}</b>: {ended && sign === "chosen" ? "would be chosen" : verdictOf(why, action)}
       {short && `, ${beside(short.value, short.level)} < ${levelName(short.level)}`}
       {action.weight > 0 && action.weight < 1
         ? `; ${figure(100 * action.weight, 3)} % of the plan starts with it`
@@ -115,6 +129,17 @@ function Verdict({ why, action, ended }: { why: Why; action: WhyAction; ended: b
       .
     </p>
   );
+}
+
+/** Say why an action was not taken; a rate may be as good as the one that is pursued already. */
+function verdictOf(why: Why, action: WhyAction): string {
+  if (!why.proposal || signOf(action.verdict) !== "less") return action.verdict;
+  return `safe enough, at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
+}
+
+/** Name the unit of a rate. */
+function rateUnit(proposal: Proposal): string {
+  return `${proposal.unit ?? "of the bonus"} per step`;
 }
 
 /** Give the safety value that has least to spare above its level, and the level. */
@@ -133,7 +158,7 @@ function endWord(end: string | null, status: string): string {
   return `The run is ${status} here.`;
 }
 
-function Criteria({ why }: { why: Why }) {
+function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
   if (!why.criteria.length)
     return <p class="soft none-kept">Nothing is kept safe: this explorer has no criterion.</p>;
   return (
@@ -143,7 +168,10 @@ function Criteria({ why }: { why: Why }) {
         const kept = keeps(bound, level);
         return (
           <li key={criterion.name} class={kept ? "kept" : "broken"}>
-            <span>{criterion.name}</span>
+            <span>
+              {criterion.name}
+              {ofRun && kind === "return" ? ", kept over the whole run" : ""}
+            </span>
             <span class="num">
               <b data-value={String(bound)}>
                 {kind === "earn" ? figure(bound) : beside(bound, level)}
@@ -194,11 +222,12 @@ function Rose({
       )}
       <figcaption>
         <span>
-          In each direction: the chance that the move works; <b>e</b>, what it is worth to explore
-          {wholeOf(why) === null ? "" : ", against the plan"}
+          In each direction: the chance that the move works; <b>e</b>,{" "}
+          {why.proposal ? `at best, ${rateUnit(why.proposal)}` : "what it is worth to explore"}
+          {why.proposal || wholeOf(why) === null ? "" : ", against the plan"}
           {why.criteria.length > 0 && (
             <>
-              ; <b>s</b>, its safety value
+              ; <b>s</b>, {why.proposal ? "the way home after it" : "its safety value"}
             </>
           )}
           .
@@ -209,7 +238,7 @@ function Rose({
             .map((sign) => (
               <span key={sign} class={`sign ${sign}`}>
                 <i>{SIGNS[sign].mark}</i>{" "}
-                {ended && sign === "chosen" ? "would be chosen" : SIGNS[sign].text}
+                {ended && sign === "chosen" ? "would be chosen" : signText(why, sign)}
               </span>
             ))}
         </span>
@@ -257,11 +286,11 @@ function wholeOf(why: Why): number | null {
   return why.value !== null && why.value > NOTHING ? why.value : null;
 }
 
-/** Write an exploration value against the plan's; where the plan is worth nothing, as it is. */
+/** Write a rate as it is, a worth against the plan's; where that is nothing, as it is too. */
 function worth(why: Why, action: WhyAction): string {
   const whole = wholeOf(why);
   if (action.exploration === null) return "–";
-  if (whole === null)
+  if (why.proposal || whole === null)
     return figure(Math.abs(action.exploration) < NOTHING ? 0 : action.exploration, 3);
   const percent = 100 * (action.exploration / whole - 1);
   const far = Math.abs(percent);
@@ -327,10 +356,11 @@ function Table({ why }: { why: Why }) {
           <tr>
             <th scope="col">move</th>
             <th scope="col">success</th>
-            <th scope="col">explores</th>
+            <th scope="col">{why.proposal ? rateUnit(why.proposal) : "explores"}</th>
             {why.criteria.map((criterion, k) => (
               <th scope="col" key={criterion.name} title={criterion.name}>
-                safety{why.criteria.length > 1 ? ` ${k + 1}` : ""}
+                {why.proposal ? "way home" : "safety"}
+                {why.criteria.length > 1 ? ` ${k + 1}` : ""}
               </th>
             ))}
             <th scope="col" class="text">
@@ -359,7 +389,7 @@ function Table({ why }: { why: Why }) {
                         : beside(action.safety[k] ?? 0, criterion.level)}
                   </td>
                 ))}
-                <td class="text">{action.verdict}</td>
+                <td class="text">{verdictOf(why, action)}</td>
               </tr>
             );
           })}

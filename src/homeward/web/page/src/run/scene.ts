@@ -237,7 +237,7 @@ export class Scene {
     }
     let cell = why.state;
     if (this.run.homesAt(step).includes(cell)) {
-      const action = details.actions[why.action];
+      const action = why.action === null ? null : details.actions[why.action];
       if (action?.dr == null || action.dc == null) return;
       cell += action.dr * details.shape[1] + action.dc;
     }

@@ -5,25 +5,25 @@ import { LevelSlider } from "../../parts/level";
 import { cells, complaint, polygons, span, wrongChance } from "./reading";
 import * as settings from "./settings";
 
+type Option = [settings.Home, string, string];
+
 export function Promises() {
-  const { bases, budget, each, explorer, home, level } = settings;
+  const { bases, each, explorer, home, isPaper, level } = settings;
+  const start: Option = ["start", "The start", "One base for the whole run."];
+  const several: Option = ["bases", "Bases", "Any of the cells that you give, or each of them."];
+  const current: Option = ["current", "Where it stands", "Set anew at each step, as in the paper."];
   return (
     <fieldset class="card">
       <legend>What must stay true</legend>
       <LevelSlider
         level={level}
-        home={home.value}
-        budget={home.value === "start" ? budget.value : ""}
+        planHome={isPaper.value ? home.value : null}
         naive={explorer.value === "naive"}
       />
       <Choice
         label="There is a way home. Home is"
         value={home}
-        options={[
-          ["current", "Where it stands", "Set anew at each step, as in the paper."],
-          ["start", "The start", "One base for the whole run."],
-          ["bases", "Bases", "Any of the cells that you give, or each of them."],
-        ]}
+        options={isPaper.value ? [current, start, several] : [start, several]}
       />
       {home.value === "bases" && (
         <>
@@ -38,19 +38,6 @@ export function Promises() {
           </div>
           <Check value={each}>There must be a way to each of them, not only to one</Check>
         </>
-      )}
-      {home.value === "start" && (
-        <div class="fields">
-          <Field
-            label="Budget of the whole run"
-            value={budget}
-            min={0}
-            max={1}
-            step="any"
-            check={wrongChance}
-            hint="whenever it is called off, it comes home with this chance over the whole run; it takes the place of δ; none if empty"
-          />
-        </div>
       )}
       <More />
     </fieldset>
@@ -83,14 +70,16 @@ function More() {
         {within.value.trim() !== "" && (
           <Field label="with the chance" value={withinLevel} {...chance} />
         )}
-        <Field
-          label="Called off after"
-          unit="steps"
-          value={recall}
-          min={1}
-          step={1}
-          hint="of each plan; at any step if empty"
-        />
+        {settings.isPaper.value && (
+          <Field
+            label="Called off after"
+            unit="steps"
+            value={recall}
+            min={1}
+            step={1}
+            hint="of each plan; at any step if empty"
+          />
+        )}
       </div>
       {isGrid ? (
         <div class="fields">

@@ -5,6 +5,7 @@ import type { Upload } from "../../api";
 import { cells, number, polygons, span } from "./reading";
 
 export type Kind = "grid" | "rover";
+export type Home = "current" | "start" | "bases";
 export type Source = "mars" | "sample" | "upload";
 
 export const kind = signal<Kind>("grid");
@@ -12,7 +13,9 @@ export const name = signal("");
 export const level = signal(0.95);
 export const explorer = signal("safe");
 export const beside = signal(true);
-export const home = signal<"current" | "start" | "bases">("current");
+export const algorithm = signal<"rate" | "paper">("rate");
+export const floor = signal("");
+export const home = signal<Home>("start");
 export const bases = signal("");
 export const each = signal(false);
 export const within = signal("");
@@ -22,7 +25,6 @@ export const insideColumns = signal("");
 export const inside = signal("");
 export const insideLevel = signal("");
 export const recall = signal("");
-export const budget = signal("");
 export const seed = signal("0");
 export const limit = signal("");
 
@@ -42,6 +44,24 @@ export const range = signal("100");
 export const truth = signal<"model" | "prior">("model");
 
 export const keepsLevel = computed(() => explorer.value === "safe" || explorer.value === "naive");
+
+/** Whether it is the paper's Algorithm 1, which keeps its levels plan by plan. */
+export const isPaper = computed(() => algorithm.value === "paper");
+
+/** Whether it counts squares, as R-max and its like do not. */
+const countsSquares = computed(() => explorer.value === "safe" || explorer.value === "uncover");
+
+/** What a floor is counted in. */
+export const floorUnit = computed(() => {
+  if (kind.value === "rover") return "nats per step";
+  return countsSquares.value ? "squares per step" : "bonus per step";
+});
+
+/** The floor where none is given. */
+export const floorDefault = computed(() => {
+  if (kind.value === "rover") return "0.05";
+  return countsSquares.value ? "0.001" : "a millionth of the largest bonus";
+});
 
 /** Whether an unsafe explorer goes beside the safe one. */
 export const isPair = computed(() => explorer.value === "safe" && beside.value);
@@ -93,22 +113,26 @@ function polygonsGiven(): unknown {
 
 /** Give what must stay true, as a configuration's keys. */
 function promises(): Record<string, unknown> {
-  const shared = { recall: number(recall.value) };
-  if (!keepsLevel.value) return { ...shared, home: home.value === "start" ? "start" : "current" };
+  const paper = isPaper.value;
+  const shared = {
+    algorithm: algorithm.value,
+    floor: paper ? null : number(floor.value),
+    recall: paper ? number(recall.value) : null,
+  };
   const named = home.value === "bases";
+  const place = named || (home.value === "current" && !paper) ? "start" : home.value;
+  if (!keepsLevel.value) return { ...shared, home: place };
   const area = kind.value === "grid" ? windowGiven() : polygonsGiven();
-  const whole = home.value === "start" ? number(budget.value) : null;
   return {
     ...shared,
-    delta: whole === null ? level.value : null,
-    home: named ? null : home.value,
+    delta: level.value,
+    home: named ? null : place,
     bases: named ? cells(bases.value) : null,
     each_base: named && each.value ? true : null,
     back_within: number(within.value),
     back_within_delta: within.value.trim() ? number(withinLevel.value) : null,
     keep_in: area,
     keep_in_delta: area === null ? null : number(insideLevel.value),
-    budget: whole,
   };
 }
 
