@@ -180,30 +180,50 @@ class RateSearch:
                 found[a] = gain / steps
         return found
 
+    def gain(self, target: int, looks: Looks) -> float:
+        """Return what a look from a place tells."""
+        return float(gain_at(target, *_view(looks), np.zeros(len(looks.amount))))
+
     def _free(self, graph: Graph, state: int, share: FloatArray, looks: Looks) -> Proposal | None:
         """Return the best free proposal, near or far."""
-        dest, success, view = graph.model.dest, graph.success, _view(looks)
-        allowed, extra = self._edges(), _extra(looks)
-        reachable = share <= FREE
-        bounds = self._upper_bounds(looks)
-        target, gain, steps, before = best_rate(
-            dest, success, allowed, reachable, state, *view, extra, self._power(looks), bounds
-        )
-        if target < 0:
-            return None
-        path = _path(before, state, target)
-        far = Proposal(path, gain, steps, float(share[list(path)].max()))
-        price = PRICE * far.rate
-        if not looks.logarithmic or far.rate < self.floor:
+        far = self._far(graph, state, share, looks)
+        if far is None or not looks.logarithmic or far.rate < self.floor:
             return far
+        price = PRICE * far.rate
         width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
         near, gain, steps = look_ahead(
-            dest, success, allowed, reachable, state, *view, price, width, DEPTH
+            graph.model.dest,
+            graph.success,
+            self._edges(),
+            share <= FREE,
+            state,
+            *_view(looks),
+            price,
+            width,
+            DEPTH,
         )
         if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
             return far
         states = tuple(near.tolist())
         return Proposal(states, gain, steps, float(share[list(states)].max()))
+
+    def _far(self, graph: Graph, state: int, share: FloatArray, looks: Looks) -> Proposal | None:
+        """Return the free place with the highest rate."""
+        target, gain, steps, before = best_rate(
+            graph.model.dest,
+            graph.success,
+            self._edges(),
+            share <= FREE,
+            state,
+            *_view(looks),
+            _extra(looks),
+            self._power(looks),
+            self._upper_bounds(looks),
+        )
+        if target < 0:
+            return None
+        path = path_to(before, state, target)
+        return Proposal(path, gain, steps, float(share[list(path)].max()))
 
     def _risky(
         self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
@@ -222,7 +242,7 @@ class RateSearch:
         limit = Limit(remaining, over_gain, over)
         if target < 0:
             return None, limit
-        return Proposal(_path(before, state, target), gain, steps, risk), limit
+        return Proposal(path_to(before, state, target), gain, steps, risk), limit
 
     def _still(
         self,
@@ -245,7 +265,7 @@ class RateSearch:
             if p < LEAST_SUCCESS or share[t] > most:
                 return None
             steps += 1.0 / p
-        gain = gain_at(path[-1], *_view(looks), np.zeros(graph.model.states))
+        gain = self.gain(path[-1], looks)
         return Proposal(path, gain, steps, held.share) if gain >= self.floor * steps else None
 
     def _power(self, looks: Looks) -> float:
@@ -285,7 +305,8 @@ def _extra(looks: Looks) -> float:
     return 0.0 if looks.action is None else 1.0
 
 
-def _path(before: IntArray, state: int, target: int) -> tuple[int, ...]:
+def path_to(before: IntArray, state: int, target: int) -> tuple[int, ...]:
+    """Return the states from `state` to `target`, both included, by the predecessors [S]."""
     path = [target]
     while path[-1] != state:
         path.append(int(before[path[-1]]))
