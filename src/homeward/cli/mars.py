@@ -22,6 +22,10 @@ NOT_OURS = (
 )
 
 
+MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", "ours, unsafe")
+"""Settings whose runs on the first ground are drawn as maps."""
+
+
 class Theorem(StrEnum):
     """Which correction the safe explorers plan with."""
 
@@ -108,7 +112,15 @@ def mars(
     from homeward.plots.terrain import draw_terrain
     from homeward.runs.rover import cells_of
     from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
-    from homeward.studies.mars import beside, config_of, panel_of, pinned, settings_of, summarise
+    from homeward.studies.mars import (
+        beside,
+        config_of,
+        name_of,
+        panel_of,
+        pinned,
+        settings_of,
+        summarise,
+    )
 
     if raster is None and window is not None:
         raise typer.BadParameter("--window is a part of a raster; give --raster too")
@@ -143,9 +155,8 @@ def mars(
     rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
     found = summarise(rows)
     save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
-    shown = [row for row in rows if row["seed"] == 0 and not row["choice"]]
-    shown = [row for row in shown if row["explorer"] != "naive"]
-    save(draw_terrain([panel_of(row) for row in shown], 2, ground.name), maps)
+    first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
+    save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
     where = _ground_said(terrains, ground.name, raster)
     show(
         {

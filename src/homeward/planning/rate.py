@@ -13,8 +13,9 @@ same twice, the one with the largest gain − `PRICE`·r·steps is taken. It is 
 look that told more than the floor; until it is done or unsafe; or until another has a rate higher
 by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
 short tour counts, and gain over steps to the power `NEAREST` takes the place of the rate. While
-nothing is learned the worth of what is held rises with every step, so no state comes back (``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with
-the most gain per unit of risk is taken, as far as the budgets go.
+nothing is learned the worth of what is held rises with every step, so no state comes back
+(``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with the most
+gain per unit of risk is taken, as far as the budgets go.
 """
 
 from __future__ import annotations

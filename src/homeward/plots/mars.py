@@ -25,17 +25,22 @@ def draw_curves(found: Sequence[Setting], steps: int, clairvoyant: Mapping[int, 
 
     `clairvoyant` has what a clairvoyant would have, by seed; its median is a line.
     """
-    figure = Figure(figsize=(11.0, 4.6), dpi=140, layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
     papers = [s for s in found if s.setting.startswith(("safe", "unsafe", "naive"))]
     others = [s for s in found if s not in papers]
-    _draw(left, papers, steps, PAPERS, "Algorithm 1: levels of each plan")
-    _draw(right, others, steps, (*OURS, *OTHERS), "Ours and two baselines: levels of the whole run")
-    for axis in (left, right):
-        level = float(np.median(list(clairvoyant.values())))
+    panels = [
+        (papers, PAPERS, "Algorithm 1: levels of each plan"),
+        (others, (*OURS, *OTHERS), "Ours and two baselines: levels of the whole run"),
+    ]
+    panels = [panel for panel in panels if panel[0]]
+    figure = Figure(figsize=(5.5 * len(panels), 4.6), dpi=140, layout="constrained")
+    level = float(np.median(list(clairvoyant.values())))
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axis, (settings, colours, title) in zip(axes, panels, strict=True):
         axis.axhline(level, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
         axis.text(0.0, level, " clairvoyant", va="bottom", fontsize=7.5, color=GREY)
-    left.set_ylabel("nats learned (median over grounds)")
+        _draw(axis, settings, steps, colours, title)
+    axes[0].set_ylabel("nats learned (median over grounds)")
+    axes[0].set_ylim(0.0, 1.12 * max(level, *(s.median for s in found)))
     return figure
 
 
@@ -52,7 +57,6 @@ def _draw(
     axis.set_title(title, loc="left", fontsize=11)
     axis.set_xlabel("steps")
     axis.set_xlim(0.0, steps)
-    axis.set_ylim(bottom=0.0)
     axis.grid(color="#e2e4e6", linewidth=0.8)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)

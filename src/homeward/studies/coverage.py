@@ -64,7 +64,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     middle = (size // 2) * size + size // 2
     world = HeightGridWorld(HeightMap.random((size, size), seed, walls=walls, start=middle))
     name, belief = cell["explorer"], world.grid.belief("known")
-    level = None if cell["delta"] is None else float(cell["delta"])
+    level = cell["delta"]
     explorer: Loop
     if name == "rate":
         planner = Planner(Uncover(), [ReturnHome(level)], DISCOUNT, Correction(cell["correction"]))
@@ -262,7 +262,9 @@ def charts(cells: Sequence[Cell]) -> list[Chart]:
         said = "ours" if name == "rate" else f"Algorithm 1, {correction}"
         for delta in LEVELS:
             levels[f"{said}, δ = {delta:g}"] = [
-                c for c in others if (c.explorer, c.correction, c.delta) == (name, correction, delta)
+                c
+                for c in others
+                if (c.explorer, c.correction, c.delta) == (name, correction, delta)
             ]
     walls = [f"walls {w:g}" for w in dict.fromkeys(c.walls for c in others)]
     return [

@@ -27,7 +27,7 @@ from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.runs.config import checked
 from homeward.runs.rover import RoverConfig, make
 from homeward.studies.calibration import lower_limit
-from homeward.studies.mars import RING, clairvoyant, level_said
+from homeward.studies.mars import RING, clairvoyant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,7 +99,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         "stranded_at": stranded_at,
         "turns": " ".join(map(str, turns)),
         "recall": int(np.random.default_rng([seed, 1]).integers(setup.limit + 1)),
-        "spent": max((a.spent for a in explorer.held.accounts), default=0.0),
+        "spent": 0.0 if explorer.held is None else 1.0 - explorer.held.kept,
         "end": str(explorer.end),
     }
 
@@ -254,8 +254,3 @@ def _at_worst(runs: Sequence[dict[str, Any]], delta: float, told: Any) -> Count:
     counts = {step: sum(told(row, step) for row in runs) for step in sorted(steps)}
     step = min(counts, key=lambda step: counts[step])
     return Count(counts[step], len(runs), delta, step)
-
-
-def name_of(level: Level) -> str:
-    """Name a level of the study."""
-    return f"noise {level.noise:g}, δ = {level_said(level.delta)}"

@@ -429,7 +429,7 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
 
 def _setting(group: Sequence[dict[str, Any]]) -> Setting:
     first = group[0]
-    said = zip(SAID["explorer"], SAID["delta"], SAID["paper"], strict=True)
+    said: Iterable[tuple[Any, Any, Any]] = zip(*SAID.values(), strict=True)
     own = first["algorithm"] == "paper" and first["correction"] != "moves"
     paper = {(explorer, delta): nats for explorer, delta, nats in said if own}
     nats = [row["entropy"] for row in group]
