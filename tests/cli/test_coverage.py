@@ -30,10 +30,10 @@ def test_the_study_is_run_kept_tabled_and_drawn(
     assert {"size", "walls", "explorer", "runs", "q1", "median", "q3", "stranded"} <= set(
         result["rows"][0]
     )
-    assert sum(row["runs"] for row in result["rows"]) == 3 * 4 * 3 + 21 * 2
+    assert sum(row["runs"] for row in result["rows"]) == 3 * 5 * 3 + 30 * 2
     assert (tmp_path / "coverage.png").stat().st_size > 1000
     table = (tmp_path / "runs.csv").read_bytes()
-    assert len(table.splitlines()) == 1 + 3 * 4 * 3 + 21 * 2
+    assert len(table.splitlines()) == 1 + 3 * 5 * 3 + 30 * 2
     again = runner.invoke(app, command, catch_exceptions=False)
     assert json.loads(again.stdout) == result
     assert (tmp_path / "runs.csv").read_bytes() == table

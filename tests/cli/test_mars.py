@@ -34,13 +34,22 @@ def test_the_study_is_run_kept_tabled_and_drawn(
         ("safe at .70", 35975.0, 2),
         ("unsafe", 3214.0, 2),
         ("naive at .98", None, 2),
+        ("safe at .98, moves", None, 2),
+        ("ours at .98", None, 2),
+        ("ours at .90", None, 2),
+        ("ours at .70", None, 2),
+        ("ours, unsafe", None, 2),
+        ("nearest at .98", None, 2),
+        ("best rate at .98", None, 2),
     ]
+    assert result["sensor_range"] == 29.0
     assert result["terrain"] == "synthetic Mars, seeds 0 to 1."
     assert (result["steps"], result["correction"]) == (20, "general")
     assert result["study"] == "mars-2x20-scale0.2.sqlite"
     assert (tmp_path / "mars.png").stat().st_size > 1000
     table = (tmp_path / "runs.csv").read_bytes()
-    assert len(table.splitlines()) == 1 + 10
+    assert (tmp_path / "mars-maps.png").stat().st_size > 1000
+    assert len(table.splitlines()) == 1 + 24
     again = runner.invoke(app, command, catch_exceptions=False)
     assert json.loads(again.stdout) == result
     assert (tmp_path / "runs.csv").read_bytes() == table
@@ -50,13 +59,25 @@ def test_people_are_told_which_terrain_and_which_correction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = [*SMALL, "--terrains", "1", "--correction", "moves", "--sensor-range", "60"]
+    command = [*SMALL, "--grounds", "1", "--correction", "moves", "--sensor-range", "60"]
+    command += ["--explorers", "paper"]
     said = runner.invoke(app, command, catch_exceptions=False).stdout
     told = " ".join(said.split())
     assert "Terrain: synthetic Mars, seeds 0 to 0." in told
     assert "is not ours to ship" in told
     assert "the moves correction" in told
-    assert (tmp_path / "mars-1x20-scale0.2-moves-60m.sqlite").exists()
+    assert (tmp_path / "mars-1x20-scale0.2-moves-paper-60m.sqlite").exists()
+
+
+def test_only_ours_runs_with_a_sensor_over_the_whole_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [*SMALL, "--grounds", "1", "--steps", "3", "--explorers", "ours", "--whole-map"]
+    found = runner.invoke(app, [*command, "--json"], catch_exceptions=False)
+    result = json.loads(found.stdout)
+    assert (len(result["rows"]), result["sensor_range"]) == (7, None)
+    assert result["study"] == "mars-1x3-scale0.2-ours-whole.sqlite"
 
 
 def write_ground(path: Path, seed: int) -> None:
@@ -70,6 +91,7 @@ def test_a_raster_of_the_users_own_is_explored(
     monkeypatch.chdir(tmp_path)
     write_ground(tmp_path / "own.tif", 1)
     command = ["paper", "mars", "--raster", "own.tif", "--window", "0,0,150,120", "--workers", "0"]
+    command += ["--explorers", "ours"]
     found = runner.invoke(
         app, [*command, "--terrains", "1", "--steps", "5", "--json"], catch_exceptions=False
     )
@@ -82,7 +104,7 @@ def test_a_raster_that_has_changed_is_refused_and_the_study_left_as_it_is(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     command = ["paper", "mars", "--raster", "own.tif", "--workers", "0", "--terrains", "1"]
-    command += ["--steps", "2", "--json", "--study", "one.sqlite"]
+    command += ["--steps", "2", "--json", "--study", "one.sqlite", "--explorers", "paper"]
     for seed in (1, 2):
         write_ground(tmp_path / "own.tif", seed)
         found = runner.invoke(app, command)

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from homeward.beliefs.heights import WALL
-from homeward.planning.explorer import Explorer
+from homeward.planning.paper import PaperExplorer
 from homeward.runs.grid import GridConfig, make
 from homeward.studies import coverage
 from homeward.studies.coverage import (
+    CORRECTION,
     EXPLORERS,
+    VARIANTS,
     WALLS,
     WORLDS,
     beyond,
@@ -19,20 +21,24 @@ from homeward.studies.coverage import (
     explore,
     papers,
     scaled,
+    steps_by_walls,
     summarise,
 )
 
 
 def cell(explorer: str, **changes: Any) -> dict[str, Any]:
-    safe = explorer == "safe"
-    levels = {"delta": 1.0, "correction": "general"} if safe else {"delta": None}
-    return {"size": 8, "walls": 0.2, "explorer": explorer, "correction": None, **levels, **changes}
+    correction = CORRECTION.get(explorer)
+    level = None if correction is None else 1.0
+    kept = {"delta": level, "correction": correction}
+    return {"size": 8, "walls": 0.2, "explorer": explorer, **kept, **changes}
 
 
 def test_the_study_is_the_papers_and_more() -> None:
     cells, counts = cells_of(1.0)
     own = [(c, n) for c, n in zip(cells, counts, strict=True) if c["delta"] in (None, 1.0)]
     own = [(c, n) for c, n in own if c["correction"] in (None, "general")]
+    rate = [(c, n) for c, n in zip(cells, counts, strict=True) if c["explorer"] == "rate"]
+    assert sum(n for c, n in rate if c["delta"] == 1.0) == 4860
     for size, worlds in WORLDS.items():
         for walls in WALLS:
             found = [(c["explorer"], n) for c, n in own if (c["size"], c["walls"]) == (size, walls)]
@@ -53,8 +59,8 @@ def test_a_run_is_the_same_whenever_it_is_made() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_who_is_safe_at_one_is_never_stranded(seed: int) -> None:
-    for correction in ("general", "moves"):
-        row = explore(cell("safe", correction=correction), seed)
+    for explorer, correction in VARIANTS:
+        row = explore(cell(explorer, correction=correction), seed)
         assert not row["stranded"]
         assert 0.0 < row["seen"] <= 1.0
         assert 0.0 < row["reached"] <= 1.0
@@ -64,7 +70,7 @@ def test_what_was_reached_is_counted_among_free_squares_that_can_be_seen_safely(
     for seed in range(4):
         setup = make(GridConfig(size=8, walls=0.2, seed=seed, start=36, explorer="rmax"))
         world: Any = setup.world
-        for _ in Explorer(setup.planner, setup.belief, world).explore(setup.limit):
+        for _ in PaperExplorer(setup.planner, setup.belief, world).explore(setup.limit):
             pass
         grid = world.grid
         free = [s for s in range(64) if grid.safely_seen[s] and grid.heights.flat[s] != WALL]
@@ -117,14 +123,27 @@ def test_the_figure_has_every_cell_once(monkeypatch: pytest.MonkeyPatch) -> None
     all_, reached, levels = charts(found)
     assert list(all_.places) == [f"{z}² | .{n}" for z in (4, 5) for n in (2, 4, 6)]
     for chart in (all_, reached):
-        assert [s.name for s in chart.series] == ["safe, adapted R-max", "adapted R-max", "R-max"]
+        names = ["Algorithm 1, safe", "adapted R-max", "R-max", "ours"]
+        assert [s.name for s in chart.series] == names
         assert all(len(s.middle) == 6 for s in chart.series)
-    assert len(levels.series) == 8
+    assert len(levels.series) == 12
     assert all(len(s.middle) == 3 for s in levels.series)
     assert len(papers(found)) == 24
-    assert len(beyond(found)) == 24
+    assert len(beyond(found)) == 36
     said = claims(found)
     assert [(c["size"], c["walls"]) for c in said] == [(z, w) for z in (4, 5) for w in WALLS]
     assert all(c["rmax = near-bayesian"] for c in said)
     first = said[0]
     assert first["safe >= uncover"] == (first["safe"] >= first["uncover"])
+
+
+def test_ours_takes_fewer_steps_to_see_as_much_at_level_one() -> None:
+    cells = [cell(explorer, walls=0.2) for explorer in ("safe", "rate")]
+    rows = [{**c, "seed": seed, **explore(c, seed)} for c in cells for seed in range(8)]
+    small, every = steps_by_walls(rows)
+    assert (small["size"], every["size"], every["worlds"]) == (8, "all", 8)
+    assert {**small, "size": "all"} == every
+    assert every["steps, ours"] < every["steps, Algorithm 1"]
+    assert every["fewer"] == 1.0 - every["steps, ours"] / every["steps, Algorithm 1"]
+    assert every["reached, ours"] == every["reached, Algorithm 1"] == 1.0
+    assert every["stranded, ours"] == every["stranded, Algorithm 1"] == 0

@@ -11,16 +11,23 @@ from tests.rasters.planetary import write_raster
 from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.planning.explorer import Explorer
 from homeward.runs.rover import make
 from homeward.studies.mars import (
     NEARBY,
+    POINTS,
+    RING,
+    SEARCHES,
     STUCK,
+    Nearest,
     after_looks,
+    beside,
+    clairvoyant,
     config_of,
     digits_of,
     explore,
+    explorer_of,
     is_stuck,
+    longest_without_news,
     name_of,
     pair_of,
     panel_of,
@@ -34,6 +41,8 @@ from homeward.worlds.rover import Rover
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from homeward.planning.explorer import Explorer
 
 SMALL = settings_of(30, 0.2, sensor_range=60.0)
 
@@ -55,7 +64,84 @@ def test_the_settings_are_the_papers_and_the_naive_one() -> None:
     assert (config.discount, config.cell, config.climb, config.descend) == (0.999, 20.0, 5.0, 45.0)
     assert (config.home, config.terrain_seed, config.seed, config.limit) == ("current", 3, 3, 30)
     assert (config.rows, config.columns, config.sensor_range) == (200, 400, 60.0)
-    assert config_of(settings_of(30, 0.2)[0], 3).sensor_range is None
+    assert (config.algorithm, config_of(settings_of(30)[0], 3).sensor_range) == ("paper", RING)
+    assert config_of(settings_of(30, sensor_range=None)[0], 3).sensor_range is None
+
+
+def test_ours_the_other_correction_and_two_baselines_stand_beside() -> None:
+    cells = beside(SMALL)
+    assert [name_of(cell) for cell in cells] == [
+        "safe at .98, moves",
+        "ours at .98",
+        "ours at .90",
+        "ours at .70",
+        "ours, unsafe",
+        "nearest at .98",
+        "best rate at .98",
+    ]
+    configs = [config_of(cell, 3) for cell in cells]
+    assert [c.algorithm for c in configs] == ["paper"] + 6 * ["rate"]
+    assert [c.home for c in configs] == ["current"] + 6 * ["start"]
+    assert {c.correction for c in configs} == {"moves"}
+
+
+@pytest.mark.parametrize("choice", [None, *SEARCHES])
+def test_ours_and_its_baselines_keep_a_way_back(choice: str | None) -> None:
+    cell = {**beside(SMALL)[1], "choice": choice}
+    found = explore(cell, 2)
+    assert found["lowest_bound"] >= 0.98 - 1e-9
+    assert not found["stranded"]
+    assert found["entropy"] > 2.0 * found["still"]
+
+
+def test_a_baseline_takes_the_place_of_the_search_and_goes_to_the_nearest_place() -> None:
+    setup = make(config_of(beside(SMALL)[5], 2))
+    explorer = cast("Explorer", explorer_of(setup, "nearest"))
+    assert isinstance(explorer.guide.search, Nearest)
+    met = {explorer.start}
+    for step in explorer.explore(12):
+        proposal = step.held.proposal if step.held is not None else None
+        assert proposal is not None
+        assert proposal.path[-1] not in met
+        assert all(s in met for s in proposal.path[:-1])
+        met.add(step.state)
+    assert len(met) > 8
+
+
+def test_a_clairvoyant_sees_what_can_be_visited_and_left_and_the_ring_around_it() -> None:
+    truth = np.zeros((5, 7))
+    truth[:, 3], truth[2, 6] = 40.0, -15.0  # a ridge, and a pit behind it
+    belief = flat(height=truth.ravel())
+    rover = Rover(belief, truth.ravel(), 0, Sensor(RING))
+    found = clairvoyant(belief, rover)
+    inside = np.zeros((5, 7), dtype=bool)
+    inside[:, :3] = True
+    assert np.array_equal(found.inside.reshape(5, 7), inside)
+    expected = 15 * 0.5 * np.log1p(0.04 / 1e-6) + 5 * 0.5 * np.log1p(0.04 / (1e-6 * 21**2))
+    assert found.nats == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_clairvoyant_of_the_first_ground_is_the_one_that_shares_are_held_against() -> None:
+    setup = make(config_of(settings_of(1)[0], 0))
+    found = clairvoyant(cast("TerrainBelief", setup.belief), cast("Rover", setup.world))
+    assert (round(found.nats), int(found.inside.sum())) == (25_865, 3747)
+
+
+def test_steps_without_news_are_counted_in_a_row() -> None:
+    assert longest_without_news([0.0]) == 0
+    assert longest_without_news([0.0, 1.0, 2.0]) == 0
+    assert longest_without_news([0.0, 1.0, 1.01, 1.02, 2.0, 2.01]) == 2
+    assert longest_without_news([0.0, 0.01, 0.02, 0.03]) == 3
+
+
+def test_a_curve_goes_from_the_first_look_to_the_end() -> None:
+    for cell in (SMALL[0], beside(SMALL)[4]):
+        found = explore(cell, 0)
+        curve = [float(point) for point in found["curve"].split()]
+        assert len(curve) == POINTS + 1
+        assert curve == sorted(curve)
+        assert curve[-1] == pytest.approx(found["entropy"], abs=0.05)
+        assert (found["nats_1000"], found["nats_6000"]) == (None, None)
 
 
 def test_another_raster_is_taken_with_its_window(tmp_path: Any) -> None:
@@ -134,7 +220,7 @@ def test_the_formula_for_a_stuck_rover_is_what_stepping_on_gives() -> None:
     cell, seed = stuck_seed()
     found = explore(cell, seed)
     setup = make(config_of(cell, seed))
-    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    explorer = setup.explorer()
     path = [explorer.start, *(step.state for step in explorer.explore(setup.limit))]
     belief = cast("TerrainBelief", explorer.belief)
     prior = cast("TerrainBelief", setup.belief)
@@ -183,7 +269,7 @@ def test_a_panel_shows_what_was_believed_in_the_end() -> None:
     found = row_of(0, 2)
     shown = panel_of(found)
     setup = make(config_of(SMALL[0], 2))
-    explorer = Explorer(setup.planner, setup.belief, setup.world)
+    explorer = setup.explorer()
     path = [explorer.start, *(step.state for step in explorer.explore(setup.limit))]
     belief = cast("TerrainBelief", explorer.belief)
     assert list(shown.path) == path
@@ -193,17 +279,43 @@ def test_a_panel_shows_what_was_believed_in_the_end() -> None:
 
 
 def result(entropy: float, **changes: Any) -> dict[str, Any]:
-    base = {"explorer": "safe", "delta": 0.9, "entropy": entropy, "still": 1.0, "stranded": False}
-    return {**base, "stranded_at": None, "visited": 4, "sharp": 0.5, "steps": 9, **changes}
+    base = {
+        "algorithm": "paper",
+        "explorer": "safe",
+        "delta": 0.9,
+        "correction": "general",
+        "choice": None,
+        "entropy": entropy,
+        **{f"nats_{mark}": entropy / 2.0 for mark in (1000, 3000)},
+        "nats_6000": None,
+        "clairvoyant": 10.0,
+        "safe_cells": 8,
+        "safe_visited": 4,
+        "still": 1.0,
+        "stranded": False,
+        "stranded_at": None,
+        "visited": 4,
+        "sharp": 0.5,
+        "steps": 9,
+        "without_news": 2,
+        "curve": f"0.0 {entropy}",
+        "end": "x",
+    }
+    return {**base, **changes}
 
 
 def test_a_summary_has_the_papers_number_and_the_median_of_ours() -> None:
-    rows = [result(3.0), result(9.0, stranded=True, stranded_at=7), result(4.0)]
-    rows.append(result(5.0, explorer="naive", delta=0.98))
-    safe, naive = summarise(rows)
+    rows = [result(3.0), result(9.0, stranded=True, stranded_at=7, without_news=5), result(4.0)]
+    rows.append(result(5.0, explorer="naive", delta=0.98, correction=None))
+    rows.append(result(6.0, algorithm="rate", correction="moves"))
+    safe, naive, ours = summarise(rows)
     assert (safe.setting, safe.paper, safe.runs, safe.stranded) == ("safe at .90", 12660.0, 3, 1)
     assert (safe.median, safe.least, safe.most, safe.stranded_at) == (4.0, 3.0, 9.0, 7.0)
+    assert (safe.marks, safe.visited, safe.without_news) == ((2.0, 2.0, None), 0.5, 5)
+    assert safe.shares == pytest.approx((0.2, 0.2, None, 0.4))
+    assert (safe.curve, safe.ends) == ((0.0, 4.0), {"x": 3})
     assert (naive.setting, naive.paper, naive.stranded_at) == ("naive at .98", None, None)
+    assert (ours.setting, ours.paper) == ("ours at .90", None)
 
 
 def test_a_story_says_whether_there_is_a_way_back() -> None:

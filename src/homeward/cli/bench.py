@@ -153,6 +153,32 @@ def peers(
 
 
 @app.command()
+def loops(
+    steps: Annotated[int, typer.Option(help="Steps of each run.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="Which synthetic ground.", min=0)] = 0,
+    scale: Annotated[
+        float, typer.Option(help="How many times 2 km x 1 km.", min=0.05, max=5.0)
+    ] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Time the decisions of our loop beside Algorithm 1's, over runs on the same ground.
+
+    Both see the eight cells around them and keep .98; their steps are taken in turns.
+    """
+    from dataclasses import asdict
+
+    from homeward.studies.bench.loops import measure
+
+    paper, ours = found = measure(steps, seed, scale)
+    show(
+        {"rows": [asdict(pace) for pace in found], "ratio": ours.median / paper.median},
+        {"rows": "ms per decision"},
+        f"ours takes {ours.median / paper.median:.2f} times as long as Algorithm 1 in the median",
+        as_json,
+    )
+
+
+@app.command()
 def grid(
     size: Annotated[int, typer.Option(help="Squares along each side.", min=2)] = 40,
     steps: Annotated[int, typer.Option(help="Steps of each exploration.", min=1)] = 300,

@@ -36,9 +36,9 @@ def coverage(
 
     Worlds of 10², 20², 30² and 40² squares, walls on .2, .4 and .6 of them; the safe explorer
     (δ = 1), the same without safety (adapted R-max), R-max and near-Bayesian exploration, all in
-    the same worlds: 1000, 500, 100 and 20 of each size, as in the paper. Beyond it: other levels
-    and both corrections, how many runs ended without a way back, and how much was uncovered of
-    what can be uncovered without ever losing it.
+    the same worlds: 1000, 500, 100 and 20 of each size, as in the paper. Beyond it: our explorer
+    (rate) beside the paper's, other levels and both corrections, how many runs ended without a way
+    back, and how much was uncovered of what can be uncovered without ever losing it.
 
     Killed or interrupted, the same command goes on where it was.
 
@@ -47,7 +47,7 @@ def coverage(
     homeward paper coverage --scheduler tcp://node1:8786 --table runs.csv
     """
     from homeward.plots.coverage import draw_coverage
-    from homeward.studies.coverage import cells_of, charts, claims, summarise
+    from homeward.studies.coverage import cells_of, charts, claims, steps_by_walls, summarise
     from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
 
     check_writable(out)
@@ -74,12 +74,14 @@ def coverage(
         {
             "rows": [asdict(cell) for cell in found],
             "claims": said,
+            "steps": steps_by_walls(rows),
             "figure": str(out),
             "study": str(file),
         },
         {
             "rows": "What explorers uncover",
             "claims": "Medians, and whether the paper's order shows",
+            "steps": "Algorithm 1 and ours at δ = 1: means",
         },
         f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
         as_json,

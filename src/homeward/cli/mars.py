@@ -22,6 +22,10 @@ NOT_OURS = (
 )
 
 
+MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", "ours, unsafe")
+"""Settings whose runs on the first ground are drawn as maps."""
+
+
 class Theorem(StrEnum):
     """Which correction the safe explorers plan with."""
 
@@ -29,9 +33,20 @@ class Theorem(StrEnum):
     MOVES = "moves"
 
 
+class Which(StrEnum):
+    """Which explorers of the study run."""
+
+    ALL = "all"
+    PAPER = "paper"
+    OURS = "ours"
+
+
 def mars(
     terrains: Annotated[
-        int, typer.Option(min=1, help="How many grounds; of a raster, draws of its error.")
+        int,
+        typer.Option(
+            "--terrains", "--grounds", min=1, help="Number of grounds; of a raster, error draws."
+        ),
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="How long each run is.")] = 15_000,
     scale: Annotated[
@@ -39,12 +54,17 @@ def mars(
         typer.Option(min=0.05, max=5.0, help="Of synthetic ground: how many times 2 km x 1 km."),
     ] = 1.0,
     correction: Annotated[
-        Theorem, typer.Option(help="The paper's (general), or our tighter one (moves).")
+        Theorem, typer.Option(help="Algorithm 1's: the paper's (general), or our moves.")
     ] = Theorem.GENERAL,
+    explorers: Annotated[
+        Which, typer.Option(help="Algorithm 1's settings (paper), what stands beside them, or all.")
+    ] = Which.ALL,
     sensor_range: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="How far rovers measure, in m.", show_default="the whole map"),
-    ] = None,
+        float, typer.Option(min=0.0, help="How far rovers measure, in m.")
+    ] = 29.0,
+    whole_map: Annotated[
+        bool, typer.Option("--whole-map", help="Let rovers measure the whole map at every step.")
+    ] = False,
     raster: Annotated[
         Path | None,
         typer.Option(
@@ -57,7 +77,9 @@ def mars(
             help="The part of the raster to take, as in homeward explore.", show_default="all of it"
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")] = Path("mars.png"),
+    out: Annotated[
+        Path, typer.Option(help="The figure: .png, .pdf or .svg; maps go beside it, in OUT-maps.")
+    ] = Path("mars.png"),
     study: Annotated[
         Path | None,
         typer.Option(
@@ -72,34 +94,55 @@ def mars(
 ) -> None:
     """Explore Mars at several safety levels: the paper's figure, over several grounds.
 
-    Rovers that keep a way back with probability .98, .90 and .70, one that keeps none, and one
-    that takes the mean model at its word at .98 (the naive constraint), each on the same grounds
-    for 15,000 steps. What they learn is measured in nats of entropy, beside the paper's numbers.
-    The figure shows the first ground.
+    The paper's Algorithm 1 keeps a way back with probability .98, .90 and .70 in each plan; beside
+    it run a rover that keeps none and one that takes the mean model at its word (the naive
+    constraint). Our explorer keeps the same levels over the whole run. With it stand Algorithm 1
+    with its other correction and two baselines in our loop: nearest certified place, and best
+    certified rate without looking ahead. All run on the same grounds for 15,000 steps and see the
+    eight cells around them. What they learn is measured in nats of entropy, and as a share of what
+    a clairvoyant would have. The figure has nats over steps, the maps show the first ground.
 
     Killed or interrupted, the same command goes on where it was.
 
-    Examples: homeward paper mars --terrains 2 --steps 1000
+    Examples: homeward paper mars --grounds 2 --steps 1000
 
     homeward paper mars --raster DTEEC_010228_1490_016320_1490_A01.IMG --window 0,0,2000,1000
     """
+    from homeward.plots.mars import draw_curves
     from homeward.plots.terrain import draw_terrain
     from homeward.runs.rover import cells_of
     from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
-    from homeward.studies.mars import config_of, panel_of, pinned, settings_of, summarise
+    from homeward.studies.mars import (
+        beside,
+        config_of,
+        name_of,
+        panel_of,
+        pinned,
+        settings_of,
+        summarise,
+    )
 
     if raster is None and window is not None:
         raise typer.BadParameter("--window is a part of a raster; give --raster too")
     if raster is not None and scale != 1.0:
         raise typer.BadParameter("--scale is for synthetic ground; a raster has its --window")
+    maps = out.with_stem(f"{out.stem}-maps")
     check_writable(out)
+    check_writable(maps)
     if table is not None:
         check_table(table)
-    whole = None if raster is None else str(raster.absolute())
-    cells = pinned(settings_of(steps, scale, correction.value, sensor_range, whole, window))
+    path = None if raster is None else str(raster.absolute())
+    reach = None if whole_map else sensor_range
+    papers = settings_of(steps, scale, correction.value, reach, path, window)
+    cells = {Which.PAPER: papers, Which.OURS: beside(papers)}.get(
+        explorers, papers + beside(papers)
+    )
+    cells = pinned(cells)
     ground = cells_of(config_of(cells[0], 0))
     definition = define("mars", "homeward.studies.mars:explore", cells, range(terrains))
-    file = study or Path(_name(terrains, steps, scale, correction, sensor_range, raster, window))
+    file = study or Path(
+        _name(terrains, steps, scale, correction, explorers, reach, raster, window)
+    )
     _check_ground(file, cells)
     with Ledger.open(file, definition) as ledger:
         do_all(ledger, workers, scheduler, as_json=as_json)
@@ -111,21 +154,26 @@ def mars(
         raise typer.Exit(1)
     rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
     found = summarise(rows)
-    first = [row for row in rows if row["seed"] == 0 and row["explorer"] != "naive"]
-    save(draw_terrain([panel_of(row) for row in first], 2, ground.name), out)
+    save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
+    first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
+    save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
     where = _ground_said(terrains, ground.name, raster)
     show(
         {
             "rows": [asdict(setting) if as_json else _shown(setting) for setting in found],
             "terrain": where,
             "steps": steps,
+            "sensor_range": reach,
             "correction": correction.value,
             "figure": str(out),
+            "maps": str(maps),
             "study": str(file),
         },
-        {"rows": f"Entropy reduction in nats after {steps:,} steps"},
-        f"Terrain: {where} {NOT_OURS}\nSafe explorers plan with the {correction.value} correction. "
-        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
+        {"rows": "Nats learned (medians), and the share of what a clairvoyant would have"},
+        f"Terrain: {where} {NOT_OURS}\nAlgorithm 1 plans with the {correction.value} correction "
+        f"unless another is named; its levels are of each plan, ours of the whole run.\n"
+        f"{len(rows)} runs; the figure is in {out}, maps of the first ground in {maps}, the runs "
+        f"in {file}",
         as_json,
     )
 
@@ -150,16 +198,21 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
 
 def _shown(found: Setting) -> dict[str, str]:
     """Lay a setting out for people."""
-    return {
+    from homeward.studies.mars import MARKS
+
+    row = {
         "setting": found.setting,
-        "paper": "as unsafe" if found.paper is None else f"{found.paper:,.0f}",
-        "median": f"{found.median:,.0f}",
-        "least to most": f"{found.least:,.0f} to {found.most:,.0f}",
-        "never moving": f"{found.still:,.0f}",
+        "paper": "" if found.paper is None else f"{found.paper:,.0f}",
+    }
+    for mark, nats, share in zip(MARKS, found.marks, found.shares, strict=False):
+        if nats is not None and share is not None:
+            row[f"{mark:,}"] = f"{nats:,.0f} ({share:.0%})"
+    return row | {
+        "end": f"{found.median:,.0f} ({found.shares[-1]:.0%})",
+        "cells": f"{found.visited:.0%}",
         "stranded": f"{found.stranded} of {found.runs}",
-        "at step": "" if found.stranded_at is None else f"{found.stranded_at:,.0f}",
-        "cells visited": f"{found.visited:,.0f}",
-        "known to 1 cm": f"{found.sharp:.0%}",
+        "no news": f"{found.without_news:,}",
+        "ends": "; ".join(f"{count} {end}" for end, count in found.ends.items()),
     }
 
 
@@ -168,21 +221,22 @@ def _name(
     steps: int,
     scale: float,
     correction: Theorem,
-    sensor_range: float | None,
+    explorers: Which,
+    reach: float | None,
     raster: Path | None,
     window: str | None,
 ) -> str:
-    """Name the file of a study by what is not as in the paper."""
+    """Name the file of a study by what is not the default."""
     parts = ["mars"]
     for said, usual in (
         (f"{terrains}x{steps}", f"5x{15_000}"),
         (f"scale{scale:g}", "scale1"),
         (correction.value, Theorem.GENERAL.value),
+        (explorers.value, Which.ALL.value),
+        ("whole" if reach is None else f"{reach:g}m", "29m"),
     ):
         if said != usual:
             parts.append(said)
-    if sensor_range is not None:
-        parts.append(f"{sensor_range:g}m")
     if raster is not None:
         parts.append(raster.stem)
     if window is not None:

@@ -11,6 +11,7 @@ import typer
 
 from homeward.cli.coverage import coverage
 from homeward.cli.criteria import criteria
+from homeward.cli.levels import levels
 from homeward.cli.mars import mars, timing
 from homeward.cli.show import check_writable, save, say_json, show, track
 
@@ -28,6 +29,7 @@ WIDE = 120
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
 app.command()(coverage)
 app.command()(criteria)
+app.command()(levels)
 app.command()(mars)
 app.command()(timing)
 

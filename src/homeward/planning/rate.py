@@ -151,7 +151,7 @@ class RateSearch:
         if held.has_news(remaining, self.floor):
             found = None
         if found is None or not _is_tour(whole):
-            other = self._best(graph, state, share, looks(FREE), remaining)
+            other = self.best(graph, state, share, looks(FREE), remaining)
             if found is None or (
                 other is not None and self._worth(other) > self._worth(found) * (1 + MARGIN)
             ):
@@ -211,20 +211,48 @@ class RateSearch:
                 found[a] = gain / steps
         return found
 
-    def _best(
+    def gain(self, target: int, looks: Looks) -> float:
+        """Return what a look from a place tells."""
+        return float(gain_at(target, *_view(looks), np.zeros(len(looks.amount))))
+
+    def best(
         self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
     ) -> Proposal | None:
         """Return the best proposal that is free or risks in proportion, near or far."""
+        far = self.far(graph, state, share, looks, remaining)
+        if far is None or not looks.logarithmic or far.rate < self.floor:
+            return far
+        price = PRICE * far.rate
+        width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
+        near, gain, steps = look_ahead(
+            graph.model.dest,
+            graph.success,
+            self._edges(),
+            share <= FREE,
+            state,
+            *_view(looks),
+            price,
+            width,
+            DEPTH,
+        )
+        if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
+            return far
+        states = tuple(near.tolist())
+        return Proposal(states, gain, steps, float(share[list(states)].max()))
+
+    def far(
+        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
+    ) -> Proposal | None:
+        """Return the place with the highest rate, or the first one of the shortest tour."""
         dest, success, view = graph.model.dest, graph.success, _view(looks)
         allowed, extra = self._edges(), _extra(looks)
-        reachable = share <= FREE
         bounds, power = self._upper_bounds(looks), self._power(looks)
         if _is_tour(looks):
             target, gain, steps, before = best_tour(
                 dest,
                 success,
                 allowed,
-                reachable,
+                share <= FREE,
                 state,
                 *view[:-1],
                 extra,
@@ -249,19 +277,8 @@ class RateSearch:
             )
         if target < 0:
             return None
-        path = _path(before, state, target)
-        far = Proposal(path, gain, steps, float(share[list(path)].max()))
-        price = PRICE * far.rate
-        if not looks.logarithmic or far.rate < self.floor:
-            return far
-        width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
-        near, gain, steps = look_ahead(
-            dest, success, allowed, reachable, state, *view, price, width, DEPTH
-        )
-        if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
-            return far
-        states = tuple(near.tolist())
-        return Proposal(states, gain, steps, float(share[list(states)].max()))
+        path = path_to(before, state, target)
+        return Proposal(path, gain, steps, float(share[list(path)].max()))
 
     def _risky(
         self,
@@ -292,7 +309,7 @@ class RateSearch:
                     return None, Limit(remaining, gain, float(there))
                 risk = max(risk, there)
             if target >= 0:
-                path = _path(before, state, target)
+                path = path_to(before, state, target)
                 return Proposal(path, gain, steps, float(risk)), Limit(remaining, over_gain, over)
         return None, Limit(remaining, 0.0, np.inf)
 
@@ -317,7 +334,7 @@ class RateSearch:
             if p < LEAST_SUCCESS or share[t] > most:
                 return None
             steps += 1.0 / p
-        gain = gain_at(path[-1], *_view(looks), np.zeros(graph.model.states))
+        gain = self.gain(path[-1], looks)
         return Proposal(path, gain, steps, held.share) if gain >= self.floor * steps else None
 
     def _affordable(
@@ -379,7 +396,8 @@ def _extra(looks: Looks) -> float:
     return 0.0 if looks.action is None else 1.0
 
 
-def _path(before: IntArray, state: int, target: int) -> tuple[int, ...]:
+def path_to(before: IntArray, state: int, target: int) -> tuple[int, ...]:
+    """Return the states from `state` to `target`, both included, by the predecessors [S]."""
     path = [target]
     while path[-1] != state:
         path.append(int(before[path[-1]]))

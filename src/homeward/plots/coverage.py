@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 INK = "#222222"
 SMALL: dict[str, Any] = {"fontsize": 6.5, "color": "#444444"}
-COLOURS = ("#2f6db3", "#e08a2e", "#7a7f85", "#b7bcc2", "#58a06a", "#a34e8b", "#c9b34b", "#8c6d5a")
+COLOURS = (
+    *("#2f6db3", "#e08a2e", "#7a7f85", "#58a06a", "#b7bcc2", "#a34e8b", "#c9b34b", "#8c6d5a"),
+    *("#123f75", "#7fb0e0", "#9c3d12", "#37713f"),
+)
 
 
 @dataclass(frozen=True, slots=True)

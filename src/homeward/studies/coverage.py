@@ -4,8 +4,9 @@ Worlds of 10², 20², 30² and 40² squares with walls on a fifth to three fifth
 of a cell see the same worlds. The reproduction is the paper's: the general correction, δ = 1,
 γ = .99. It does not say where an explorer starts: here in the middle, where the map's edge does not
 decide how much can be seen. All may stay where they are: on a peak from which every move is a drop
-for good, who has to move can't be safe at any level. Beyond the paper: other levels and our own
-correction, and for each run
+for good, who has to move can't be safe at any level. ``safe`` is Algorithm 1, whose level is that
+of each plan. Beyond the paper: our explorer, ``rate``, whose level is that of the whole run; other
+levels of both and Algorithm 1 with our own correction; and for each run
 
 - ``seen``: the fraction of all squares that were uncovered, which is what the paper shows;
 - ``reached``: of the squares, walls apart, that a clairvoyant could uncover without ever losing the
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.planning.explorer import End
+from homeward.bonuses import Uncover
+from homeward.planning.explorer import End, Explorer
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.plots.coverage import Chart, Series
@@ -31,6 +33,7 @@ from homeward.worlds import HeightGridWorld, HeightMap
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from homeward.planning.explorer import Loop
 
 DISCOUNT = 0.99
 WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}
@@ -38,7 +41,15 @@ WORLDS = {10: 1000, 20: 500, 30: 100, 40: 20}
 
 WALLS = (0.2, 0.4, 0.6)
 EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")
+"""The paper's."""
+
+CORRECTION = {"safe": "general", "rate": "moves"}
+"""What those plan with that keep a level."""
+
 LEVELS = (1.0, 0.95, 0.9, 0.8)
+VARIANTS = (("safe", "general"), ("safe", "moves"), ("rate", "moves"))
+"""Explorers and corrections that are tried at other levels."""
+
 OTHER_SIZE, OTHER_WORLDS = 10, 200
 """The size and number of worlds on which other levels and our own correction are tried."""
 
@@ -52,10 +63,17 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     size, walls = int(cell["size"]), float(cell["walls"])
     middle = (size // 2) * size + size // 2
     world = HeightGridWorld(HeightMap.random((size, size), seed, walls=walls, start=middle))
-    criteria = [ReturnHome(float(cell["delta"]), "current")] if cell["explorer"] == "safe" else []
-    correction = Correction(cell["correction"]) if criteria else None
-    planner = Planner(bonus_of(cell["explorer"]), criteria, DISCOUNT, correction)
-    explorer = PaperExplorer(planner, world.grid.belief("known"), world)
+    name, belief = cell["explorer"], world.grid.belief("known")
+    level = cell["delta"]
+    explorer: Loop
+    if name == "rate":
+        planner = Planner(Uncover(), [ReturnHome(level)], DISCOUNT, Correction(cell["correction"]))
+        explorer = Explorer(planner, belief, world)
+    else:
+        criteria = [] if level is None else [ReturnHome(level, "current")]
+        correction = Correction(cell["correction"]) if criteria else None
+        planner = Planner(bonus_of(name), criteria, DISCOUNT, correction)
+        explorer = PaperExplorer(planner, belief, world)
     for _ in explorer.explore(LONGEST * size * size):
         pass
     safely = world.grid.safely_seen & ~world.grid.walls
@@ -73,14 +91,15 @@ def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
     cells, counts = [], []
     for size, worlds in WORLDS.items():
         for walls in WALLS:
-            for explorer in EXPLORERS:
-                safe = explorer == "safe"
-                cells.append(_cell(size, walls, explorer, 1.0 if safe else None, "general"))
+            for explorer in (*EXPLORERS, "rate"):
+                correction = CORRECTION.get(explorer)
+                level = None if correction is None else 1.0
+                cells.append(_cell(size, walls, explorer, level, correction))
                 counts.append(scaled(worlds, scale))
     for walls in WALLS:
         for delta in LEVELS:
-            for correction in ("general", "moves"):
-                cell = _cell(OTHER_SIZE, walls, "safe", delta, correction)
+            for explorer, correction in VARIANTS:
+                cell = _cell(OTHER_SIZE, walls, explorer, delta, correction)
                 if cell not in cells:
                     cells.append(cell)
                     counts.append(scaled(OTHER_WORLDS, scale))
@@ -93,14 +112,14 @@ def scaled(worlds: int, scale: float) -> int:
 
 
 def _cell(
-    size: int, walls: float, explorer: str, delta: float | None, correction: str
+    size: int, walls: float, explorer: str, delta: float | None, correction: str | None
 ) -> dict[str, Any]:
     return {
         "size": size,
         "walls": walls,
         "explorer": explorer,
         "delta": delta,
-        "correction": correction if delta is not None else None,
+        "correction": correction,
     }
 
 
@@ -120,6 +139,7 @@ class Cell:
     reached: float  # median of the fraction of what could be uncovered safely
     stranded: int
     steps: float  # median
+    mean_steps: float
     cut_short: int  # runs that met the step limit
 
 
@@ -141,6 +161,7 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Cell]:
                 reached=float(np.median([row["reached"] for row in group])),
                 stranded=sum(bool(row["stranded"]) for row in group),
                 steps=float(np.median([row["steps"] for row in group])),
+                mean_steps=float(np.mean([row["steps"] for row in group])),
                 cut_short=sum(row["end"] == str(End.STEPS) for row in group),
             )
         )
@@ -150,13 +171,20 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Cell]:
 def papers(cells: Sequence[Cell]) -> list[Cell]:
     """Pick the cells of the paper's own figure."""
     return [
-        c for c in cells if c.explorer != "safe" or (c.delta == 1.0 and c.correction == "general")
+        c
+        for c in cells
+        if c.delta is None or (c.explorer, c.delta, c.correction) == ("safe", 1.0, "general")
     ]
 
 
+def ours(cells: Sequence[Cell]) -> list[Cell]:
+    """Pick our explorer's cells at δ = 1."""
+    return [c for c in cells if c.explorer == "rate" and c.delta == 1.0]
+
+
 def beyond(cells: Sequence[Cell]) -> list[Cell]:
-    """Pick the safe explorer's cells at every level and with both corrections, of one size."""
-    return [c for c in cells if c.explorer == "safe" and c.size == OTHER_SIZE]
+    """Pick the cells at every level, of both explorers and corrections, of one size."""
+    return [c for c in cells if c.explorer in CORRECTION and c.size == OTHER_SIZE]
 
 
 def claims(cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -180,24 +208,63 @@ def claims(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     return found
 
 
+def steps_by_walls(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Compare Algorithm 1 and ours at δ = 1 in the worlds of every size, by walls.
+
+    Steps, and the fraction reached of what is safe, are means over the worlds of one size or all.
+    """
+    rows = [row for row in rows if row["delta"] == 1.0]
+    safe, rate = (
+        [r for r in rows if (r["explorer"], r["correction"]) == pair] for pair in CORRECTION.items()
+    )
+    found: list[dict[str, Any]] = []
+    for walls in dict.fromkeys(row["walls"] for row in rows):
+        for size in (*dict.fromkeys(row["size"] for row in rows), None):
+            here = [
+                [r for r in group if r["walls"] == walls and size in (None, r["size"])]
+                for group in (safe, rate)
+            ]
+            steps = [float(np.mean([r["steps"] for r in group])) for group in here]
+            reached = [float(np.mean([r["reached"] for r in group])) for group in here]
+            found.append(
+                {
+                    "walls": walls,
+                    "size": "all" if size is None else size,
+                    "worlds": len(here[0]),
+                    "steps, Algorithm 1": steps[0],
+                    "steps, ours": steps[1],
+                    "fewer": 1.0 - steps[1] / steps[0] if steps[0] else 0.0,
+                    "reached, Algorithm 1": reached[0],
+                    "reached, ours": reached[1],
+                    "stranded, Algorithm 1": sum(r["stranded"] for r in here[0]),
+                    "stranded, ours": sum(r["stranded"] for r in here[1]),
+                }
+            )
+    return found
+
+
 def charts(cells: Sequence[Cell]) -> list[Chart]:
     """Lay the study out as the figure's panels."""
     mine = papers(cells)
     places = list(dict.fromkeys((c.size, c.walls) for c in mine))
     labels = [f"{size}² | {walls:g}".replace("0.", ".") for size, walls in places]
-    shown = {"safe": "safe, adapted R-max", "uncover": "adapted R-max", "rmax": "R-max"}
+    shown = {"safe": "Algorithm 1, safe", "uncover": "adapted R-max", "rmax": "R-max"}
     explorers = {
         title: [
             c for place in places for c in mine if (c.size, c.walls, c.explorer) == (*place, name)
         ]
         for name, title in shown.items()
     }
+    explorers["ours"] = ours(cells)
     levels: dict[str, list[Cell]] = {}
     others = beyond(cells)
-    for delta in LEVELS:
-        for correction in ("general", "moves"):
-            levels[f"δ = {delta:g}, {correction}"] = [
-                c for c in others if (c.delta, c.correction) == (delta, correction)
+    for name, correction in VARIANTS:
+        said = "ours" if name == "rate" else f"Algorithm 1, {correction}"
+        for delta in LEVELS:
+            levels[f"{said}, δ = {delta:g}"] = [
+                c
+                for c in others
+                if (c.explorer, c.correction, c.delta) == (name, correction, delta)
             ]
     walls = [f"walls {w:g}" for w in dict.fromkeys(c.walls for c in others)]
     return [
@@ -214,7 +281,7 @@ def charts(cells: Sequence[Cell]) -> list[Chart]:
             [_flat(title, [c.reached for c in found]) for title, found in explorers.items()],
         ),
         Chart(
-            f"The safe explorer on {OTHER_SIZE}² at other levels, with both corrections",
+            f"Algorithm 1 with both corrections and ours on {OTHER_SIZE}², at several levels",
             "fraction of grid world",
             walls,
             [_series(title, found) for title, found in levels.items()],

@@ -2,39 +2,51 @@
 
 The paper's rover explores a window of one HiRISE terrain model, which is not ours to ship. Here the
 same is done on synthetic ground, over several terrains, or on a raster that is handed in, over
-several draws of its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999, home
-the current place, 15,000 steps, and levels .98, .90 and .70 beside an explorer that keeps nothing
-safe and one that takes the mean model at its word at .98.
+several draws of its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and
+15,000 steps. Algorithm 1 runs at the levels .98, .90 and .70 of each plan, beside an explorer that
+keeps nothing safe and one that takes the mean model at its word. Our explorer runs at the same
+levels, of the whole run, and without any; and twice more with its choice replaced by a simpler one.
 
-The paper does not say where its rover starts. Here it starts on a landing site that the terrain
-model speaks for: nearest to the middle in the largest part of the map where moves that should work
-lead from everywhere to everywhere. In the very middle, one rover in three would start in a pit.
+The paper does not say what its rover sees. By default ours sees the cells around it, as in the
+paper's grid world: that reading gives the paper's order. It does not say where the rover starts
+either. Here it starts on a landing site that the terrain model speaks for: nearest to the middle in
+the largest part of the map where moves that should work lead from everywhere to everywhere. In the
+very middle, one rover in three would start in a pit.
 
-The measure is the entropy reduction, in nats. Every step is another look over the whole map, so
-much of it comes without any driving; ``still`` is what a rover that never moves would get.
-Variances do not depend on what is measured, so that, and the rest of a run whose rover sits where
-no move works, have a closed form.
+The measure is the entropy reduction in nats, also as a share of what a clairvoyant would have. A
+step brings news if it takes off `NEWS` or more. ``still`` is what a rover that never moves would
+get. Variances do not depend on what is measured, so that, and the rest of a run whose rover sits
+where no move works, have a closed form.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from homeward.beliefs.terrain import SHARP, STEPS, TerrainBelief
-from homeward.planning.paper import PaperExplorer
+from homeward.planning.explorer import Explorer
+from homeward.planning.held import Proposal
+from homeward.planning.rate import FREE, RateSearch, path_to
+from homeward.planning.ways import best_rate
 from homeward.runs.config import checked
+from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, digest_of, make
 from homeward.worlds.rover_kernels import look_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from homeward.arrays import FloatArray
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.bonuses import Looks
+    from homeward.planning.explorer import Loop
+    from homeward.planning.ledger import Graph
     from homeward.plots.terrain import TerrainPanel
+    from homeward.runs.kinds import Setup
     from homeward.worlds.rover import Rover
 
 LONGEST = 15_000
@@ -42,6 +54,18 @@ LONGEST = 15_000
 
 ROWS, COLUMNS = 1000, 2000
 """Pixels of 1 m of synthetic ground."""
+
+RING = 29.0
+"""m, the range of a sensor that sees the eight cells around it, of 20 m each."""
+
+MARKS = (1000, 3000, 6000)
+"""Steps after which nats are reported."""
+
+POINTS = 60
+"""Points of a run's curve of nats over steps."""
+
+NEWS = 0.05
+"""Nats that a step must bring to count as news: the floor of our explorer."""
 
 NEARBY = 29.0
 """m, how far the demo's rovers measure: the eight cells around them."""
@@ -56,7 +80,7 @@ SAID = {
 }
 """The settings, and the paper's entropy reductions; of the naive one it only says "as poorly"."""
 
-KEY = ("explorer", "delta")
+KEY = ("algorithm", "explorer", "delta", "correction", "choice")
 """What tells one setting from another."""
 
 
@@ -64,23 +88,42 @@ def settings_of(
     steps: int,
     scale: float = 1.0,
     correction: str = "general",
-    sensor_range: float | None = None,
+    sensor_range: float | None = RING,
     raster: str | None = None,
     window: str | None = None,
 ) -> list[dict[str, Any]]:
-    """List the study's cells; `scale` times the sides of the paper's ground, unless on a raster."""
+    """List Algorithm 1's cells of the study, in the paper's order.
+
+    `scale` times the sides of the paper's ground, unless on a raster. Without a range the sensor
+    reaches over the whole map.
+    """
     ground: dict[str, Any] = {"sensor_range": sensor_range, "raster": raster, "window": window}
     if raster is None:
         ground |= {"rows": round(scale * ROWS), "columns": round(scale * COLUMNS)}
     return [
         {
+            "algorithm": "paper",
             "explorer": explorer,
             "delta": delta,
             "correction": correction if explorer == "safe" else None,
+            "choice": None,
             "limit": steps,
             **ground,
         }
         for explorer, delta in zip(SAID["explorer"], SAID["delta"], strict=True)
+    ]
+
+
+def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """List what stands beside Algorithm 1's cells: its other correction, ours, and baselines."""
+    safe, unsafe = cells[0], cells[3]
+    other = "moves" if safe["correction"] == "general" else "general"
+    ours = {**safe, "algorithm": "rate", "correction": "moves"}
+    return [
+        {**safe, "correction": other},
+        *({**ours, "delta": delta} for delta in SAID["delta"][:3]),
+        {**unsafe, "algorithm": "rate"},
+        *({**ours, "choice": choice} for choice in SEARCHES),
     ]
 
 
@@ -146,44 +189,154 @@ def is_stuck(rover: Rover) -> bool:
     return not np.any((success > 0.0) & (dest != rover.state))
 
 
+class BestRate(RateSearch):
+    """Takes the certified place with the most gain per step, without looking ahead."""
+
+    def best(
+        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
+    ) -> Proposal | None:
+        """Return the place of the highest rate."""
+        return self.far(graph, state, share, looks, remaining)
+
+
+class Nearest(RateSearch):
+    """Takes the nearest certified place that was not visited yet."""
+
+    def best(
+        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
+    ) -> Proposal | None:
+        """Return the nearest place."""
+        once = looks.weight.max()  # a look from inside leaves a precision of at least that
+        unvisited = (looks.amount * once > 1.0).astype(np.float64)
+        here = np.zeros(1, np.int32)
+        target, _, steps, before = best_rate(
+            graph.model.dest,
+            graph.success,
+            self._edges(),
+            np.where(share <= FREE, 0.0, 2.0),
+            0.0,
+            0.0,
+            state,
+            looks.shape,
+            here,
+            here,
+            np.ones(1),
+            unvisited,
+            False,
+            0.0,
+            1.0,
+            np.full(len(unvisited), np.inf),
+        )
+        if target < 0:
+            return None
+        path = path_to(before, state, target)
+        return Proposal(path, self.gain(target, looks), steps, float(share[list(path)].max()))
+
+
+SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRate}
+"""Simple baselines in our loop, by name."""
+
+
+def explorer_of(setup: Setup, choice: str | None) -> Loop:
+    """Return the explorer of a run, with its search replaced by a baseline's if one is named."""
+    explorer = setup.explorer()
+    if choice is not None and isinstance(explorer, Explorer):
+        ours = cast("RateSearch", explorer.guide.search)
+        search = SEARCHES[choice](ours.bonus, ours.ledgers, ours.allowed, ours.floor)
+        explorer.guide.search = search
+    return explorer
+
+
+class Clairvoyant(NamedTuple):
+    """What one who knows the true ground would have.
+
+    Attributes
+    ----------
+    inside
+        Mask [S] of the cells that can be visited and left again, back to the start.
+    nats
+        What one look from inside each of them tells of it, and one look at each cell of the ring
+        around them from beside it.
+    """
+
+    inside: BoolArray
+    nats: float
+
+
+def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
+    """Return what a clairvoyant would have who saw each cell once, whatever the sensor's range."""
+    there = reached(rover.moves.dest, rover.moves.success, rover.start)
+    inside = there & rover.way_back
+    ring = np.zeros(len(inside), dtype=bool)
+    ring[rover.moves.dest[inside]] = True
+    ring &= ~inside & ~prior.blocked
+    own, beside_it = rover.sensor.variance(np.array([0.0, min(prior.size)]))
+    nats = np.log1p(prior.variance[inside] / own).sum()
+    nats += np.log1p(prior.variance[ring] / beside_it).sum()
+    return Clairvoyant(inside, 0.5 * float(nats))
+
+
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """Let one rover loose on one terrain; a task of the study.
 
     ``moves`` has a digit for each step, the number of the action whose place it led to: 0 for none.
-    A rover that can't move any more measures on from where it is until the last step.
+    ``curve`` has the nats after `POINTS` equal parts of the steps, separated by spaces. Algorithm
+    1's rover that can't move any more measures on from where it is until the last step.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
+    known = clairvoyant(prior, rover)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
-    explorer = PaperExplorer(setup.planner, prior, rover)
-    stuck = is_stuck(rover)
+    explorer = explorer_of(setup, cell.get("choice"))
+    sits = setup.algorithm == "paper"  # ours ends by itself where no move works
+    stuck = sits and is_stuck(rover)
     path, stranded_at, lowest = [rover.state], None, 1.0
+    nats = [_nats(prior, cast("TerrainBelief", explorer.belief).variance)]
     if not stuck:
         for step in explorer.explore(setup.limit):
             path.append(step.state)
+            nats.append(_nats(prior, cast("TerrainBelief", explorer.belief).variance))
             for criterion in step.plan.criteria:
                 lowest = min(lowest, criterion.kept_bound)
             if rover.stranded and stranded_at is None:
                 stranded_at = step.number
-            if step.state != path[-2] and is_stuck(rover):
+            if sits and step.state != path[-2] and is_stuck(rover):
                 stuck = True
                 break
     belief = cast("TerrainBelief", explorer.belief)
     left = setup.limit - explorer.steps if stuck else 0
+    nats += [_nats(prior, after_looks(belief, rover, k + 1)) for k in range(left)]
     variance = after_looks(belief, rover, left)
     open_cells = ~prior.blocked
+    visited = np.unique(path)
+    points = np.linspace(0, setup.limit, POINTS + 1).round().astype(int).clip(max=len(nats) - 1)
     return {
-        "entropy": _nats(prior, variance),
+        "entropy": nats[-1],
+        **{
+            f"nats_{mark}": nats[min(mark, len(nats) - 1)] if mark <= setup.limit else None
+            for mark in MARKS
+        },
+        "clairvoyant": known.nats,
+        "safe_cells": int(known.inside.sum()),
+        "safe_visited": int(known.inside[visited].sum()),
         "still": still,
         "steps": explorer.steps + left,
+        "without_news": longest_without_news(nats),
         "end": STUCK if stuck else str(explorer.end),
         "stranded": bool(rover.stranded),
         "stranded_at": stranded_at,
-        "visited": len(set(path)),
+        "visited": len(visited),
         "sharp": float((variance[open_cells] <= SHARP**2).mean()),
         "lowest_bound": lowest if setup.planner.criteria else None,
+        "curve": " ".join(f"{nats[point]:.1f}" for point in points),
         "moves": digits_of(path, prior.shape[1]) + "0" * left,
     }
+
+
+def longest_without_news(nats: Sequence[float]) -> int:
+    """Return the most steps in a row of which none brought `NEWS`."""
+    at = np.flatnonzero(np.diff(nats) >= NEWS)
+    return int(np.diff([-1, *at, len(nats) - 1]).max()) - 1
 
 
 def _nats(prior: TerrainBelief, variance: FloatArray) -> float:
@@ -210,29 +363,66 @@ def path_of(digits: str, start: int, columns: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the runs of one setting came to."""
+    """What the runs of one setting came to.
+
+    Attributes
+    ----------
+    paper
+        The paper's nats, of Algorithm 1's own settings.
+    median, least, most
+        Nats of our runs at the end.
+    marks
+        Median nats after each of `MARKS`; None beyond the last step.
+    shares
+        The same and at the end, as median shares of what a clairvoyant would have.
+    visited
+        Median share of the cells that can be visited and left again.
+    still
+        Median nats of rovers that never move.
+    stranded_at
+        Median step after which there was no way back, of those that were stranded.
+    without_news
+        Most steps in a row without news, over all runs.
+    curve
+        Median nats [POINTS + 1] over the steps.
+    ends
+        How many runs ended how.
+    """
 
     setting: str
-    paper: float | None  # nats
-    median: float  # nats, of our runs
+    paper: float | None
+    median: float
     least: float
     most: float
-    still: float  # nats, the median of rovers that never move
+    marks: tuple[float | None, ...]
+    shares: tuple[float | None, ...]
+    visited: float
+    still: float
     stranded: int
     runs: int
-    stranded_at: float | None  # the median step, of those that were
-    visited: float  # the median of cells
-    sharp: float  # the median share of cells known to 1 cm
+    stranded_at: float | None
+    without_news: int
+    curve: tuple[float, ...]
+    ends: dict[str, int]
 
 
 def name_of(row: dict[str, Any]) -> str:
     """Name a setting."""
+    ours = row.get("algorithm") == "rate"
+    level = "" if row["delta"] is None else level_said(float(row["delta"]))
+    if row.get("choice") is not None:
+        return f"{row['choice']} at {level}"
     if row["explorer"] == "unsafe":
-        return "unsafe"
-    # Two digits as in the paper; more where there are more, for .996 is not 1.
-    digits = max(f"{row['delta']:.2f}", f"{row['delta']:.15g}", key=len)
-    level = digits.removeprefix("0")
-    return f"naive at {level}" if row["explorer"] == "naive" else f"safe at {level}"
+        return "ours, unsafe" if ours else "unsafe"
+    if ours:
+        return f"ours at {level}"
+    also = ", moves" if row.get("correction") == "moves" else ""
+    return f"{row['explorer']} at {level}{also}"
+
+
+def level_said(delta: float) -> str:
+    """Return a level with two digits as in the paper; more where there are more."""
+    return max(f"{delta:.2f}", f"{delta:.15g}", key=len).removeprefix("0")
 
 
 def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
@@ -240,27 +430,42 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in KEY), []).append(row)
-    said = {(explorer, delta): paper for explorer, delta, paper in zip(*SAID.values(), strict=True)}
-    found = []
-    for key, group in groups.items():
-        nats = [row["entropy"] for row in group]
-        lost = [row["stranded_at"] for row in group if row["stranded_at"] is not None]
-        found.append(
-            Setting(
-                setting=name_of(group[0]),
-                paper=said.get(cast("tuple[str, float | None]", key)),
-                median=float(np.median(nats)),
-                least=min(nats),
-                most=max(nats),
-                still=float(np.median([row["still"] for row in group])),
-                stranded=sum(bool(row["stranded"]) for row in group),
-                runs=len(group),
-                stranded_at=float(np.median(lost)) if lost else None,
-                visited=float(np.median([row["visited"] for row in group])),
-                sharp=float(np.median([row["sharp"] for row in group])),
-            )
-        )
-    return found
+    return [_setting(group) for group in groups.values()]
+
+
+def _setting(group: Sequence[dict[str, Any]]) -> Setting:
+    first = group[0]
+    said: Iterable[tuple[Any, Any, Any]] = zip(*SAID.values(), strict=True)
+    own = first["algorithm"] == "paper" and first["correction"] != "moves"
+    paper = {(explorer, delta): nats for explorer, delta, nats in said if own}
+    nats = [row["entropy"] for row in group]
+    lost = [row["stranded_at"] for row in group if row["stranded_at"] is not None]
+    columns = [f"nats_{mark}" for mark in MARKS]
+    curves = [[float(point) for point in row["curve"].split()] for row in group]
+    return Setting(
+        setting=name_of(first),
+        paper=paper.get((first["explorer"], first["delta"])),
+        median=float(np.median(nats)),
+        least=min(nats),
+        most=max(nats),
+        marks=tuple(_median(group, name) for name in columns),
+        shares=tuple(_median(group, name, "clairvoyant") for name in (*columns, "entropy")),
+        visited=cast("float", _median(group, "safe_visited", "safe_cells")),
+        still=float(np.median([row["still"] for row in group])),
+        stranded=sum(bool(row["stranded"]) for row in group),
+        runs=len(group),
+        stranded_at=float(np.median(lost)) if lost else None,
+        without_news=max(row["without_news"] for row in group),
+        curve=tuple(np.median(curves, axis=0).tolist()),
+        ends=dict(Counter(row["end"] for row in group)),
+    )
+
+
+def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -> float | None:
+    """Return the median of a column, or of its share of another; None where a value is missing."""
+    if any(row[name] is None for row in group):
+        return None
+    return float(np.median([row[name] / (1.0 if of is None else row[of]) for row in group]))
 
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:

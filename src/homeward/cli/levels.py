@@ -1,0 +1,99 @@
+"""``homeward paper levels``: what the level of a whole run keeps, and what it buys."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.options import Json, Scheduler, Table, Workers
+from homeward.cli.runs import do_all
+from homeward.cli.show import check_writable, save, show
+
+if TYPE_CHECKING:
+    from homeward.studies.levels import Count, Level
+
+
+def levels(
+    worlds: Annotated[int, typer.Option(min=1, help="Worlds of each noise and level.")] = 300,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of a run at most.")] = 200,
+    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")] = Path("levels.png"),
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the runs are kept as they come; the same command goes on from there.",
+            show_default="levels.sqlite, with what is not the default in its name",
+        ),
+    ] = None,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Count who can come home at several levels of the whole run, on terrain drawn from the prior.
+
+    Small synthetic ground, a sensor that sees the eight cells around it with a noise of 1e-4 and
+    1e-2, and the levels 1, .98, .9, .7 and .5. Counted are the worlds in which the way home that
+    is held works, and those in which any exists, when the run is called off at a random step and
+    at the worst one. Exit code 1 if a level is refuted at 99 %.
+
+    Killed or interrupted, the same command goes on where it was.
+
+    Example: homeward paper levels --worlds 50
+    """
+    from homeward.plots.levels import draw_levels
+    from homeward.studies.levels import LIMIT, cells_of, summarise
+    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+
+    check_writable(out)
+    if table is not None:
+        check_table(table)
+    definition = define("levels", "homeward.studies.levels:explore", cells_of(steps), range(worlds))
+    usual = (worlds, steps) == (300, LIMIT)
+    file = study or Path("levels.sqlite" if usual else f"levels-{worlds}x{steps}.sqlite")
+    with Ledger.open(file, definition) as ledger:
+        do_all(ledger, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(ledger), ledger.failures()
+    if table is not None:
+        write_table(laid, table)
+    if failed:
+        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        raise typer.Exit(1)
+    rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    found = summarise(rows)
+    save(draw_levels(found), out)
+    refuted = sum(not level.holds for level in found)
+    show(
+        {
+            "rows": [asdict(level) if as_json else _shown(level) for level in found],
+            "refuted": refuted,
+            "figure": str(out),
+            "study": str(file),
+        },
+        {"rows": "Worlds with a way home (99 % at least), and nats learned"},
+        f"{refuted} of {len(found)} levels refuted at 99 %; {len(rows)} runs; the figure is in "
+        f"{out}, the runs are in {file}",
+        as_json,
+    )
+    raise typer.Exit(0 if refuted == 0 else 1)
+
+
+def _shown(level: Level) -> dict[str, str]:
+    """Lay a level out for people."""
+    return {
+        "noise": f"{level.noise:g}",
+        "δ": f"{level.delta:g}",
+        "held, random step": _counted(level.held_random),
+        "held, worst step": _counted(level.held_worst),
+        "any, random step": _counted(level.random),
+        "any, worst step": _counted(level.worst),
+        "nats": f"{level.nats:,.0f} ({level.low:,.0f} to {level.high:,.0f})",
+        "over the level above": "" if level.lead is None else f"{level.lead:+.1%}",
+        "spent": f"{level.spent:.3g}",
+    }
+
+
+def _counted(count: Count) -> str:
+    return f"{count.fraction:.3f} ({count.lower:.3f})"
