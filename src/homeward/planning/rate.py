@@ -62,8 +62,11 @@ NEAREST = 4.0
 TOURS, RADIUS = 6, 8.0
 """Tours that are compared, and how many steps beyond their first place they plan for."""
 
-PATIENCE = 0.15
+PATIENCE = 0.1
 """Price of a step that a tour leaves for after it has come to new ground."""
+
+DOUBT = 1e-3
+"""Moves with a higher probability of never working are left out of tours while others are left."""
 
 BEAM, DEPTH = 24, 12
 """Paths that a beam search keeps, for a view of nine cells, and its length in steps."""
@@ -195,30 +198,59 @@ class RateSearch:
 
     def _free(self, graph: Graph, state: int, share: FloatArray, looks: Looks) -> Proposal | None:
         """Return the best free proposal, near or far."""
+        if not looks.logarithmic:
+            return self._first_of_tour(graph, state, share, looks)
         dest, success, view = graph.model.dest, graph.success, _view(looks)
         allowed, extra = self._edges(), _extra(looks)
         reachable = share <= FREE
-        where = dest, success, allowed, reachable, state
-        if looks.logarithmic:
-            bounds = self._upper_bounds(looks)
-            target, gain, steps, before = best_rate(*where, *view, extra, 1.0, bounds)
-        else:
-            target, gain, steps, before = best_tour(
-                *where, *view[:-1], extra, NEAREST, TOURS, RADIUS, PATIENCE
-            )
+        bounds = self._upper_bounds(looks)
+        target, gain, steps, before = best_rate(
+            dest, success, allowed, reachable, state, *view, extra, 1.0, bounds
+        )
         if target < 0:
             return None
         path = _path(before, state, target)
         far = Proposal(path, gain, steps, float(share[list(path)].max()))
         price = PRICE * far.rate
-        if not looks.logarithmic or far.rate < self.floor:
+        if far.rate < self.floor:
             return far
         width = max(4, min(BEAM, BEAM * 9 // len(looks.weight)))
-        near, gain, steps = look_ahead(*where, *view, price, width, DEPTH)
+        near, gain, steps = look_ahead(
+            dest, success, allowed, reachable, state, *view, price, width, DEPTH
+        )
         if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
             return far
         states = tuple(near.tolist())
         return Proposal(states, gain, steps, float(share[list(states)].max()))
+
+    def _first_of_tour(
+        self, graph: Graph, state: int, share: FloatArray, looks: Looks
+    ) -> Proposal | None:
+        """Return the free place with which the best tour begins, by sure moves if there are any."""
+        sure = np.where(graph.blocked <= DOUBT, graph.success, 0.0)
+        shape, down, right, weight, amount, _ = _view(looks)
+        for success in (sure, graph.success):
+            target, gain, steps, before = best_tour(
+                graph.model.dest,
+                success,
+                self._edges(),
+                share <= FREE,
+                state,
+                shape,
+                down,
+                right,
+                weight,
+                amount,
+                _extra(looks),
+                NEAREST,
+                TOURS,
+                RADIUS,
+                PATIENCE,
+            )
+            if target >= 0:
+                path = _path(before, state, target)
+                return Proposal(path, gain, steps, float(share[list(path)].max()))
+        return None
 
     def _risky(
         self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
