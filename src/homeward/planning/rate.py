@@ -63,8 +63,11 @@ NEAREST = 4.0
 TOURS, RADIUS = 6, 8.0
 """Tours that are compared, and how many steps beyond their first place they plan for."""
 
-PATIENCE = 0.15
+PATIENCE = 0.1
 """Price of a step that a tour leaves for after it has come to new ground."""
+
+DOUBT = 1e-3
+"""Moves with a higher probability of never working are left out of tours while others are left."""
 
 BEAM, DEPTH = 24, 12
 """Paths that a beam search keeps, for a view of nine cells, and its length in steps."""
@@ -244,41 +247,54 @@ class RateSearch:
         self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
     ) -> Proposal | None:
         """Return the place with the highest rate, or the first one of the shortest tour."""
-        dest, success, view = graph.model.dest, graph.success, _view(looks)
-        allowed, extra = self._edges(), _extra(looks)
-        bounds, power = self._upper_bounds(looks), self._power(looks)
         if _is_tour(looks):
+            return self._first_of_tour(graph, state, share, looks)
+        target, gain, steps, before = best_rate(
+            graph.model.dest,
+            graph.success,
+            self._edges(),
+            share,
+            FREE,
+            remaining,
+            state,
+            *_view(looks),
+            _extra(looks),
+            self._power(looks),
+            self._upper_bounds(looks),
+        )
+        if target < 0:
+            return None
+        path = path_to(before, state, target)
+        return Proposal(path, gain, steps, float(share[list(path)].max()))
+
+    def _first_of_tour(
+        self, graph: Graph, state: int, share: FloatArray, looks: Looks
+    ) -> Proposal | None:
+        """Return the free place with which the best tour begins, by sure moves if there are any."""
+        sure = np.where(graph.blocked <= DOUBT, graph.success, 0.0)
+        shape, down, right, weight, amount, _ = _view(looks)
+        for success in (sure, graph.success):
             target, gain, steps, before = best_tour(
-                dest,
+                graph.model.dest,
                 success,
-                allowed,
+                self._edges(),
                 share <= FREE,
                 state,
-                *view[:-1],
-                extra,
+                shape,
+                down,
+                right,
+                weight,
+                amount,
+                _extra(looks),
                 NEAREST,
                 TOURS,
                 RADIUS,
                 PATIENCE,
             )
-        else:
-            target, gain, steps, before = best_rate(
-                dest,
-                success,
-                allowed,
-                share,
-                FREE,
-                remaining,
-                state,
-                *view,
-                extra,
-                power,
-                bounds,
-            )
-        if target < 0:
-            return None
-        path = path_to(before, state, target)
-        return Proposal(path, gain, steps, float(share[list(path)].max()))
+            if target >= 0:
+                path = path_to(before, state, target)
+                return Proposal(path, gain, steps, float(share[list(path)].max()))
+        return None
 
     def _risky(
         self,

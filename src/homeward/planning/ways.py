@@ -421,8 +421,8 @@ def best_tour(
     `radius` steps of the first one tell of. Looks on the way count unless a gain takes `extra`
     steps. A tour costs its steps, those of its first leg twice, as later ones will be planned anew;
     and `patience` times the steps that are left when it comes to what opens new ground, which leads
-    away from what is left. Returns the place (−1 if there is none), its gain, its steps and the
-    predecessors [S].
+    away from what is left. A tour that can't come to all of it loses to one that misses less.
+    Returns the place (−1 if there is none), its gain, its steps and the predecessors [S].
     """
     states = len(dest)
     share = np.where(reachable, 0.0, 2.0)  # states above 1 are not entered
@@ -430,8 +430,8 @@ def best_tour(
     limit, looked = most.copy(), np.zeros(states)
     near, opens = amount, amount
     best, best_gain, best_steps = -1, 0.0, 1.0
-    best_before: IntArray = np.empty(0, np.int32)
-    least = np.inf
+    best_before: IntArray = np.full(states, -1, np.int32)
+    missed, least = np.inf, np.inf
     for i in range(width):
         target, gain, steps, before = best_rate(
             dest, success, allowed, share, 0.0, 0.0, state, shape, down, right, weight, amount,
@@ -441,7 +441,6 @@ def best_tour(
             break
         limit[target] = 0.0
         if i == 0:
-            best, best_gain, best_steps, best_before = target, gain, steps, before
             near = told_nearby(
                 dest, success, allowed, reachable, state, shape, down, right, amount, steps + radius
             )
@@ -452,16 +451,14 @@ def best_tour(
         left, bounds = near.copy(), most.copy()
         s, t, there, way = state, target, steps, before
         length, opened, later = 0.0, 0.0, 0.0
-        while t >= 0 and steps + length < least:
+        while t >= 0 and (steps + length < least or missed > 0.0):
             length += there
-            new, u = 0.0, t
-            while True:
+            new = take(t, shape, down, right, left, opens)
+            u = t
+            while u != s and extra == 0.0:
                 new += take(u, shape, down, right, left, opens)
-                u = way[u] if u != s else s
-                if u == s or extra > 0.0:
-                    break
-            opened, later = opened + new, later + new * length
-            s = t
+                u = way[u]
+            opened, later, s = opened + new, later + new * length, t
             t, _, there, way = best_rate(
                 dest, success, allowed, share, 0.0, 0.0, s, shape, down, right, weight, left,
                 False, extra, power, bounds,
@@ -469,9 +466,10 @@ def best_tour(
         cost = steps + length
         if opened > 0.0:
             cost += patience * (length - later / opened)
-        if cost < least:
+        rest = left.sum()
+        if (rest, cost) < (missed, least):
             best, best_gain, best_steps, best_before = target, gain, steps, before
-            least = cost
+            missed, least = rest, cost
     return best, best_gain, best_steps, best_before
 
 
