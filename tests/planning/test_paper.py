@@ -10,7 +10,8 @@ from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
 from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planning.explorer import FRUITLESS, End, Explorer, Step
+from homeward.planning.explorer import End, Step
+from homeward.planning.paper import FRUITLESS, PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, StayInside
 from homeward.solvers import Status
@@ -57,9 +58,11 @@ PIT = Moves(np.array([[0, 1], [1, 1]]), np.ones((2, 2)))
 
 def explorer(
     world: Walk, belief: Any = None, planner: Planner | None = None, **options: Any
-) -> Explorer:
+) -> PaperExplorer:
     known = FiniteBelief([world.model]) if belief is None else belief
-    return Explorer(planner or Planner(RMax(), [ReturnHome(1.0)], 0.9), known, world, **options)
+    return PaperExplorer(
+        planner or Planner(RMax(), [ReturnHome(1.0, "current")], 0.9), known, world, **options
+    )
 
 
 def test_it_looks_before_it_goes() -> None:
@@ -89,7 +92,7 @@ def test_it_ends_when_the_safest_part_of_the_plan_is_to_wait() -> None:
     dest = np.array([[0, 1], [1, 0]])
     blocked = np.array([[1.0, 1.0], [1.0, 0.0]])
     belief = FiniteBelief([Moves(dest, np.ones((2, 2))), Moves(dest, blocked)])
-    planner = Planner(RMax(), [ReturnHome(0.9)], 0.5)
+    planner = Planner(RMax(), [ReturnHome(0.9, "current")], 0.5)
     scout = explorer(Walk(belief.worlds[0]), belief, planner)
     plan = planner.plan(scout.belief, 0)
     assert plan.waits
@@ -177,7 +180,7 @@ class Remembering(Planner):
 
 
 def test_each_plan_starts_from_the_last_one() -> None:
-    planner = Remembering(RMax(), [ReturnHome(1.0)], 0.9)
+    planner = Remembering(RMax(), [ReturnHome(1.0, "current")], 0.9)
     scout = explorer(Walk(corridor(5)), planner=planner)
     steps = list(scout.explore(100))
     assert planner.handed == [None, *(step.plan for step in steps)]
@@ -194,7 +197,7 @@ def test_a_last_plan_to_start_from_does_not_change_the_way() -> None:
         [
             s.state
             for s in explorer(
-                Walk(corridor(7)), planner=kind(RMax(), [ReturnHome(1.0)], 0.9)
+                Walk(corridor(7)), planner=kind(RMax(), [ReturnHome(1.0, "current")], 0.9)
             ).explore(99)
         ]
         for kind in (Planner, Forgetful)
@@ -390,7 +393,7 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
     rows[2, :, 0], rows[2, :, 3] = 0.3, 0.7
     rows[3, :, 3] = 1.0
     worth = np.repeat(np.array([0.0, 1.0, 100.0, 0.0])[:, None], 3, axis=1)
-    planner = Planner(lambda _: worth, [ReturnHome(0.95)], 0.9)
+    planner = Planner(lambda _: worth, [ReturnHome(0.95, "current")], 0.9)
     scout = explorer(Walk(SparseMDP.from_dense(rows)), planner=planner, strict=True)
     step = next(scout.explore(100))
     assert step.plan.action == 1
@@ -398,15 +401,15 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
 
 
 def test_every_end_is_a_sentence_of_its_own() -> None:
-    assert len({str(end) for end in End}) == len(End) == 10
+    assert len({str(end) for end in End}) == len(End) == 11
 
 
 @pytest.mark.parametrize("seed", [7, 8, 21])
 def test_it_does_not_walk_about_for_nothing_where_only_a_gamble_is_left(seed: int) -> None:
     # Without a look at what the safest share is worth, it goes to and fro on these for good.
     grid = HeightMap.random((8, 8), seed, walls=0.2)
-    planner = Planner(Uncover(), [ReturnHome(0.8)], 0.99)
-    explorer = Explorer(planner, grid.belief("known"), HeightGridWorld(grid))
+    planner = Planner(Uncover(), [ReturnHome(0.8, "current")], 0.99)
+    explorer = PaperExplorer(planner, grid.belief("known"), HeightGridWorld(grid))
     for _ in explorer.explore(400):
         pass
     assert explorer.end is not End.STEPS
@@ -416,7 +419,9 @@ def test_who_keeps_nothing_safe_ends_where_the_rest_is_out_of_reach() -> None:
     grid = HeightMap.from_text("15\na5")  # nothing can be climbed, the corner is seen at once
     high = HeightMap.from_text("1151\na551")
     for world, end in ((grid, End.ALL_SEEN), (high, End.OUT_OF_REACH)):
-        explorer = Explorer(Planner(Uncover(), []), world.belief("known"), HeightGridWorld(world))
+        explorer = PaperExplorer(
+            Planner(Uncover(), []), world.belief("known"), HeightGridWorld(world)
+        )
         for _ in explorer.explore(20):
             pass
         assert explorer.end is end
