@@ -9,6 +9,7 @@ from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.models import Moves
 from homeward.planning import guide
+from homeward.planning.general import returns_of
 from homeward.planning.ledger import SLACK, Ledger
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
@@ -45,7 +46,6 @@ def test_half_the_charge_of_a_move_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_half_the_charge_on_a_general_model_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    returns_of = guide.returns_of
 
     def half(*given: Any) -> Returns:
         found = returns_of(*given)
@@ -61,7 +61,7 @@ def one_way_street(back: float) -> FiniteBelief:
     """Return two rooms with a way out that is sure and a way back that is there with `back`."""
     dest = np.array([[0, 1], [1, 0]])
     open_, shut = np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]])
-    return FiniteBelief([Moves(dest, open_), Moves(dest, shut)], [back, 1.0 - back])
+    return FiniteBelief([Moves(dest, open_), Moves(dest, shut)], np.array([back, 1.0 - back]))
 
 
 @pytest.mark.parametrize(("delta", "steps"), [(0.9, 0), (0.7, 1), (0.5, 1)])

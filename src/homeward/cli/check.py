@@ -238,7 +238,7 @@ def promise(
     from homeward.studies.run_promise import KINDS, examine, random_case
 
     rng = np.random.default_rng(seed)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for kind in KINDS:
         found = [
             examine(random_case(kind, rng)) for _ in track(range(beliefs), kind, quiet=as_json)

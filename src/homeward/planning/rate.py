@@ -13,8 +13,9 @@ same twice, the one with the largest gain − `PRICE`·r·steps is taken. It is 
 look that told more than the floor; until it is done or unsafe; or until another has a rate higher
 by `MARGIN`. Gains that come once, like the squares of a grid, are all to be had in the end: there a
 short tour counts, and gain over steps to the power `NEAREST` takes the place of the rate. While
-nothing is learned the worth of what is held rises with every step, so no state comes back (``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with
-the most gain per unit of risk is taken, as far as the budgets go.
+nothing is learned the worth of what is held rises with every step, so no state comes back
+(``docs/theory.md``, section 12). Where no free proposal reaches the floor, the one with the most
+gain per unit of risk is taken, as far as the budgets go.
 """
 
 from __future__ import annotations
@@ -141,9 +142,9 @@ class RateSearch:
         if found is None or found.rate < self.floor:
             found, limit = self._risky(graph, state, share, looks, remaining)
             most = 1.0
-        learning = None
-        if found is not None and len(found.path) == 1:
-            learning = int(looks(most).action[state])
+        learning, action = None, looks(most).action
+        if found is not None and len(found.path) == 1 and action is not None:
+            learning = int(action[state])
         return Choice(found, surveys, limit, remaining, learning)
 
     def survey(self, graph: Graph, state: int, accounts: Sequence[Account]) -> tuple[Survey, ...]:
@@ -291,7 +292,7 @@ class RateSearch:
         return self._steps_power
 
     def _worth(self, proposal: Proposal) -> float:
-        return proposal.gain / proposal.steps**self._steps_power
+        return float(proposal.gain / proposal.steps**self._steps_power)
 
     def _edges(self) -> BoolArray:
         return EVERYWHERE if self.allowed is None else self.allowed

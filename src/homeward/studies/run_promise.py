@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from homeward.bonuses import Bonus
     from homeward.planning.held import Held
     from homeward.safety import Criterion
+    from homeward.safety.criteria import Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
@@ -176,7 +177,7 @@ def _home(
 ) -> Criterion:
     """Draw a home and its level."""
     level = float(rng.choice(DELTAS)) if delta is None else delta
-    home = start
+    home: Home = start
     if rng.random() < 0.4:
         home = rng.integers(states, size=int(rng.integers(1, 3)))
     if kind == "moves" and rng.random() < 0.15:
