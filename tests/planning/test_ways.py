@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tests.planning.graphs import random_graph, random_looks
 
 from homeward.planning.rate import EVERYWHERE, _view
 from homeward.planning.ways import (
@@ -18,7 +19,6 @@ from homeward.planning.ways import (
     ways_home,
 )
 from homeward.solvers.graphs import ways_to
-from tests.planning.graphs import random_graph, random_looks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +58,7 @@ def searched(
 
 
 def some_free(graph: Graph, rng: np.random.Generator) -> IntArray:
-    free = rng.integers(-1, graph.model.actions, graph.model.states).astype(np.int32)
-    return free
+    return rng.integers(-1, graph.model.actions, graph.model.states).astype(np.int32)
 
 
 def distances(graph: Graph, start: int, reachable: np.ndarray) -> FloatArray:
@@ -103,7 +102,9 @@ def test_no_simple_path_home_adds_less_risk_than_the_one_that_is_found(seed: int
             continue
         assert added[s] == pytest.approx(least, abs=1e-12)
         quickest = min(
-            sum(1.0 / graph.success[e] for e in path) for risk, path in found if risk <= least + 1e-12
+            sum(1.0 / graph.success[e] for e in path)
+            for risk, path in found
+            if risk <= least + 1e-12
         )
         assert steps[s] == pytest.approx(quickest)
         assert total[s] >= added[s] - 1e-12

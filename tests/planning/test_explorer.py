@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.planning.test_paper import PIT, Walk, corridor
+
+from homeward.beliefs import FiniteBelief, Transition
+from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.errors import InfeasibleError, InvalidProblemError
+from homeward.models import Moves, SparseMDP
+from homeward.planning.explorer import End, Explorer
+from homeward.planning.planner import Planner
+from homeward.safety import AtStep, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.worlds import HeightGridWorld, HeightMap
+
+
+def explorer(
+    world: Walk, *criteria: Any, belief: Any = None, bonus: Any = None, **options: Any
+) -> Explorer:
+    known = FiniteBelief([world.model]) if belief is None else belief
+    return Explorer(Planner(bonus or RMax(), list(criteria)), known, world, **options)
+
+
+def forked(back: float) -> tuple[Moves, FiniteBelief]:
+    """Return two rooms, open both ways, and a belief in which the way back is doubtful."""
+    dest = np.array([[0, 1], [1, 0]])
+    real, shut = Moves(dest, np.ones((2, 2))), Moves(dest, np.array([[1.0, 1.0], [1.0, 0.0]]))
+    return real, FiniteBelief([real, shut], np.array([back, 1.0 - back]))
+
+
+def test_it_sees_a_corridor_from_end_to_end_and_knows_when_it_is_done() -> None:
+    scout = explorer(Walk(corridor(5)), ReturnHome(1.0))
+    assert [step.state for step in scout.explore(100)] == [1, 2, 3, 4]
+    assert scout.end is End.ALL_SEEN
+    assert scout.why() == "Nothing is left to explore."
+
+
+def test_it_does_not_fall_into_a_pit() -> None:
+    scout = explorer(Walk(PIT), ReturnHome(1.0))
+    assert list(scout.explore(100)) == []
+    assert scout.end is not End.ALL_SEEN
+    assert "1 could still be learned elsewhere." in scout.why()
+
+
+def test_without_a_criterion_it_does() -> None:
+    scout = explorer(Walk(PIT))
+    assert scout.world.state == 0
+    list(scout.explore(100))
+    assert scout.world.state == 1
+
+
+@pytest.mark.parametrize("delta", [1.0, 0.9])
+def test_what_the_budget_does_not_allow_ends_the_run_and_it_says_what_would(delta: float) -> None:
+    real, belief = forked(0.8)
+    scout = explorer(Walk(real), ReturnHome(delta), belief=belief)
+    assert list(scout.explore(10)) == []
+    assert scout.end is End.BUDGET
+    assert "Going on would risk 0.2" in scout.why()
+    assert "A level of 0.8 would allow it." in scout.why() or "0.7999" in scout.why()
+
+
+def test_what_the_budget_allows_is_spent_once_and_held() -> None:
+    real, belief = forked(0.8)
+    scout = explorer(Walk(real), ReturnHome(0.7), belief=belief)
+    (step,) = scout.explore(10)
+    assert step.held is scout.held
+    assert scout.held.kept == pytest.approx(0.8)
+    assert scout.held.accounts[0].way[1] == 1
+    assert scout.end is End.ALL_SEEN
+
+
+def test_a_level_that_can_not_be_kept_from_the_start_ends_it_at_once() -> None:
+    scout = explorer(Walk(PIT, state=1), ReturnHome(0.5, home=0))
+    assert list(scout.explore(10)) == []
+    assert scout.end is End.INFEASIBLE
+    strict = explorer(Walk(PIT, state=1), ReturnHome(0.5, home=0), strict=True)
+    with pytest.raises(InfeasibleError, match="No policy keeps the safety level"):
+        list(strict.explore(10))
+
+
+def test_the_steps_can_be_used_up_and_the_limit_raised() -> None:
+    scout = explorer(Walk(corridor(6)), ReturnHome(1.0))
+    assert scout.why() == "It has not ended."
+    assert len(list(scout.explore(2))) == 2
+    assert scout.end is End.STEPS
+    assert len(list(scout.explore(100))) == 3
+
+
+def test_a_world_that_ends_it_is_the_end() -> None:
+    real = SparseMDP.from_dense([[[0.0, 0.0]], [[0.0, 1.0]]])
+    hope = SparseMDP.from_dense([[[0.0, 0.5]], [[0.0, 1.0]]])
+    scout = explorer(Walk(real), belief=FiniteBelief([hope]))
+    (step,) = scout.explore(100)
+    assert step.observation == Transition(0, 0, None)
+    assert scout.end is End.LOST
+
+
+def test_a_bonus_that_never_shrinks_ends_with_a_code_of_its_own() -> None:
+    scout = explorer(Walk(corridor(3)), ReturnHome(1.0), bonus=lambda _: np.ones((3, 2)))
+    steps = list(scout.explore(10_000))
+    assert scout.end is End.NOT_LEARNING
+    assert len(steps) < 200
+
+
+def test_a_move_that_failed_for_good_is_not_tried_again() -> None:
+    # The door from 0 to 1 is open in half of the worlds; it is shut.
+    dest = np.array([[0, 1, 2], [1, 0, 1], [2, 0, 2]])
+    shut = np.ones((3, 3))
+    shut[0, 1] = 0.0
+    worlds = [Moves(dest, np.ones((3, 3))), Moves(dest, shut)]
+    world = Walk(worlds[1])
+    scout = explorer(world, ReturnHome(1.0), belief=FiniteBelief(worlds))
+    list(scout.explore(50))
+    assert world.actions.count(1) <= 2
+    assert scout.belief.visited.tolist() == [True, False, True]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("delta", [1.0, 0.9, 0.7, 0.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_it_never_goes_to_and_fro(seed: int, delta: float) -> None:
+    grid = HeightMap.random((9, 9), seed, walls=0.3)
+    planner = Planner(Uncover(), [ReturnHome(delta)])
+    scout = Explorer(planner, grid.belief("known"), HeightGridWorld(grid))
+    met, before = set(), -1.0
+    for step in scout.explore(1000):
+        remaining = scout.held.remaining
+        if remaining != before:
+            met, before = set(), remaining
+        assert (step.plan.state, step.state) not in met
+        met.add((step.plan.state, step.state))
+    assert scout.end not in (End.STEPS, End.NOT_LEARNING)
+
+
+def test_a_proposal_is_held_until_it_is_reached() -> None:
+    far = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+
+    def bonus(belief: FiniteBelief) -> np.ndarray:
+        return np.repeat(np.where(belief.visited, 0.0, far)[:, None], 2, axis=1)
+
+    scout = explorer(Walk(corridor(5)), ReturnHome(1.0), bonus=bonus)
+    paths = [step.plan.proposal.path for step in scout.explore(10) if step.plan.proposal]
+    assert paths == [(0, 1, 2, 3, 4), (1, 2, 3, 4), (2, 3, 4), (3, 4)]
+
+
+def test_counts_that_shrink_a_bonus_come_to_an_end() -> None:
+    scout = explorer(Walk(corridor(3)), ReturnHome(1.0), bonus=NearBayesian(), floor=0.2)
+    list(scout.explore(1000))
+    assert scout.end in (End.ALL_SAFE_SEEN, End.TOO_LITTLE)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "options", "said"),
+    [
+        ([ReturnHome(0.9)], {"floor": -1.0}, "the floor is -1, expected 0 or more"),
+        ([ReturnHome(0.9, "current")], {}, 'home="current" is the promise of a single plan'),
+        ([EarnAtLeast(1.0)], {}, "EarnAtLeast is kept plan by plan: use PaperExplorer"),
+        ([ReturnHome(0.9, 7)], {}, "home"),
+        ([ReturnWithin(2, 0.9, "current")], {}, "use PaperExplorer"),
+    ],
+)
+def test_what_can_not_be_kept_over_a_run_is_refused_before_the_first_step(
+    criteria: list[Any], options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        explorer(Walk(corridor(3)), *criteria, **options)
+
+
+def test_a_recall_at_a_fixed_step_is_refused() -> None:
+    planner = Planner(RMax(), [ReturnHome(0.9)], recall=AtStep(3))
+    with pytest.raises(InvalidProblemError, match="a recall at a fixed step"):
+        Explorer(planner, FiniteBelief([corridor(3)]), Walk(corridor(3)))
+
+
+def test_a_negative_bonus_is_refused_with_its_place() -> None:
+    bonus = np.ones((3, 2))
+    bonus[1, 0] = -2.0
+    scout = explorer(Walk(corridor(3)), ReturnHome(1.0), bonus=lambda _: bonus)
+    with pytest.raises(InvalidProblemError, match=r"the bonus .*is -2, expected at least 0"):
+        list(scout.explore(5))
+
+
+def test_a_start_outside_the_set_to_stay_inside_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="state 1 is outside the set to stay inside"):
+        explorer(Walk(PIT, state=1), StayInside(np.array([True, False]), 0.5))
+
+
+def test_it_stays_inside_the_set() -> None:
+    inside = StayInside(np.array([True, True, True, False, False]), 1.0)
+    scout = explorer(Walk(corridor(5)), ReturnHome(1.0), inside)
+    assert [step.state for step in scout.explore(50)] == [1, 2]
+    assert scout.end is End.ALL_SAFE_SEEN
+
+
+def test_with_a_deadline_it_goes_no_further_than_it_can_come_back_in_time() -> None:
+    scout = explorer(Walk(corridor(6)), ReturnWithin(2, 1.0))
+    assert max(step.state for step in scout.explore(50)) == 2
