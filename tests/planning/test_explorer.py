@@ -123,7 +123,8 @@ def test_it_never_goes_to_and_fro(seed: int, delta: float) -> None:
     grid = HeightMap.random((9, 9), seed, walls=0.3)
     planner = Planner(Uncover(), [ReturnHome(delta)])
     scout = Explorer(planner, grid.belief("known"), HeightGridWorld(grid))
-    met, before = set(), -1.0
+    met: set[tuple[int, int]] = set()
+    before = -1.0
     for step in scout.explore(1000):
         remaining = scout.held.remaining
         if remaining != before:

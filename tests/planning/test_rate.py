@@ -22,7 +22,12 @@ def choose(belief: FiniteBelief, delta: float, state: int = 0, **options: Any) -
     assert isinstance(model, Moves)
     graph = graph_of(belief, model, None)
     ledger = Ledger("home", HOME, delta)
-    given = {"bonus": RMax(), "ledgers": (ledger,), "allowed": None, "floor": 1e-6} | options
+    given: dict[str, Any] = {
+        "bonus": RMax(),
+        "ledgers": (ledger,),
+        "allowed": None,
+        "floor": 1e-6,
+    } | options
     search = RateSearch(**given)
     return search.choose(belief, graph, state, Held((ledger.open(graph, state),)))
 

@@ -158,7 +158,9 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
             )
             assert none == 0.0
             kept = [e for e in edges if graph.blocked[e] <= trusted]
-            assert [(s, int(at_home[s])) for s in np.flatnonzero(at_home >= 0)] == sorted(kept)
+            assert [(s, int(at_home[s])) for s in np.flatnonzero(at_home >= 0).tolist()] == sorted(
+                kept
+            )
 
 
 def test_a_way_that_leads_nowhere_has_infinite_risk() -> None:
