@@ -16,6 +16,7 @@ from homeward.studies import edges
 SMALL = {
     "agreement": ["--problems", "3", "--together", "2"],
     "soundness": ["--beliefs", "20", "--together", "2"],
+    "promise": ["--beliefs", "2"],
     "edges": ["--problems", "1", "--seed", "95"],
     "dirichlet": ["--samples", "2000"],
     "certify": ["--plans", "4", "--forged", "3", "--episodes", "200"],

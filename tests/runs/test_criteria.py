@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from homeward.errors import InvalidInputError, InvalidProblemError
-from homeward.runs import Config, Run, grid
+from homeward.runs import Config, Run
 from homeward.runs.config import checked
 from homeward.runs.criteria import (
     ASKED,

@@ -251,7 +251,9 @@ def test_ctrl_c_leaves_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.Mo
     run = meadow(tmp_path / "run")
     steps = run.steps()
     next(steps)
-    monkeypatch.setattr(PaperExplorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        PaperExplorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         next(steps)
     assert run.status is RunStatus.INTERRUPTED

@@ -221,6 +221,51 @@ def soundness(
 
 
 @app.command()
+def promise(
+    beliefs: Annotated[int, typer.Option(help="Random beliefs of each kind.", min=1)] = 250,
+    tolerance: Annotated[float, typer.Option(help="Allowed excess, for rounding.")] = 1e-9,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Follow every history of runs on small random beliefs, and call them off at the worst time.
+
+    Correlated worlds, as move-or-stay graphs and as general models, with one or two homes at random
+    levels. The probability that the held way home works must be at least δ for the worst rule of
+    calling off that looks only at what was seen; with what was spent, it must be at least 1.
+    """
+    import numpy as np
+
+    from homeward.studies.run_promise import KINDS, examine, random_case
+
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for kind in KINDS:
+        found = [
+            examine(random_case(kind, rng)) for _ in track(range(beliefs), kind, quiet=as_json)
+        ]
+        rows.append(
+            {
+                "worlds": kind,
+                "beliefs": beliefs,
+                "feasible": sum(p.feasible for p in found),
+                "that risk something": sum(p.spent > 0.0 for p in found),
+                "steps": sum(p.steps for p in found),
+                "below δ": max(p.excess for p in found),
+                "charged too little": max(p.unbalanced for p in found),
+            }
+        )
+    most = max(max(row["below δ"], row["charged too little"]) for row in rows)
+    holds = most <= tolerance
+    show(
+        {"rows": rows, "worst_excess": most, "holds": holds},
+        {"rows": "Runs called off at the worst time"},
+        f"largest excess {most:.2e} over {beliefs * len(KINDS)} beliefs",
+        as_json,
+    )
+    raise typer.Exit(0 if holds else 1)
+
+
+@app.command()
 def edges(
     problems: Annotated[int, typer.Option(help="Problems of each family.", min=1)] = 32,
     tolerance: Annotated[float, typer.Option(help="Allowed relative difference.", min=0.0)] = 1e-7,

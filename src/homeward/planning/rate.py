@@ -163,10 +163,9 @@ class RateSearch:
         if found is None or found.rate < self.floor:
             found, limit = self._risky(graph, state, share, looks, remaining)
             most = 1.0
-        learning = None
-        if found is not None and len(found.path) == 1:
-            by = looks(most).action
-            learning = None if by is None else int(by[state])
+        learning, action = None, looks(most).action
+        if found is not None and len(found.path) == 1 and action is not None:
+            learning = int(action[state])
         return Choice(found, surveys, limit, remaining, learning)
 
     def survey(self, graph: Graph, state: int, accounts: Sequence[Account]) -> tuple[Survey, ...]:

@@ -28,21 +28,20 @@ from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.safety.certify import dense_transitions, exact_return, exact_return_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.arrays import FloatArray
     from homeward.bonuses import Bonus
     from homeward.planning.held import Held
     from homeward.safety import Criterion
+    from homeward.safety.criteria import Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
-DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.1)
+DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
-DEPTH = 16
+DEPTH = 8
 """Steps after which a history is called off."""
 
-RAREST = 2e-3
+RAREST = 2e-2
 """Probability below which a history is called off instead of followed."""
 
 
@@ -109,12 +108,6 @@ def examine(case: Case) -> Promise:
         float((levels - worst[0]).max()) if tree.feasible else 0.0,
         float((1.0 - worst[1]).max()),
     )
-
-
-def examine_many(kind: Kind, count: int, rng: np.random.Generator) -> Iterator[Promise]:
-    """Yield what is found on so many random beliefs."""
-    for _ in range(count):
-        yield examine(random_case(kind, rng))
 
 
 class _Tree:
@@ -184,8 +177,8 @@ def _home(
 ) -> Criterion:
     """Draw a home and its level."""
     level = float(rng.choice(DELTAS)) if delta is None else delta
-    home = start
-    if rng.random() < 0.3:
+    home: Home = start
+    if rng.random() < 0.4:
         home = rng.integers(states, size=int(rng.integers(1, 3)))
     if kind == "moves" and rng.random() < 0.15:
         return ReturnWithin(int(rng.integers(1, 5)), level, home)
@@ -198,13 +191,13 @@ def _moves(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
     dest = rng.integers(0, states, (states, moves + 1))
     dest[:, 0] = np.arange(states)
     dest[1:, 1] = np.arange(states - 1)  # there is a way back to state 0
-    often = rng.choice([0.3, 0.7, 0.9, 1.0], dest.shape)
+    often = rng.choice([0.4, 0.7, 0.9, 1.0], dest.shape)
     success = (rng.random((count, *dest.shape)) < often) * 1.0
     if kind != "moves":
         success *= rng.choice([1.0, 1.0, 0.6, 0.2], success.shape)
     reward = np.zeros(dest.shape)
     if kind == "paid moves":
-        reward = rng.choice([0.0, 0.0, 1.0, -1.0], dest.shape)
+        reward = rng.choice([0.0, 0.0, -0.1], dest.shape)
     reward[:, 1:][rng.random((states, moves)) < 0.1] = -np.inf
     weights = rng.dirichlet(np.full(count, float(rng.choice([0.3, 1.0, 5.0]))))
     return FiniteBelief([Moves(dest, world, reward) for world in success], weights)

@@ -1,0 +1,32 @@
+"""Small random move-or-stay graphs for the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.models import Moves
+from homeward.planning.ledger import Graph
+
+if TYPE_CHECKING:
+    from homeward.bonuses import Looks
+
+
+def random_graph(rng: np.random.Generator, states: int = 8, actions: int = 3) -> Graph:
+    """Return a graph with random destinations, some moves sure and some doubtful."""
+    dest = rng.integers(0, states, (states, actions))
+    success = rng.choice([0.0, 0.25, 0.5, 1.0], dest.shape, p=[0.1, 0.2, 0.2, 0.5])
+    doubt = rng.choice([0.0, 0.0, 0.05, 0.1, 0.2], dest.shape)
+    blocked = np.where(success > 0.0, doubt, 1.0)
+    blocked[dest == np.arange(states)[:, None]] = 0.0
+    return Graph(Moves(dest, success), success, blocked, exact=True)
+
+
+def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) -> Looks:
+    """Return looks that reach the cell itself and its neighbour to the right."""
+    from homeward.bonuses import Looks
+
+    down, right = np.zeros(2, np.int64), np.arange(2)
+    amount = rng.choice([0.0, 0.5, 2.0], states)
+    return Looks((1, states), down, right, np.array([1.0, 0.3]), amount, logarithmic)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from homeward.beliefs import FiniteBelief
+from homeward.models import SparseMDP
+from homeward.planning.general import best_ratio, returns_of
+from homeward.planning.ledger import Ledger
+from homeward.safety.certify import dense_transitions, exact_return
+
+STATES, ACTIONS = 3, 2
+
+
+def random_rows(rng: np.random.Generator) -> np.ndarray:
+    rows = rng.dirichlet(np.full(STATES, 0.5), (STATES, ACTIONS))
+    rows[rows < 0.05] = 0.0
+    return np.asarray(rows / rows.sum(axis=2, keepdims=True))
+
+
+def ratio_by_enumeration(
+    rows: np.ndarray, bonus: np.ndarray, cost: np.ndarray, start: int
+) -> float:
+    """Return the best ratio over all policies that collect or go on in each state."""
+    best = 0.0
+    for policy in product(range(ACTIONS), repeat=STATES):
+        for stops in product((False, True), repeat=STATES):
+            states, stop = np.arange(STATES), np.array(stops)
+            if (bonus[states, policy][stop] <= 0.0).any():
+                continue
+            onward = np.where(stop[:, None], 0.0, rows[states, policy])
+            system = np.eye(STATES) - onward
+            if np.linalg.matrix_rank(system, tol=1e-9) < STATES:
+                continue
+            gain = np.linalg.solve(system, np.where(stop, bonus[states, policy], 0.0))
+            spent = np.linalg.solve(system, cost[states, policy])
+            best = max(best, gain[start] / spent[start])
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_policy_has_a_better_ratio_than_the_one_that_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = random_rows(rng)
+    bonus = rng.choice([0.0, 0.5, 1.0, 3.0], (STATES, ACTIONS))
+    cost = rng.choice([0.2, 1.0], (STATES, ACTIONS))
+    everything = np.ones((STATES, ACTIONS), dtype=bool)
+    found = best_ratio(SparseMDP.from_dense(rows), bonus, cost, everything, 0)
+    best = ratio_by_enumeration(rows, bonus, cost, 0)
+    assert (found.action < 0) == (best == 0.0)
+    if found.action >= 0:
+        assert found.gain / found.cost == pytest.approx(best, rel=1e-6)
+
+
+def test_where_nothing_can_be_gained_there_is_no_ratio() -> None:
+    model = SparseMDP.from_dense(random_rows(np.random.default_rng(0)))
+    ones = np.ones((STATES, ACTIONS))
+    for bonus, allowed in ((0.0 * ones, ones > 0.0), (ones, ones < 0.0)):
+        assert best_ratio(model, bonus, ones, allowed, 0).action == -1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    worlds = [SparseMDP.from_dense(random_rows(rng)) for _ in range(3)]
+    belief = FiniteBelief(worlds, rng.dirichlet(np.ones(3)))
+    model, home = belief.mean().sparse(), np.zeros(1, np.int64)
+    found = returns_of(belief, model, Ledger("home", home, 0.5), None, 2, None)
+    dense = [dense_transitions(world) for world in worlds]
+    ways = [exact_return(rows, found.account.way, home) for rows in dense]
+    value = belief.weights @ np.array(ways)
+    after = sum(w * rows @ way for w, rows, way in zip(belief.weights, dense, ways, strict=True))
+    assert found.value == pytest.approx(value, abs=1e-11)
+    assert found.account.spent == pytest.approx(1.0 - value[2], abs=1e-11)
+    assert found.charge == pytest.approx(np.maximum(0.0, value[:, None] - after), abs=1e-11)
+
+
+def test_a_held_way_home_that_is_better_is_kept() -> None:
+    rng = np.random.default_rng(1)
+    belief = FiniteBelief([SparseMDP.from_dense(random_rows(rng)) for _ in range(3)])
+    model, ledger = belief.mean().sparse(), Ledger("home", np.zeros(1, np.int64), 0.5)
+    first = returns_of(belief, model, ledger, None, 2, None)
+    again = returns_of(belief, model, ledger, first.account, 2, None)
+    assert again.value[2] >= first.value[2]
+    assert again.account.spent == first.account.spent

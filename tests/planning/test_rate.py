@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.planning.test_paper import corridor
+
+from homeward.beliefs import FiniteBelief
+from homeward.bonuses import RMax
+from homeward.models import Moves
+from homeward.planning.guide import graph_of
+from homeward.planning.held import Held
+from homeward.planning.ledger import Ledger
+from homeward.planning.rate import FREE, RateSearch, move_to
+
+HOME = np.zeros(1, np.int64)
+
+
+def choose(belief: FiniteBelief, delta: float, state: int = 0, **options: Any) -> Any:
+    model = belief.mean()
+    assert isinstance(model, Moves)
+    graph = graph_of(belief, model, None)
+    ledger = Ledger("home", HOME, delta)
+    given: dict[str, Any] = {
+        "bonus": RMax(),
+        "ledgers": (ledger,),
+        "allowed": None,
+        "floor": 1e-6,
+    } | options
+    search = RateSearch(**given)
+    return search.choose(belief, graph, state, Held((ledger.open(graph, state),)))
+
+
+def star(blocked: list[float]) -> FiniteBelief:
+    """Return a camp with a hut for each chance that the way back from it is blocked."""
+    huts = len(blocked)
+    dest = np.zeros((huts + 1, huts), np.int64)
+    dest[0] = np.arange(1, huts + 1)
+    dest[1:, 1:] = np.arange(1, huts + 1)[:, None]
+    worlds, weights = [Moves(dest, np.ones(dest.shape))], [1.0 - sum(blocked)]
+    for hut, chance in enumerate(blocked, start=1):
+        success = np.ones(dest.shape)
+        success[hut, 0] = 0.0
+        worlds.append(Moves(dest, success))
+        weights.append(chance)
+    return FiniteBelief(worlds, np.array(weights), visited=np.arange(huts + 1) == 0)
+
+
+def test_the_nearest_of_equal_places_is_proposed() -> None:
+    seen = np.array([True, False, False, False])
+    chosen = choose(FiniteBelief([corridor(4)], visited=seen), 1.0)
+    assert chosen.proposal.path == (0, 1)
+    assert chosen.proposal.share <= FREE
+    assert chosen.learning is None
+
+
+def test_what_is_free_comes_before_what_is_not() -> None:
+    assert choose(star([0.1, 0.0]), 0.5).proposal.path == (0, 2)
+
+
+def test_of_equal_places_the_one_of_least_risk_is_taken() -> None:
+    chosen = choose(star([0.2, 0.1]), 0.5)
+    assert chosen.proposal.path == (0, 2)
+    assert chosen.proposal.share == pytest.approx(0.1 / 0.5)
+
+
+def test_what_is_beyond_the_budget_is_named() -> None:
+    chosen = choose(star([0.2, 0.1]), 0.95)
+    assert chosen.proposal is None
+    assert chosen.limit.share == pytest.approx(0.1 / 0.05)
+    assert chosen.limit.left == 2.0
+
+
+def test_an_action_that_tells_by_leaving_is_as_risky_as_where_it_leads() -> None:
+    def leaving(_: Any) -> np.ndarray:
+        return np.array([[3.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+
+    for delta, learning in ((0.5, 1), (0.95, 1)):
+        chosen = choose(star([0.2, 0.0]), delta, bonus=leaving)
+        assert chosen.proposal.path == (0,)
+        assert chosen.learning == learning
+    beyond = choose(star([0.2, 0.1]), 0.95, bonus=leaving)
+    assert beyond.proposal is None
+    assert beyond.limit.share == pytest.approx(0.2 / 0.05)
+
+
+def test_an_edge_that_is_not_allowed_is_not_taken() -> None:
+    allowed = np.array([[False, True], [True, True], [True, True]])
+    assert choose(star([0.0, 0.0]), 1.0, allowed=allowed).proposal.path == (0, 2)
+
+
+def test_nothing_below_the_floor_is_proposed() -> None:
+    assert choose(star([0.0, 0.0]), 1.0, floor=2.0).proposal is None
+
+
+def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
+    model = Moves(np.array([[1, 1], [0, 0]]), np.array([[0.3, 0.6], [1.0, 1.0]]))
+    graph = graph_of(FiniteBelief([model]), model, None)
+    assert move_to(graph, 0, 1) == 1

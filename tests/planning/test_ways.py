@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+from itertools import pairwise, permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from tests.planning.graphs import random_graph, random_looks
+
+from homeward.planning.rate import EVERYWHERE, _view
+from homeward.planning.ways import (
+    best_per_risk,
+    best_rate,
+    copy_way,
+    gain_at,
+    look_ahead,
+    new_risk,
+    relied_on,
+    ways_home,
+)
+from homeward.solvers.graphs import ways_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.bonuses import Looks
+    from homeward.planning.ledger import Graph
+
+STATES = 6
+SEEDS = range(30)
+
+
+def paths(graph: Graph, start: int, ends: set[int]) -> Iterator[list[tuple[int, int]]]:
+    """Yield the simple paths from a state to any of `ends`, as edges."""
+
+    def extend(state: int, met: set[int]) -> Iterator[list[tuple[int, int]]]:
+        if state in ends:
+            yield []
+            return
+        for a, there in enumerate(graph.model.dest[state].tolist()):
+            if there not in met and graph.success[state, a] > 0.0:
+                for rest in extend(there, met | {there}):
+                    yield [(state, a), *rest]
+
+    yield from extend(start, {start})
+
+
+def searched(
+    graph: Graph, free: IntArray, most: float = 1.0, shortest: bool = False
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    home = np.zeros(1, np.int64)
+    edges = ways_to(graph.model)
+    found: tuple[FloatArray, FloatArray, FloatArray, IntArray] = ways_home(
+        graph.success, graph.blocked, free, home, *edges, most, shortest
+    )
+    return found
+
+
+def some_free(graph: Graph, rng: np.random.Generator) -> IntArray:
+    return rng.integers(-1, graph.model.actions, graph.model.states).astype(np.int32)
+
+
+def distances(graph: Graph, start: int, reachable: np.ndarray) -> FloatArray:
+    """Return the expected steps [S] by relaxing every edge until nothing changes."""
+    steps = np.full(graph.model.states, np.inf)
+    steps[start] = 0.0
+    for _ in range(graph.model.states):
+        for s, a in np.ndindex(graph.model.dest.shape):
+            t, p = graph.model.dest[s, a], graph.success[s, a]
+            if p > 0.0 and reachable[t]:
+                steps[t] = min(steps[t], steps[s] + 1.0 / p)
+    return steps
+
+
+def gains(looks: Looks) -> FloatArray:
+    """Return what one look from each place [S] tells, by the formula."""
+    found = np.zeros(len(looks.amount))
+    for s in range(len(found)):
+        for right, weight in zip(looks.right.tolist(), looks.weight.tolist(), strict=True):
+            if s + right < len(found):
+                v = looks.amount[s + right]
+                found[s] += 0.5 * np.log1p(v * weight) if looks.logarithmic else v
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_simple_path_home_adds_less_risk_than_the_one_that_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    free = some_free(graph, rng)
+    added, total, steps, choice = searched(graph, free)
+    for s in range(1, STATES):
+        found = [
+            (sum(graph.blocked[e] for e in path if free[e[0]] != e[1]), path)
+            for path in paths(graph, s, {0})
+        ]
+        least = min((risk for risk, _ in found), default=np.inf)
+        if least > 1.0:
+            assert added[s] == np.inf
+            assert choice[s] == -1
+            continue
+        assert added[s] == pytest.approx(least, abs=1e-12)
+        quickest = min(
+            sum(1.0 / graph.success[e] for e in path)
+            for risk, path in found
+            if risk <= least + 1e-12
+        )
+        assert steps[s] == pytest.approx(quickest)
+        assert total[s] >= added[s] - 1e-12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_shortest_way_home_has_the_fewest_steps_where_risk_is_no_limit(seed: int) -> None:
+    graph = random_graph(np.random.default_rng(seed), STATES)
+    steps = searched(graph, np.full(STATES, -1, np.int32), np.inf, shortest=True)[2]
+    for s in range(1, STATES):
+        fewest = min(
+            (sum(1.0 / graph.success[e] for e in path) for path in paths(graph, s, {0})),
+            default=np.inf,
+        )
+        assert steps[s] == pytest.approx(fewest)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_following_the_choices_adds_the_risk_that_the_search_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    free = some_free(graph, rng)
+    added, _, _, choice = searched(graph, free)
+    is_home = np.arange(STATES) == 0
+    for s in range(STATES):
+        risk = new_risk(graph.model.dest, graph.blocked, free, choice, is_home, s)
+        assert risk == pytest.approx(added[s], abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> None:
+    graph = random_graph(np.random.default_rng(seed), STATES)
+    nothing = np.full(STATES, -1, np.int32)
+    choice = searched(graph, nothing)[3]
+    dest, is_home = graph.model.dest, np.arange(STATES) == 0
+    for s in np.flatnonzero(choice >= 0).tolist():
+        way = nothing.copy()
+        copy_way(dest, choice, is_home, s, way)
+        edges, here = [], s
+        while here != 0:
+            edges.append((here, int(way[here])))
+            here = int(dest[here, way[here]])
+        assert {s for s, _ in edges} == set(np.flatnonzero(way >= 0).tolist())
+        free, total, worst = relied_on(dest, graph.blocked, graph.blocked, way, 0.0, is_home, s)
+        assert (free == way).all()
+        assert total == pytest.approx(sum(graph.blocked[e] for e in edges))
+        assert worst == max(graph.blocked[e] for e in edges)
+        for trusted in (0.0, 0.1):
+            at_home, none, _ = relied_on(
+                dest, graph.blocked, graph.blocked, way, trusted, is_home, 0
+            )
+            assert none == 0.0
+            kept = [e for e in edges if graph.blocked[e] <= trusted]
+            assert [(s, int(at_home[s])) for s in np.flatnonzero(at_home >= 0).tolist()] == sorted(
+                kept
+            )
+
+
+def test_a_way_that_leads_nowhere_has_infinite_risk() -> None:
+    graph = random_graph(np.random.default_rng(0), STATES)
+    nothing = np.full(STATES, -1, np.int32)
+    found = relied_on(
+        graph.model.dest, graph.blocked, graph.blocked, nothing, 1.0, np.arange(STATES) == 0, 3
+    )
+    assert found[1:] == (np.inf, 1.0)
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_place_has_a_better_rate_than_the_one_that_is_found(
+    seed: int, logarithmic: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    looks = random_looks(rng, STATES, logarithmic=logarithmic)
+    reachable = rng.random(STATES) < 0.8
+    steps, told = distances(graph, 0, reachable), gains(looks)
+    for extra, power in ((0.0, 1.0), (1.0, 1.0), (1.0, 4.0)):
+        away = steps + extra
+        worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
+        place, gain, taken, before = best_rate(
+            graph.model.dest,
+            graph.success,
+            EVERYWHERE,
+            reachable,
+            0,
+            *_view(looks),
+            extra,
+            power,
+            np.full(STATES, np.inf),
+        )
+        if worth.max() <= 0.0:
+            assert place == -1
+            continue
+        assert gain == pytest.approx(told[place])
+        assert taken == pytest.approx(away[place])
+        assert gain / taken**power == pytest.approx(worth.max())
+        while place != 0:
+            edge = graph.model.dest[before[place]] == place
+            least = 1.0 / graph.success[before[place]][edge].max()
+            assert steps[place] == pytest.approx(steps[before[place]] + least)
+            place = before[place]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
+    told, floor = gains(looks), 0.1
+    place, gain, steps, worst, _, over, over_gain = best_per_risk(
+        graph.model.dest, graph.success, EVERYWHERE, risk, floor, 0, *_view(looks), 0.0
+    )
+    best, least = 0.0, np.inf
+    for s in range(1, STATES):
+        ways = [
+            (
+                max(risk[graph.model.dest[e]] for e in path),
+                sum(1.0 / graph.success[e] for e in path),
+            )
+            for path in paths(graph, 0, {s})
+        ]
+        if not ways:
+            continue
+        needed, away = min(ways)
+        if told[s] >= floor * away and told[s] > 0.0:
+            if needed > 1.0:
+                least = min(least, needed)
+            else:
+                best = max(best, told[s] / needed)
+    assert over == least
+    assert (place < 0) == (best == 0.0)
+    if place >= 0:
+        assert gain / worst == pytest.approx(best)
+        assert gain >= floor * steps
+    if over < np.inf:
+        assert over_gain > 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    looks = random_looks(rng, STATES, logarithmic=True)
+    anywhere = np.ones(STATES, dtype=bool)
+    path, gain, steps = look_ahead(
+        graph.model.dest, graph.success, EVERYWHERE, anywhere, 0, *_view(looks), 0.2, 50, 3
+    )
+    weight, taken = np.zeros(STATES), 0.0
+    for s, t in pairwise(path.tolist()):
+        taken += 1.0 / graph.success[s][graph.model.dest[s] == t].max()
+        for right, w in zip(looks.right.tolist(), looks.weight.tolist(), strict=True):
+            if t + right < STATES:
+                weight[t + right] += w
+    assert gain == pytest.approx(0.5 * np.log1p(looks.amount * weight).sum())
+    assert steps >= taken - 1e-12
+
+
+def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for logarithmic in (True, False):
+        looks = random_looks(rng, STATES, logarithmic=logarithmic)
+        fresh = [gain_at(s, *_view(looks), np.zeros(STATES)) for s in range(STATES)]
+        again = [gain_at(s, *_view(looks), np.ones(STATES)) for s in range(STATES)]
+        assert fresh == pytest.approx(gains(looks))
+        assert all(b < a or a == 0.0 for a, b in zip(fresh, again, strict=True))
+        if not logarithmic:
+            assert again == [0.0] * STATES
+
+
+def test_the_order_of_states_does_not_change_what_a_way_home_adds() -> None:
+    graph = random_graph(np.random.default_rng(3), 4, 2)
+    nothing = np.full(4, -1, np.int32)
+    added = searched(graph, nothing)[0]
+    for order in permutations(range(1, 4)):
+        at = np.array([0, *order])  # the new state i is the old state at[i]
+        dest = np.argsort(at)[graph.model.dest[at]]
+        other = graph._replace(
+            model=type(graph.model)(dest, graph.success[at]),
+            success=graph.success[at],
+            blocked=graph.blocked[at],
+        )
+        assert searched(other, nothing)[0] == pytest.approx(added[at])
