@@ -240,7 +240,9 @@ def spent(tmp_path: Path) -> Run:
 
 def forged(run: Run, change: Callable[[Any, int], dict[str, Any]]) -> tuple[str, ...]:
     """Change what records hold, checksums and all; return what speaks against the run then."""
-    records = [replace(r, holding={**r.holding, **change(r.holding, r.step)}) for r in run.records()]
+    records = [
+        replace(r, holding={**r.holding, **change(r.holding, r.step)}) for r in run.records()
+    ]
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     (home,) = plan_of_step(run).homes
     return home.reasons

@@ -128,9 +128,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "open_cells": 9 * 12 - 1,
         "known_to_1cm": (known <= 0.01).mean(),
         "known_to_10cm": (known <= 0.1).mean(),
-        "criteria": [
-            {"name": "return to the start", "level": 0.98, "lowest": facts["min_bound"]}
-        ],
+        "criteria": [{"name": "return to the start", "level": 0.98, "lowest": facts["min_bound"]}],
         "infeasible_steps": 0,
         "why": "The step limit was reached.",
         "conflict": None,
@@ -246,9 +244,7 @@ def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> 
     assert "- Not promised: anything of the whole run" in text
 
 
-def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(run: Run, tmp_path: Path) -> None:
     asked = {**run.config, "limit": 900, "delta": 1.0, "sensor_range": 29.0, "sensor_noise": 0.1}
     made = Run.create(tmp_path / "budget", "rover", asked)
     assert made.resume() == "what is left would risk more than the budget has left"

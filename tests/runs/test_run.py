@@ -27,7 +27,7 @@ from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kinds, li
 from homeward.runs.manifest import versions_here
 
 ROOT = Path(__file__).parents[2]
-SPENDING = 0
+SPENDING = 10
 """A seed with which a run in a steep meadow spends."""
 
 
@@ -251,7 +251,9 @@ def test_ctrl_c_leaves_an_interrupted_run(tmp_path: Path, monkeypatch: pytest.Mo
     run = meadow(tmp_path / "run")
     steps = run.steps()
     next(steps)
-    monkeypatch.setattr(PaperExplorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        PaperExplorer, "step", lambda self: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         next(steps)
     assert run.status is RunStatus.INTERRUPTED

@@ -25,8 +25,8 @@ from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
 from homeward.runs.config import checked
 from homeward.runs.kinds import find_kind
-from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.log import Record
+from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.replay import replay, to_record
 from homeward.runs.run import CONFIG
 from homeward.safety import Correction, ReturnHome, ReturnWithin
