@@ -204,7 +204,7 @@ def test_a_home_that_the_whole_run_can_not_keep_is_refused_by_name() -> None:
     far = grid_of(map=FLAT, delta=0.6, bases=[[0, 4]], back_within=1)
     with pytest.raises(
         InvalidProblemError,
-        match=r"from the start no way keeps “return to base 0,4 within 1 step” at 0.6: ",
+        match=r"no way keeps “return to base 0,4 within 1 step” at 0.6: ",
     ):
         check_start(far, make(far))
 
