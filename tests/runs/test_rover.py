@@ -240,7 +240,12 @@ def test_the_rover_has_the_vehicle_the_sensor_and_the_truth_that_are_asked_for(
 
 @pytest.mark.parametrize("algorithm", ["rate", "paper"])
 def test_a_run_that_is_left_and_taken_up_goes_the_same_way(tmp_path: Path, algorithm: str) -> None:
-    asked = {"limit": 2 * SPACING + 7, "sensor_range": 60.0, "delta": 0.8, "floor": 1e-9}
+    asked: dict[str, Any] = {
+        "limit": 2 * SPACING + 7,
+        "sensor_range": 60.0,
+        "delta": 0.8,
+        "floor": 1e-9,
+    }
     if algorithm == "paper":
         asked = {**asked, "floor": None, "home": "current"}
     config = config_of(**SMALL | asked | {"algorithm": algorithm})
