@@ -105,10 +105,16 @@ def test_what_is_said_to_people_names_the_files_and_the_fate(
     homeward: Callable[..., Said], raster: Path
 ) -> None:
     said = homeward("explore", raster, "--steps", 3).out
-    assert said.startswith("runs/crater-1: 3 steps in ")
-    assert "it can come home" in said
+    promise, steps, why, fate, kept, *_ = said.splitlines()
+    assert promise == (
+        "runs/crater-1: safe at δ = 0.98: whenever it is called off, it can come home to the start "
+        "with probability 0.98 or more"
+    )
+    assert steps.startswith("3 steps in ")
+    assert why == "The step limit was reached."
+    assert fate.startswith("it can come home; ")
     bound = read_facts(Path("runs/crater-1"))["min_bound"]
-    assert f"lowest bound on the way home: {bound:.6f}\n" in said
+    assert kept == (f"return to the start: kept over the whole run {bound:.6f}, asked for 0.98")
     assert all(f"  runs/crater-1/{name}\n" in said for name in OUTPUTS)
 
 
@@ -152,7 +158,9 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "sensor-noise": 1e-5,
         "sensor-offset": 2.0,
         "home": "start",
-        "budget": 0.8,
+        "delta": 0.8,
+        "algorithm": "rate",
+        "floor": 0.1,
         "correction": "general",
         "discount": 0.99,
         "seed": 5,
@@ -171,13 +179,24 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
     assert config == named | rest
-    again = homeward("explore", "a.npy", *words, "--delta", 0.9, "--out", "two", code=2)
-    assert "--delta and --budget: the whole run has one level, give that" in again.err
-    for level in ("home", "budget"):
-        at = words.index(f"--{level}")
-        del words[at : at + 2]
-    homeward("explore", "a.npy", *words, "--delta", 0.9, "--out", "three")
-    assert Run.open("three").config["delta"] == 0.9
+
+
+def test_the_option_for_a_budget_says_what_took_its_place(homeward: Callable[..., Said]) -> None:
+    for command in ("explore", "grid"):
+        said = homeward(command, "--budget", 0.9, code=2)
+        assert said.err == (
+            "homeward: --budget is gone: --delta is the level of the whole run now; use "
+            "--delta 0.9\n"
+        )
+        assert "--budget" not in homeward(command, "--help").out
+    assert os.listdir() == []
+
+
+def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster: Path) -> None:
+    said = homeward("explore", raster, "--floor", 1e9).out.splitlines()
+    assert said[1] == "no step was taken"
+    assert said[2].startswith("All that is safe is seen.")
+    assert "kept over the whole run" not in "".join(said)
 
 
 def test_a_start_is_in_map_coordinates_or_a_cell(
@@ -623,6 +642,7 @@ AREA: dict[str, Any] = {
 """Of the raster's 9 x 12 cells: all rows, columns 0 to 9."""
 
 HERE = "cell:4,4"
+PAPER = ("--algorithm", "paper")
 
 
 def write_area(path: Path, value: Any = None) -> Path:
@@ -648,7 +668,8 @@ def test_all_that_can_be_asked_is_in_the_run_and_what_is_said(
     assert (config["bases"], config["back_within"], config["delta"]) == ([[4, 4]], 9, 0.9)
     text = homeward("explore", "--out", "one").out
     for found in said["criteria"]:
-        assert f"lowest bound on “{found['name']}”: {found['lowest']:.6f}\n" in text
+        kept = f"kept over the whole run {found['lowest']:.6f}, asked for {found['level']:g}"
+        assert f"{found['name']}: {kept}\n" in text
     shown = homeward("runs", "show", "one").out
     assert "keeps: “return to base 4,4” at 0.9; " in shown
     assert "stay inside" in shown.split("Last steps")[1]
@@ -675,6 +696,7 @@ def test_a_config_file_may_ask_for_all_of_it(
     (tmp_path / "c.toml").write_text(
         f'terrain = "{raster.name}"\nlimit = 1\nstart = [4, 4]\nkeep_in = "area.geojson"\n'
         "bases = [[4, 4], [4, 5]]\nback_within = 20\nrecall = 6\ndelta = 0.6\n"
+        'algorithm = "paper"\n'
     )
     homeward("explore", "--config", "c.toml", "--out", "one")
     config = Run.open("one").config
@@ -691,9 +713,14 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--back-within", 3, "--back-within-delta", 0), "--back-within-delta is 0.0: "),
         (("--back-within-delta", 0.5), "--back-within-delta says nothing without --back-within"),
         (("--keep-in-delta", 0.5), "--keep-in-delta says nothing without --keep-in"),
-        (("--recall", 10**8), "a recall after 100,000,000 steps over 108 states takes 129,6"),
+        (("--recall", 9), "--recall is kept plan by plan: it needs --algorithm paper"),
+        (("--home", "current"), "--home current is kept plan by plan: it needs --algorithm paper"),
+        (
+            ("--recall", 10**8, *PAPER),
+            "a recall after 100,000,000 steps over 108 states ",
+        ),
         (("--each-base",), "--each-base says nothing without --base"),
-        (("--base", HERE, "--home", "start"), "--home start and --base: name the start"),
+        (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
         (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),
         (("--base", HERE, "--unsafe"), "--base is for an explorer that keeps something safe"),
         (("--base", "4"), "a base is '4', expected X,Y in map coordinates or cell:ROW,COLUMN"),
@@ -711,10 +738,17 @@ def test_a_config_file_may_ask_for_all_of_it(
             ("--keep-in", "area.geojson", "--start", "cell:0,11"),
             "the start, row 0 and column 11, is outside the area to keep in",
         ),
-        (("--keep-in", "area.geojson", "--recall", 1), "--recall 1 and --keep-in: the only step "),
         (
-            ("--start", HERE, "--base", "cell:4,11", "--back-within", 1),
+            ("--keep-in", "area.geojson", "--recall", 1, *PAPER),
+            "--recall 1 and --keep-in: the only step ",
+        ),
+        (
+            ("--start", HERE, "--base", "cell:4,11", "--back-within", 1, *PAPER),
             "from the start no policy keeps “return to base 4,11”",
+        ),
+        (
+            ("--start", HERE, "--base", "cell:4,11"),
+            "from the start no way keeps “return to base 4,11” at 0.98: the best works with ",
         ),
     ],
 )

@@ -58,12 +58,8 @@ def test_what_does_not_exist_can_not_be_explored(tmp_path: Path) -> None:
     for arguments, error, said in (
         (["--map", str(tmp_path / "no.txt")], InvalidFileError, "no.txt: can't be read"),
         (["--explorer", "bold"], InvalidInputError, "explorer"),
-        (["--budget", "0.9"], InvalidInputError, "--budget is for a run whose home is the start"),
-        (
-            ["--budget", "0.9", "--home", "start", "--delta", "1"],
-            InvalidInputError,
-            "--delta and --budget: the whole run has one level",
-        ),
+        (["--budget", "0.9"], InvalidInputError, "--budget is gone: .* use --delta 0.9"),
+        (["--home", "current"], InvalidInputError, "--home current .* needs --algorithm paper"),
         (["--film", "walk.avi"], InvalidFileError, "a film can be written as .gif, .mp4"),
     ):
         with pytest.raises(error, match=said):
@@ -86,7 +82,7 @@ def test_all_that_can_be_asked_is_told_by_name(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert summary["criteria"] == said["criteria"]
     text = runner.invoke(app, [*words, *asked], catch_exceptions=False).stdout
-    assert "lowest bound on “stay inside”, asked for 0.9: " in text
+    assert "stay inside: kept over the whole run 1.000000, asked for 0.9\n" in text
     shown = runner.invoke(app, ["runs", "show", str(tmp_path / "run")], catch_exceptions=False)
     assert "keeps: “return to base 1,2” at 0.9; " in shown.stdout
 
@@ -98,6 +94,8 @@ def test_a_recall_at_a_fixed_step_is_planned_for(tmp_path: Path) -> None:
         "5",
         "--recall",
         "4",
+        "--algorithm",
+        "paper",
         "--limit",
         "3",
         "--out",
@@ -112,7 +110,8 @@ def test_a_recall_at_a_fixed_step_is_planned_for(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--back-within", "0"], "back_within is 0"),
-        (["--recall", "0"], "recall is 0"),
+        (["--recall", "0", "--algorithm", "paper"], "recall is 0"),
+        (["--recall", "3"], "--recall is kept plan by plan: it needs --algorithm paper"),
         (["--base", "x"], "--base is 'x', expected ROW,COLUMN"),
         (["--base", "-1,2"], "--base is '-1,2', expected ROW,COLUMN from 0 on"),
         (["--base", "10,2"], "a base, row 10 and column 2, is off the map of 10 rows"),
@@ -135,13 +134,14 @@ def test_bad_input_is_named(tmp_path: Path, words: list[str], message: str) -> N
 def test_criteria_that_conflict_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "map.txt").write_text("55e55\n")
     words = ["--map", str(tmp_path / "map.txt"), "--base", "0,0", "--base", "0,4", "--each-base"]
-    with pytest.raises(
-        InvalidInputError,
-        match=r"“return to base 0,0 within 1 step” at 0.6 and “return to base 0,4",
+    words += ["--back-within", "1", "--delta", "0.6"]
+    for algorithm, message in (
+        ("paper", r"“return to base 0,0 within 1 step” at 0.6 and “return to base 0,4"),
+        ("rate", r"no way keeps “return to base 0,0 within 1 step” at 0.6: the best works"),
     ):
-        runner.invoke(
-            app, ["grid", *words, "--back-within", "1", "--delta", "0.6"], catch_exceptions=False
-        )
+        asked = ["grid", *words, "--algorithm", algorithm]
+        with pytest.raises(InvalidInputError, match=message):
+            runner.invoke(app, asked, catch_exceptions=False)
 
 
 def test_what_can_no_longer_be_kept_is_told_at_the_end(
@@ -162,22 +162,33 @@ def test_what_can_no_longer_be_kept_is_told_at_the_end(
     assert json.loads((tmp_path / "run/summary.json").read_text())["conflict"] == told["conflict"]
 
 
-def test_a_budget_is_of_the_whole_run(tmp_path: Path) -> None:
+def test_the_level_is_of_the_whole_run(tmp_path: Path) -> None:
     out, record = tmp_path / "grid.png", tmp_path / "run"
-    arguments = ["grid", "--size", "6", "--home", "start", "--budget", "0.6", "--out", str(out)]
+    arguments = ["grid", "--size", "8", "--seed", "3", "--delta", "0.3", "--out", str(out)]
     plain = runner.invoke(app, [*arguments, "--json"], catch_exceptions=False)
     again = runner.invoke(app, [*arguments, "--json", "--run", str(record)], catch_exceptions=False)
-    assert json.loads(plain.stdout)["path"] == json.loads(again.stdout)["path"]
+    told = json.loads(plain.stdout)
+    assert told["path"] == json.loads(again.stdout)["path"]
     lines = (record / "steps.jsonl").read_text().splitlines()
     kept = [json.loads(line)["holding"]["kept"] for line in lines]
     assert kept == sorted(kept, reverse=True)
-    assert 0.6 <= kept[-1] <= kept[0] <= 1.0
-    told = {"level": 0.6, "kept": kept[-1]}
-    assert json.loads(plain.stdout)["budget"] == json.loads(again.stdout)["budget"] == told
-    assert json.loads((record / "summary.json").read_text())["budget"] == told
+    assert 0.3 <= kept[-1] <= kept[0] <= 1.0
+    assert told["criteria"] == [{"name": "return to the start", "level": 0.3, "lowest": kept[-1]}]
+    summary = json.loads((record / "summary.json").read_text())
+    assert (summary["criteria"], summary["why"]) == (told["criteria"], told["why"])
     text = runner.invoke(app, arguments, catch_exceptions=False).stdout
-    assert f"the whole run keeps a way home to the start with at least {kept[-1]:.6f}" in text
-    assert text.startswith("safe, way home to the start for the whole run, at 0.6: ")
-    assert "δ" not in text
-    assert json.loads(plain.stdout)["delta"] is None
-    assert json.loads(plain.stdout)["criteria"][0]["level"] is None
+    promise, steps, why, said, *_ = text.splitlines()
+    assert promise == (
+        "safe at δ = 0.3: whenever it is called off, it can come home to the start with "
+        "probability 0.3 or more"
+    )
+    assert steps.endswith(f"% seen in {told['steps']} steps")
+    assert why == told["why"]
+    assert said == (f"return to the start: kept over the whole run {kept[-1]:.6f}, asked for 0.3")
+
+
+def test_a_walk_that_takes_no_step_says_so(tmp_path: Path) -> None:
+    (tmp_path / "map.txt").write_text("a55\n555\n")
+    words = ["grid", "--map", str(tmp_path / "map.txt"), "--out", str(tmp_path / "a.png")]
+    text = runner.invoke(app, words, catch_exceptions=False).stdout
+    assert text.splitlines()[1] == "no step was taken"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -34,7 +35,7 @@ class MeadowConfig(Config):
     limit: int = 12
     algorithm: Literal["rate", "paper"] = "paper"
     moody: bool = True  # each of the paper's plans depends on every one before it
-    pause: float = 0.0  # seconds that a plan, or with rate a step, takes longer
+    pause: float = 0.0  # seconds that a plan takes longer
     raises: int | None = None  # the world raises in this step
     strict: bool = False
     steep: bool = False  # there may be no way up
@@ -68,8 +69,6 @@ class Meadow:
 
     def act(self, action: int) -> Transition:
         self.acts += 1
-        if self.config.algorithm == "rate":
-            time.sleep(self.config.pause)
         if self.acts == self.config.raises:
             raise RuntimeError(f"thunder in step {self.acts}")
         before = self.state
@@ -106,6 +105,12 @@ class Moody(Planner):
         )
 
 
+def take_time(belief: FiniteBelief, pause: float) -> NDArray[np.float64]:
+    """Return the bonus of R-max, after a while."""
+    time.sleep(pause)
+    return RMax()(belief)
+
+
 def make(config: MeadowConfig) -> Setup:
     models = [paths(config.rows, config.columns, p) for p in (0.6, 0.7)]
     if config.steep:
@@ -113,7 +118,9 @@ def make(config: MeadowConfig) -> Setup:
         down[:, 1] = 0.0
         models[0] = models[0].with_success(down)
     planner = Planner(RMax(), [ReturnHome(config.delta, "start")], 0.9)
-    if config.moody:
+    if config.algorithm == "rate":
+        planner = replace(planner, bonus=partial(take_time, pause=config.pause))
+    elif config.moody:
         planner = Moody(planner.bonus, planner.criteria, planner.discount, pause=config.pause)
     world = Meadow(config)
     belief = FiniteBelief(models)

@@ -190,7 +190,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Coordinates: Equirectangular Mars.",
         "climbs slopes up to 5° and descends up to 45°",
         "Sensor: reaches 50 m",
-        "δ = 0.98 for the whole run. Whenever the rover is called off, it can come home to the start",
+        "Whenever the rover is called off, it can come home to the start with probability 0.98",
         "It took 25 steps. The step limit was reached.",
         f"It drove {facts['distance_m']:,.0f} m",
         "The lowest bound on the way home in the whole run: ",

@@ -27,7 +27,7 @@ from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kinds, li
 from homeward.runs.manifest import versions_here
 
 ROOT = Path(__file__).parents[2]
-SPENDING = 0
+SPENDING = 10
 """A seed with which a run in a steep meadow spends."""
 
 

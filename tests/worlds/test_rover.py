@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.beliefs import Sensor, TerrainBelief, Transition, entropy_reduction
-from homeward.bonuses import Information
+from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
@@ -191,7 +191,7 @@ def test_what_is_drawn_for_different_ends_is_not_the_same() -> None:
 def test_an_explorer_learns_from_it_and_comes_home() -> None:
     belief = draw_belief((10, 14), np.random.default_rng(2))
     world = Rover(belief, draw_heights(belief, 1), middle_of(belief), seed=1)
-    explorer = Explorer(Planner(Information(), [ReturnHome(0.98)], 0.999), belief, world)
+    explorer = Explorer(Planner(InformationGain(), [ReturnHome(0.98)], 0.999), belief, world)
     path = [step.state for step in explorer.explore(25)]
     assert len(set(path)) > 3
     assert isinstance(explorer.belief, TerrainBelief)

@@ -264,7 +264,9 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     last = run.explorer if explorer is None else explorer
     end = str(run.manifest.end) if explorer is None else str(explorer.end)
     conflict = None
-    if end == End.INFEASIBLE and last is not None and isinstance(last.plan, Plan):
+    if end == End.INFEASIBLE and config.of_the_run():
+        conflict = [str(promise) for promise in config.promises()]
+    elif end == End.INFEASIBLE and last is not None and isinstance(last.plan, Plan):
         conflict = conflict_in(config, last.plan)
     criteria = bounds_told(config, lowest)
     why = f"{end}." if last is None else last.why()

@@ -279,11 +279,12 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
             raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
         return
     guide = Guide(setup.planner, start)
-    for ledger, account in zip(guide.ledgers(belief), guide.open(belief).accounts, strict=True):
-        if account.spent > 1.0 - ledger.delta + SLACK:
+    # Ways home come first among the promises, in the order of their accounts.
+    for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
+        if account.spent > 1.0 - promise.level + SLACK:
             raise InvalidProblemError(
-                f"from the start there is no way to {ledger.name} at {ledger.delta:g}: the best "
-                f"works with probability {1.0 - account.spent:.4g}"
+                f"from the start no way keeps {promise}: the best works with probability "
+                f"{1.0 - account.spent:.4g}"
             )
 
 
