@@ -43,8 +43,8 @@ LONGEST = 15_000
 ROWS, COLUMNS = 1000, 2000
 """Pixels of 1 m of synthetic ground."""
 
-NEARBY = 29.0
-"""m, how far the demo's rovers measure: the eight cells around them."""
+NEARBY = 100.0
+"""m, how far the demo's rovers measure."""
 
 STUCK = "no move works any more"
 """The end of a run whose rover can't leave its cell: the rest is a formula."""
@@ -97,7 +97,7 @@ def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
     """List the demo's two: safe with a level for the whole run, and unsafe; both near-sighted."""
-    safe, *_ = settings_of(steps, correction="moves", sensor_range=NEARBY)
+    safe, *_ = settings_of(steps, correction="moves", sensor_range=29.0)
     safe |= {"delta": delta, "algorithm": "rate"}
     return [safe, {**safe, "explorer": "unsafe", "delta": None, "correction": None}]
 
