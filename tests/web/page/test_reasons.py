@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Route
     from tests.web.page.looking import Looking
 
-WORLD = {"size": 12, "seed": 36, "walls": 0.15, "start": 78, "home": "start"}
+GRID = {"size": 12, "seed": 36, "walls": 0.15, "start": 78}
+WORLD = {**GRID, "algorithm": "paper", "home": "start"}
+GROUND = {"rows": 200, "columns": 300, "sensor_range": 60.0, "limit": 3}
 RUNS = [
     ("safe", "grid", {**WORLD, "delta": 0.9}),
     ("unsafe", "grid", {**WORLD, "explorer": "uncover"}),
     ("roaming", "grid", {**WORLD, "home": "current", "delta": 0.9, "limit": 3}),
-    ("ground", "rover", {"rows": 200, "columns": 300, "sensor_range": 60.0, "limit": 3}),
+    ("ground", "rover", {**GROUND, "algorithm": "paper", "home": "current"}),
+    ("rate", "grid", {**GRID, "delta": 0.9}),
+    ("measuring", "rover", GROUND),
 ]
 AXE = PACKAGE / "web" / "page" / "node_modules" / "axe-core" / "axe.min.js"
 SAFE_STEPS, UNSAFE_STEPS = 98, 20
@@ -191,56 +195,66 @@ def test_the_way_home_is_told_beside_the_level_too(look: Looking) -> None:
     expect(look.find(".way tbody tr").first.locator("td").last).to_have_text("0.89998")
 
 
-def test_the_level_is_said_to_be_what_each_plan_keeps(look: Looking) -> None:
+WHOLE = "Whenever it is called off, it comes home with at least 95\u00a0%, over the whole run"
+
+
+def test_the_level_is_said_to_be_what_the_whole_run_keeps(look: Looking) -> None:
     look.open("#/new")
+    level, meaning = look.find("#level"), look.find("#level-meaning")
+    level.fill("6")
+    said = f"{WHOLE}: of 20 worlds like this, in at most 1 it finds no way home."
+    expect(meaning).to_have_text(said)
+    look.page.get_by_role("radio", name="Bases").check()
+    expect(meaning).to_have_text(said)
+    expect(look.page.get_by_role("radio", name="Where it stands")).to_have_count(0)
+    level.fill("13")
+    expect(meaning).to_contain_text("over the whole run, in every world that is possible")
+    look.page.get_by_role("radio", name="Terrain A rover").check()
+    look.page.get_by_role("radio", name="Naive").check()
+    expect(meaning).to_contain_text("So it believes, on the mean model; nothing is proven.")
+
+
+def test_the_level_of_the_papers_algorithm_is_what_each_plan_keeps(look: Looking) -> None:
+    look.open("#/new")
+    look.page.get_by_role("radio", name="As in the paper").check()
     level, meaning = look.find("#level"), look.find("#level-meaning")
     level.fill("6")
     expect(meaning).to_have_text(
         "Each plan by itself: of 20 worlds like this, in at most 1 it finds no way home, if it is "
         "called off. Home is where it stood when it planned: nothing is promised of the start."
     )
-    for home in ("The start", "Bases"):
-        look.page.get_by_role("radio", name=home).check()
-        expect(meaning).to_have_text(
-            "Each plan by itself: of 20 worlds like this, in at most 1 it finds no way home, if it "
-            "is called off. It plans at every step, and over many steps such risks add up."
-        )
-    level.fill("4")
-    expect(meaning).to_contain_text("of 20 worlds like this, in at most 3 it")
-    level.fill("13")
-    sure = "In every world that is possible it finds a way home if it is called off."
-    expect(meaning).to_have_text(sure)
-    look.page.get_by_role("radio", name="Where it stands").check()
-    expect(meaning).to_have_text(f"{sure} Home is where it stood when it planned.")
-    look.page.get_by_role("radio", name="Terrain A rover").check()
-    look.page.get_by_role("radio", name="Naive").check()
-    expect(meaning).to_contain_text("So it believes, on the mean model; nothing is proven.")
+    look.page.get_by_role("radio", name="The start").check()
+    expect(meaning).to_contain_text("over many steps such risks add up.")
+    look.page.get_by_role("radio", name="By information per step").check()
+    expect(meaning).to_contain_text(WHOLE)
 
 
-def test_a_drawn_world_says_what_its_home_means(look: Looking) -> None:
+def test_a_drawn_world_says_what_its_level_means(look: Looking) -> None:
     look.open("#/draw")
-    look.find("#level").fill("5")
-    expect(look.find("#level-meaning")).to_contain_text("nothing is promised of the start")
-    look.page.get_by_role("radio", name="The start").check()
-    expect(look.find("#level-meaning")).to_contain_text("such risks add up")
+    look.find("#level").fill("6")
+    expect(look.find("#level-meaning")).to_contain_text(WHOLE)
 
 
-def test_a_budget_takes_the_place_of_the_level(look: Looking) -> None:
-    look.open("#/new")
-    level, meaning = look.find("#level"), look.find("#level-meaning")
-    look.page.get_by_role("radio", name="The start").check()
-    field = look.page.get_by_label("Budget of the whole run")
-    field.fill("0.98")
-    expect(level).to_be_disabled()
-    expect(meaning).to_have_text(
-        "The budget of the whole run takes the place of δ: of 50 worlds like this, in at most 1 it "
-        "finds no way home, whenever the run is called off."
-    )
-    look.page.get_by_role("radio", name="Where it stands").check()
-    expect(level).to_be_enabled()
-    look.page.get_by_role("radio", name="The start").check()
-    field.fill("")
-    expect(level).to_be_enabled()
+@pytest.mark.parametrize(("name", "unit"), [("rate", "squares"), ("measuring", "nats")])
+def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str, unit: str) -> None:
+    look.open(f"#/run/{name}?step=1")
+    panel = look.explained(1)
+    why = why_of(look, name, 1)
+    expect(panel.locator(".reasons")).to_contain_text(re.compile(rf"expects .* {unit} per step\."))
+    expect(panel.locator("figcaption")).to_contain_text(f"at best, {unit} per step")
+    expect(panel.locator("figcaption")).to_contain_text("the way home after it")
+    expect(panel.locator(".criteria")).to_contain_text("kept over the whole run")
+    assert look.numbers()[why["action"]][1] == why["proposal"]["rate"]
+    look.sees(".legend .marks", "where it heads")
+
+
+def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
+    look.open("#/run/rate?step=9999")
+    panel = look.find(".why")
+    expect(panel.locator("h2")).to_have_text("Why it ended", timeout=PATIENCE)
+    look.sees(".why .sentence", "All that is safe is seen.")
+    expect(panel.locator(".rose")).to_have_count(0)
+    expect(panel.locator(".criteria")).to_contain_text("kept over the whole run")
 
 
 def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
