@@ -20,7 +20,7 @@ def random_graph(rng: np.random.Generator, states: int = 8, actions: int = 3) ->
     doubt = rng.choice([0.0, 0.0, 0.05, 0.1, 0.2], dest.shape)
     blocked = np.where(success > 0.0, doubt, 1.0)
     blocked[dest == np.arange(states)[:, None]] = 0.0
-    return Graph(Moves(dest, success), success, blocked, exact=True)
+    return Graph(Moves(dest, success), success, blocked, blocked)
 
 
 def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) -> Looks:

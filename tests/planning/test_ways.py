@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.planning.graphs import random_graph, random_looks
 
+from homeward.bonuses import Looks
 from homeward.planning.rate import EVERYWHERE, _view
 from homeward.planning.ways import (
     best_per_risk,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.bonuses import Looks
     from homeward.planning.ledger import Graph
 
 STATES = 6
@@ -189,7 +189,9 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
             graph.model.dest,
             graph.success,
             EVERYWHERE,
-            reachable,
+            np.where(reachable, 0.0, 2.0),
+            0.0,
+            0.0,
             0,
             *_view(looks),
             extra,
@@ -207,6 +209,31 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
             least = 1.0 / graph.success[before[place]][edge].max()
             assert steps[place] == pytest.approx(steps[before[place]] + least)
             place = before[place]
+
+
+def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
+    # A corridor 0 – 1 – 2; the place at its end tells 2, the one before it 0.5.
+    dest = np.array([[0, 1], [0, 2], [1, 2]])
+    looks = Looks(
+        (1, 3), np.zeros(1, int), np.zeros(1, int), np.ones(1), np.array([0.0, 0.5, 2.0]), False
+    )
+    share = np.array([0.0, 0.0, 0.3])
+    for toll, place, gain in ((0.0, 2, 2.0), (4.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
+        found = best_rate(
+            dest,
+            np.ones((3, 2)),
+            EVERYWHERE,
+            share,
+            0.1,
+            toll,
+            0,
+            *_view(looks),
+            0.0,
+            1.0,
+            np.full(3, np.inf),
+        )
+        assert found[0] == place
+        assert found[1] == pytest.approx(gain)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

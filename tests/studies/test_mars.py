@@ -13,7 +13,6 @@ from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.runs.rover import make
 from homeward.studies.mars import (
-    NEARBY,
     POINTS,
     RING,
     SEARCHES,
@@ -331,4 +330,4 @@ def test_the_demos_two_differ_in_safety_alone() -> None:
         "delta",
         "correction",
     }
-    assert (safe["delta"], safe["correction"], safe["sensor_range"]) == (0.95, "moves", NEARBY)
+    assert (safe["delta"], safe["correction"], safe["sensor_range"]) == (0.95, "moves", RING)

@@ -67,9 +67,6 @@ POINTS = 60
 NEWS = 0.05
 """Nats that a step must bring to count as news: the floor of our explorer."""
 
-NEARBY = 100.0
-"""m, how far the demo's rovers measure."""
-
 STUCK = "no move works any more"
 """The end of a run whose rover can't leave its cell: the rest is a formula."""
 
@@ -140,7 +137,7 @@ def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
     """List the demo's two: safe with a level for the whole run, and unsafe; both near-sighted."""
-    safe, *_ = settings_of(steps, correction="moves", sensor_range=29.0)
+    safe, *_ = settings_of(steps, correction="moves", sensor_range=RING)
     safe |= {"delta": delta, "algorithm": "rate"}
     return [safe, {**safe, "explorer": "unsafe", "delta": None, "correction": None}]
 

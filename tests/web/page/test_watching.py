@@ -54,8 +54,8 @@ def plan_of(root: Path, name: str, steps: int) -> Plan:
     explorer = Explorer(setup.planner, setup.belief, setup.world)
     for _ in range(steps + 1):
         explorer.step()
-    assert explorer.plan is not None
-    return explorer.plan
+    plan: Plan = explorer.plan
+    return plan
 
 
 def table_of(explanation: str) -> list[str]:
