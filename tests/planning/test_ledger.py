@@ -12,7 +12,7 @@ HOME = np.zeros(1, np.int64)
 STAY, OUT, BACK, SHORTCUT = range(4)
 
 
-def line(blocked_back: list[float], shortcut: float = 1.0, **options: Any) -> Graph:
+def line(blocked_back: list[float], shortcut: float = 1.0, *, exact: bool = True) -> Graph:
     """Return rooms in a line from home on: out is sure, each way back is blocked with a chance.
 
     The last room has a shortcut home that is blocked with the chance `shortcut`.
@@ -25,7 +25,8 @@ def line(blocked_back: list[float], shortcut: float = 1.0, **options: Any) -> Gr
     blocked[1:, BACK] = blocked_back
     blocked[last, SHORTCUT] = shortcut
     success = 1.0 - blocked
-    return Graph(Moves(dest, success), success, blocked, **({"exact": True} | options))
+    least = blocked if exact else np.zeros(dest.shape)
+    return Graph(Moves(dest, success), success, blocked, least)
 
 
 def test_a_run_that_starts_at_home_has_spent_nothing() -> None:

@@ -70,6 +70,7 @@ def test_a_plan_from_seeds_is_the_plan_from_the_plan() -> None:
 @pytest.mark.parametrize("recall", [None, 3])
 def test_whatever_is_asked_a_plan_from_seeds_is_the_plan_from_the_plan(recall: int | None) -> None:
     asked = {"size": 5, "seed": 2, "delta": 0.8, "keep_in": [[0, 3], [0, 4]], "back_within": 6}
+    asked |= {"algorithm": "paper"}
     config = checked(GridConfig, {**asked, "recall": recall, "start": 12}, "a grid")
     setup = make_grid(config)
     belief = setup.belief.update(setup.world.look())

@@ -218,7 +218,7 @@ def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
         (1, 3), np.zeros(1, int), np.zeros(1, int), np.ones(1), np.array([0.0, 0.5, 2.0]), False
     )
     share = np.array([0.0, 0.0, 0.3])
-    for toll, place, gain in ((0.0, 2, 2.0), (4.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
+    for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
         found = best_rate(
             dest,
             np.ones((3, 2)),

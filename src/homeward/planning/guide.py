@@ -73,12 +73,15 @@ class Decision:
         if np.isfinite(self.limit.share) and self.budgets:
             name, level, left = min(self.budgets, key=lambda budget: budget[2])
             risk = self.limit.share * left
+            which = f" to {name}" if len(self.budgets) > 1 else ""
             said.append(
-                f"Going on would risk {risk:.3g}, and {left:.3g} is left of the budget to {name}."
+                f"Going on would risk {risk:.3g}, and {left:.3g} is left of the budget{which}."
             )
             lower = level - (risk - left)
             if lower > 0.0:
                 said.append(f"A level of {np.floor(lower * 1e4) / 1e4:g} would allow it.")
+        if self.limit.rate > 0.0:
+            said.append(f"The best that is left brings {self.limit.rate:.3g} per step.")
         if self.limit.left > 0.0:
             said.append(f"{self.limit.left:.6g} could still be learned elsewhere.")
         return said
@@ -506,6 +509,8 @@ def _end(limit: Limit, search: RateSearch) -> End:
         return End.ALL_SEEN
     if np.isfinite(limit.share) and limit.share > 1.0:
         return End.BUDGET
+    if limit.rate > 0.0:
+        return End.TOO_LITTLE
     if search.ledgers or search.allowed is not None:
         return End.ALL_SAFE_SEEN
     return End.OUT_OF_REACH

@@ -87,11 +87,14 @@ class Limit(NamedTuple):
         What the place of least risk outside the budget would tell; 0 if there is none.
     share
         The share of what is left of a budget that it would take, above 1; infinite if none.
+    rate
+        The best gain per step that is free but below the floor; 0 if there is none.
     """
 
     left: float
     gain: float
     share: float
+    rate: float = 0.0
 
 
 class Choice(NamedTuple):
@@ -161,8 +164,9 @@ class RateSearch:
                 found, most = other, FREE
         limit = Limit(remaining, 0.0, np.inf)
         if found is None or found.rate < self.floor:
+            slow = 0.0 if found is None else found.rate
             found, limit = self._risky(graph, state, share, looks, remaining)
-            most = 1.0
+            limit, most = limit._replace(rate=slow), 1.0
         learning, action = None, looks(most).action
         if found is not None and len(found.path) == 1 and action is not None:
             learning = int(action[state])

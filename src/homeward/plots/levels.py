@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,14 +10,15 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homeward.studies.levels import Level
-
 COLOURS = ("#2f6db3", "#e08a2e", "#58a06a")
 GREY = "#444444"
 
 
-def draw_levels(found: Sequence[Level]) -> Figure:
-    """Draw, over the levels: the fractions of held ways that work, and the information."""
+def draw_levels(found: Sequence[Any]) -> Figure:
+    """Draw, over the levels: the fractions of held ways that work, and the information.
+
+    `found` are `studies.levels.Level`.
+    """
     figure = Figure(figsize=(10.0, 4.2), dpi=140, layout="constrained")
     left, right = figure.subplots(1, 2)
     deltas = sorted({level.delta for level in found}, reverse=True)

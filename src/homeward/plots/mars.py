@@ -12,15 +12,13 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from homeward.studies.mars import Setting
-
 GREY = "#444444"
 OURS = ("#123f75", "#2f6db3", "#7fb0e0", "#9aa3ab")
 PAPERS = ("#8f3b12", "#d9682b", "#f0b07f", "#5c6268", "#b0a060", "#a34e8b")
 OTHERS = ("#58a06a", "#8c6d5a")
 
 
-def draw_curves(found: Sequence[Setting], steps: int, clairvoyant: Mapping[int, float]) -> Figure:
+def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, float]) -> Figure:
     """Draw median nats over steps; Algorithm 1 on the left, ours and baselines on the right.
 
     `clairvoyant` has what a clairvoyant would have, by seed; its median is a line.
@@ -44,9 +42,7 @@ def draw_curves(found: Sequence[Setting], steps: int, clairvoyant: Mapping[int, 
     return figure
 
 
-def _draw(
-    axis: Axes, found: Sequence[Setting], steps: int, colours: Sequence[str], title: str
-) -> None:
+def _draw(axis: Axes, found: Sequence[Any], steps: int, colours: Sequence[str], title: str) -> None:
     """Draw one panel."""
     for setting, colour in zip(found, colours, strict=False):
         lost = f", {setting.stranded} of {setting.runs} stranded" if setting.stranded else ""
