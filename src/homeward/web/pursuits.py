@@ -100,13 +100,8 @@ def heading(proposal: Proposal, unit: str | None, columns: int) -> str:
     """Say where a proposal leads and what is expected of it, in one sentence."""
     counted = f" {unit}" if unit else ""
     steps = "1 step" if proposal.steps == 1.0 else f"{proposal.steps:.3g} steps"
-<<<<<<< HEAD
-    gain, rate = f"{proposal.gain:.3g}{counted}", f"{proposal.rate:.3g}{counted}"
-    expects = f"expects {gain} within {steps}: {rate} per step"
-=======
     rate = f"{proposal.rate:.3g}{counted} per step"
     expects = f"expects {proposal.gain:.3g}{counted} within {steps}: {rate}"
->>>>>>> webpage
     if len(proposal.path) == 1:
         return f"It {expects}."
     row, column = divmod(proposal.path[-1], columns)
