@@ -224,9 +224,9 @@ class Plan:
             f"{proposal.rate:.4g} a step."
         ]
         for c in self.criteria:
-            kept = f"the whole run keeps {c.bound:.6f} or more, asked for {c.level:g}"
+            kept = f"the whole run keeps {_floored(c.bound)} or more, asked for {c.level:g}"
             if c.kind == "return":
-                here = f", from here alone {c.way_home[self.state]:.6f}"
+                here = f", from here alone {_floored(c.way_home[self.state])}"
                 lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {kept}{here}.")
             else:
                 lines.append(f"{c.name[:1].upper()}{c.name[1:]}: no action that leaves it.")
@@ -305,6 +305,11 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def _floored(value: float) -> str:
+    """Write a lower bound on a probability with six digits, never above it."""
+    return f"{np.floor(value * 1e6) / 1e6:.6f}"
 
 
 def _plain(value: float) -> float:
