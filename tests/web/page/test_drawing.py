@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Route
     from tests.web.page.looking import Looking, Site
 
-WORLD = {"size": 8, "seed": 5, "walls": 0.15, "home": "start"}
+WORLD = {"size": 8, "seed": 5, "walls": 0.15, "home": "start", "algorithm": "paper"}
 WINDOW = {"keep_in": [[1, 7], [0, 5]], "keep_in_delta": 0.5}
 RUNS = [
     ("based", "grid", {**WORLD, "delta": 0.7, "limit": 12}),

@@ -71,7 +71,6 @@ def test_a_new_run_has_the_level_that_was_set(look: Looking, sent: Sent, level: 
     alone(look)
     fill(look, "Squares along a side", "7")
     fill(look, "Fraction of walls", "0.35")
-    choose(look, "The start")
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "levelled")
     fill(look, "Seed", "11")
@@ -81,6 +80,7 @@ def test_a_new_run_has_the_level_that_was_set(look: Looking, sent: Sent, level: 
         "size": 7,
         "walls": 0.35,
         "explorer": "safe",
+        "algorithm": "rate",
         "delta": level,
         "home": "start",
         "seed": 11,
@@ -95,7 +95,7 @@ def test_a_pair_is_asked_for_with_the_level_that_was_set(look: Looking, sent: Se
     submit(look, "Start and watch")
     [(where, body)] = sent
     assert where == "pairs"
-    expected = {"explorer": "safe", "delta": 0.8, "home": "current"}
+    expected = {"explorer": "safe", "delta": 0.8, "home": "start"}
     assert {key: body["config"].get(key) for key in expected} == expected
 
 
@@ -156,10 +156,9 @@ def test_a_drawn_world_is_sent_with_its_level_and_home(look: Looking, sent: Sent
     look.open("#/draw")
     submit(look, "Run both and compare")
     set_level(look, 0.85)
-    choose(look, "The start")
     submit(look, "Run both and compare")
     drawn = "33333333\n33333333\n3c311133\n33311133\n33311133\n33333333"
     assert sent == [
-        ("pairs", {"kind": "grid", "config": {"map": drawn, "delta": delta, "home": home}})
-        for delta, home in ((1, "current"), (0.85, "start"))
+        ("pairs", {"kind": "grid", "config": {"map": drawn, "delta": delta, "home": "start"}})
+        for delta in (1, 0.85)
     ]

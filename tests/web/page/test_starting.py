@@ -73,7 +73,7 @@ def test_the_level_is_said_in_words(look: Looking) -> None:
     expect(look.find(".level b")).to_have_text("0.99")
     expect(look.find("#level-meaning")).to_contain_text("of 100 worlds like this, in at most 1")
     look.page.keyboard.press("End")
-    expect(look.find("#level-meaning")).to_contain_text("In every world that is possible")
+    expect(look.find("#level-meaning")).to_contain_text("in every world that is possible")
 
 
 def test_what_must_stay_true_is_asked_for_and_refused_in_the_servers_sentence(
