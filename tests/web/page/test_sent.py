@@ -152,13 +152,12 @@ def test_a_vehicles_limits_and_a_clicked_start_are_sent_as_given(look: Looking, 
     assert {key: body["config"].get(key) for key in expected} == expected
 
 
-def test_a_drawn_world_is_sent_with_its_level_and_home(look: Looking, sent: Sent) -> None:
+def test_a_drawn_world_is_sent_with_its_level(look: Looking, sent: Sent) -> None:
     look.open("#/draw")
     submit(look, "Run both and compare")
     set_level(look, 0.85)
     submit(look, "Run both and compare")
     drawn = "33333333\n33333333\n3c311133\n33311133\n33311133\n33333333"
     assert sent == [
-        ("pairs", {"kind": "grid", "config": {"map": drawn, "delta": delta, "home": "start"}})
-        for delta in (1, 0.85)
+        ("pairs", {"kind": "grid", "config": {"map": drawn, "delta": delta}}) for delta in (1, 0.85)
     ]
