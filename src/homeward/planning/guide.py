@@ -462,8 +462,11 @@ def _default_floor(bonus: Any, belief: Any) -> float:
 
 def _stay(model: Moves) -> int:
     """Return an action that stays wherever it is taken, 0 if there is none."""
-    stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
-    return int(stays.argmax()) if stays.any() else 0
+    if "stay" not in model.memo:
+        stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
+        model.memo["stay"] = int(stays.argmax()) if stays.any() else 0
+    stay: int = model.memo["stay"]
+    return stay
 
 
 def _home_evidence(
