@@ -58,7 +58,7 @@ def test_what_the_budget_does_not_allow_ends_the_run_and_it_says_what_would(delt
     assert list(scout.explore(10)) == []
     assert scout.end is End.BUDGET
     assert "Going on would risk 0.2" in scout.why()
-    assert "A level of 0.8 would allow it." in scout.why() or "0.7999" in scout.why()
+    assert "δ = 0.8 would allow it." in scout.why() or "0.7999" in scout.why()
 
 
 def test_what_the_budget_allows_is_spent_once_and_held() -> None:

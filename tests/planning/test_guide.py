@@ -7,12 +7,14 @@ from tests.planning.test_paper import PIT, corridor
 
 from homeward.beliefs import FiniteBelief, Visit
 from homeward.bonuses import RMax
+from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide, graph_of
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
+from homeward.studies import run_promise
 
 
 def test_a_decision_says_what_to_do_and_what_is_kept() -> None:
@@ -80,3 +82,53 @@ def test_the_risk_of_an_edge_depends_on_what_the_belief_declares() -> None:
     general = graph_of(belief, mean, Correction.GENERAL)
     assert general.least[1, 1] == 0.25 <= general.blocked[1, 1]
     assert graph_of(belief, mean, Correction.NAIVE).blocked[1, 1] == 0.0
+
+
+def test_a_run_keeps_to_what_it_relies_on_when_rewards_are_ruled_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Home and leaves; each way back but the first is blocked in a world of its own. Only the world
+    # in which the first move is blocked pays anything: the first move rules it out.
+    monkeypatch.setattr(run_promise, "RAREST", 1e-6)
+    monkeypatch.setattr(run_promise, "DEPTH", 24)
+    leaves = 8
+    dest = np.tile(np.arange(leaves + 1)[:, None], (1, leaves + 1))
+    dest[0, 1:] = np.arange(1, leaves + 1)
+    dest[1:, 1] = 0
+    sure = np.ones(dest.shape)
+    first = sure.copy()
+    first[0, 1] = 0.0
+    costs = np.zeros(dest.shape)
+    costs[1, 0] = -1e-3
+    worlds, weights = [Moves(dest, first, costs)], [0.001]
+    for leaf in range(2, leaves + 1):
+        success = sure.copy()
+        success[leaf, 1] = 0.0
+        worlds.append(Moves(dest, success))
+        weights.append(0.0095)
+    belief = FiniteBelief([*worlds, Moves(dest, sure)], np.array([*weights, 1.0 - sum(weights)]))
+    worth = np.zeros(dest.shape)
+    worth[0, 1], worth[2:, 0] = 100.0, 1.0
+    planner = Planner(lambda b: np.where(b.counts == 0, worth, 0.0), [ReturnHome(0.95, 0)])
+    found = run_promise.examine(run_promise.Case("paid moves", belief, planner, 0))
+    assert found.excess <= 1e-9
+    assert found.unbalanced <= 1e-9
+
+
+def test_a_deadline_on_a_general_model_is_refused_by_name() -> None:
+    rows = [[[1.0, 0.0], [0.0, 1.0]], [[0.4, 0.6], [1.0, 0.0]]]
+    belief = FiniteBelief([SparseMDP.from_dense(rows)]).update(Visit(0))
+    with pytest.raises(InvalidProblemError, match="ReturnWithin"):
+        Guide(Planner(RMax(), [ReturnWithin(3, 0.8)]), 0).open(belief)
+
+
+def test_of_two_actions_to_one_place_the_forbidden_one_is_not_taken() -> None:
+    dest = np.array([[0, 1, 1], [1, 0, 0]])
+    belief = FiniteBelief([Moves(dest, np.array([[1.0, 0.9, 1.0], [1.0, 1.0, 1.0]]))])
+    allowed = np.array([[True, True, False], [True, True, True]])
+    planner = Planner(RMax(), [ReturnHome(0.9), StayInside(allowed, 0.9)])
+    seen = belief.update(Visit(0))
+    guide = Guide(planner, 0)
+    plan = guide.decide(seen, 0, guide.open(seen)).plan
+    assert plan is not None
+    assert plan.action == 1

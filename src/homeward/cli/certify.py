@@ -123,6 +123,7 @@ def certify(
 def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: bool) -> NoReturn:
     """Tell the verdict on a run whose level is its own, and exit."""
     from homeward.errors import InvalidInputError
+    from homeward.planning.plan import floored
 
     if out is not None:
         raise InvalidInputError(f"{what}: --save is for runs of the paper's algorithm")
@@ -141,11 +142,13 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
             }
         )
     else:
-        say(f"{what}: the whole run says that it keeps {run.kept:.6f}, asked for {run.level:g}")
+        say(
+            f"{what}: the whole run says that it keeps {floored(run.kept)}, asked for {run.level:g}"
+        )
         for home in recorded.homes:
             say(
-                f"Audit, {home.name} at {home.level:g}: keeps {home.kept:.6f}, and had to spend "
-                f"{home.charged:.3g} at least; {home.words}."
+                f"Audit, {home.name} at {home.level:g}: keeps {floored(home.kept)}, and had to "
+                f"spend {home.charged:.3g} at least; {home.words}."
             )
         say(f"Planned again: {run.words}.")
         for reason in recorded.reasons:

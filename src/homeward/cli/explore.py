@@ -81,8 +81,9 @@ Naive = Annotated[bool, typer.Option(
 Correct = Annotated[str | None, typer.Option(
     "--correction", help="moves (ours) or general (the paper's).", show_default="moves")]
 Discount = Annotated[float | None, typer.Option(
-    help="The chance that exploration is not called off after a step.", show_default="0.999")]
-Seed = Annotated[int | None, typer.Option(help="All chances come from it.", show_default="0")]
+    help="With --algorithm paper: probability that exploration is not called off after a step.",
+    show_default="0.999")]
+Seed = Annotated[int | None, typer.Option(help="Random seed.", show_default="0")]
 Window = Annotated[str | None, typer.Option(
     help="COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX.", show_default="all")]
 Pixel = Annotated[float | None, typer.Option(

@@ -93,7 +93,7 @@ def grid(
     _budget: Budget = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
-        float, typer.Option(help="γ: exploration goes on for another step with this chance.")
+        float, typer.Option(help="With --algorithm paper: γ, the probability of another step.")
     ] = 0.99,
     limit: Annotated[
         int | None, typer.Option(min=0, help="Steps at most.", show_default="20 per square")

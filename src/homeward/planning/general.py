@@ -27,7 +27,7 @@ from homeward.arrays import frozen
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.planning.held import Account
 from homeward.safety import Correction
-from homeward.solvers import GIVE_UP, solve_return, solve_return_within
+from homeward.solvers import GIVE_UP, solve_return
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SWEEPS = 20_000
 """Sweeps of value iteration at most."""
 
-ROUNDING = 1e-12
+ROUNDING = 1e-14
 """Allowance for the rounding of a linear solve, in probability."""
 
 
@@ -92,13 +92,10 @@ def returns_of(
     """Return the ways home and what actions cost, given what is held (None: nothing yet)."""
     kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
     sigma = corrections_of(belief, model, 0.5, kind).returning
-    if ledger.within is None:
-        solved = solve_return(model, sigma, ledger.homes)
-    else:
-        solved = solve_return_within(model, ledger.within, ledger.homes, sigma)
+    solved = solve_return(model, sigma, ledger.homes)
     policy, value = solved.policy, solved.value
     shape = (model.states, model.actions)
-    if isinstance(belief, FiniteBelief) and ledger.within is None and kind is Correction.GENERAL:
+    if isinstance(belief, FiniteBelief) and kind is Correction.GENERAL:
         worlds = [world.sparse().transitions for world in belief.worlds]
         chances = _in_worlds(worlds, policy, ledger.homes, model)
         if account is not None:

@@ -70,16 +70,13 @@ class Decision:
         if self.limit is None:
             return []
         said = []
-        if np.isfinite(self.limit.share) and self.budgets:
-            name, level, left = min(self.budgets, key=lambda budget: budget[2])
+        if np.isfinite(self.limit.share) and len(self.budgets) == 1:
+            ((_, level, left),) = self.budgets
             risk = self.limit.share * left
-            which = f" to {name}" if len(self.budgets) > 1 else ""
-            said.append(
-                f"Going on would risk {risk:.3g}, and {left:.3g} is left of the budget{which}."
-            )
+            said.append(f"Going on would risk {risk:.3g}, and {left:.3g} is left of the budget.")
             lower = level - (risk - left)
             if lower > 0.0:
-                said.append(f"A level of {np.floor(lower * 1e4) / 1e4:g} would allow it.")
+                said.append(f"δ = {np.floor(lower * 1e4) / 1e4:g} would allow it.")
         if self.limit.rate > 0.0:
             said.append(f"The best that is left brings {self.limit.rate:.3g} per step.")
         if self.limit.left > 0.0:
@@ -103,12 +100,13 @@ class Guide:
             if not 0.0 <= self.given_floor < np.inf:
                 raise InvalidProblemError(f"the floor is {floor:g}, expected 0 or more")
         self.search: RateSearch | None = None
+        self._on_graph = False  # whether the run is planned on a move-or-stay graph, for good
 
     def open(self, belief: Belief) -> Held:
         """Return what a run holds before its first step: a way home from the start, paid for."""
         model = belief.mean()
         search = self._searching(belief, model)
-        if isinstance(model, Moves) and _earns_nothing(model):
+        if self._on_graph and isinstance(model, Moves):
             graph = graph_of(belief, model, self.planner.correction)
             return Held(tuple(ledger.open(graph, self.start) for ledger in search.ledgers))
         sparse, correction = model.sparse(), self.planner.correction
@@ -134,7 +132,7 @@ class Guide:
             return Decision(None, held, End.INFEASIBLE)
         if held.idle > PATIENCE * model.states + PATIENCE:
             return Decision(None, held, End.NOT_LEARNING)
-        if isinstance(model, Moves) and _earns_nothing(model):
+        if self._on_graph and isinstance(model, Moves):
             return self._on_moves(belief, model, state, held, search)
         return self._on_general(belief, model.sparse(), state, held, search)
 
@@ -153,7 +151,7 @@ class Guide:
             return Decision(None, now, _end(choice.limit, search), choice.limit, budgets)
         action = choice.learning
         if action is None:
-            action = move_to(graph, state, proposal.path[1])
+            action = move_to(graph, state, proposal.path[1], search.allowed)
         paid = tuple(
             ledger.pay(graph, survey, state, action)
             for ledger, survey in zip(search.ledgers, choice.surveys, strict=True)
@@ -161,7 +159,7 @@ class Guide:
         after = replace(now, accounts=paid, proposal=proposal)
         policy = np.full(model.states, _stay(model), np.int32)
         for s, t in pairwise(proposal.path):
-            policy[s] = move_to(graph, s, t)
+            policy[s] = move_to(graph, s, t, search.allowed)
         policy[state] = action
         homes = [
             _home_evidence(ledger, account, np.clip(1.0 - survey.total, 0.0, 1.0), survey.choice)
@@ -201,12 +199,13 @@ class Guide:
         ratio = best_ratio(model, bonus, steps, inside & (share <= 1.0), state, remaining * share)
         limit = Limit(remaining, 0.0, np.inf)
         if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
+            limit = limit._replace(rate=_rate_of(ratio))
             priced = share + 1e-6
             ratio = best_ratio(model, bonus, priced, inside & (share <= 1.0), state)
             if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
                 beyond = best_ratio(model, bonus, priced, inside, state)
                 if beyond.action >= 0 and beyond.gain >= search.floor * beyond.steps:
-                    limit = Limit(remaining, beyond.gain, max(beyond.cost, 1.0 + SLACK))
+                    limit = limit._replace(gain=beyond.gain, share=max(beyond.cost, 1.0 + SLACK))
                 return Decision(None, now, _end(limit, search), limit, budgets)
         action = ratio.action
         proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
@@ -332,6 +331,8 @@ class Guide:
                     f"{_place(model, self.start)} is outside the set to stay inside: "
                     "no action there is in it"
                 )
+            # What is relied on means different things on both: a run keeps to one of them.
+            self._on_graph = isinstance(model, Moves) and _earns_nothing(model)
             bonus, ledgers = self.planner.bonus, self._ledgers(model)
             self.search = RateSearch(bonus, ledgers, inside, max(floor, LEAST_FLOOR))
         return self.search
@@ -349,6 +350,11 @@ class Guide:
             if not isinstance(criterion, ReturnHome | ReturnWithin):
                 raise InvalidProblemError(
                     f"{type(criterion).__name__} is kept plan by plan: use PaperExplorer"
+                )
+            if isinstance(criterion, ReturnWithin) and not self._on_graph:
+                raise InvalidProblemError(
+                    "ReturnWithin is kept over a whole run where moves work or stay and nothing is "
+                    "earned; elsewhere it is kept plan by plan: use PaperExplorer"
                 )
             if isinstance(criterion.home, str) and criterion.home == "current":
                 raise InvalidProblemError(

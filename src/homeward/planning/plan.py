@@ -224,9 +224,9 @@ class Plan:
             f"{proposal.rate:.4g} a step."
         ]
         for c in self.criteria:
-            kept = f"the whole run keeps {_floored(c.bound)} or more, asked for {c.level:g}"
+            kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
             if c.kind == "return":
-                here = f", from here alone {_floored(c.way_home[self.state])}"
+                here = f", from here alone {floored(c.way_home[self.state])}"
                 lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {kept}{here}.")
             else:
                 lines.append(f"{c.name[:1].upper()}{c.name[1:]}: no action that leaves it.")
@@ -307,9 +307,9 @@ class Plan:
         return self.explain()
 
 
-def _floored(value: float) -> str:
-    """Write a lower bound on a probability with six digits, never above it."""
-    return f"{np.floor(value * 1e6) / 1e6:.6f}"
+def floored(value: float) -> str:
+    """Write a lower bound on a probability with six digits, above it by no more than 1e-9."""
+    return f"{np.floor(value * 1e6 + 1e-3) / 1e6:.6f}"
 
 
 def _plain(value: float) -> float:

@@ -349,7 +349,8 @@ class RateSearch:
         if len(path) == 1 and extra == 0.0:
             return None
         for s, t in pairwise(path):
-            p = graph.success[s, move_to(graph, s, t)]
+            a = move_to(graph, s, t, self.allowed)
+            p = 0.0 if a < 0 else graph.success[s, a]
             if p < LEAST_SUCCESS or share[t] > most:
                 return None
             steps += 1.0 / p
@@ -393,10 +394,11 @@ def _most(held: Proposal) -> float:
     return min(1.0, max(FREE, 1.25 * held.share))
 
 
-def move_to(graph: Graph, state: int, there: int) -> int:
-    """Return the likeliest action from a state to a neighbour."""
-    ways = np.flatnonzero(graph.model.dest[state] == there)
-    return int(ways[graph.success[state, ways].argmax()])
+def move_to(graph: Graph, state: int, there: int, allowed: BoolArray | None = None) -> int:
+    """Return the likeliest allowed action from a state to a neighbour; −1 if there is none."""
+    leads = graph.model.dest[state] == there
+    ways = np.flatnonzero(leads if allowed is None else leads & allowed[state])
+    return int(ways[graph.success[state, ways].argmax()]) if len(ways) else -1
 
 
 def _is_tour(looks: Looks) -> bool:

@@ -21,6 +21,7 @@ from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import SLACK
+from homeward.planning.plan import floored
 from homeward.runs.config import Config
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
@@ -210,6 +211,8 @@ def promise_of(config: SafeConfig, named: str = "it") -> str:
             f"at each step {named} can get back to {place} with probability {config.delta:g} or "
             "more, plan by plan; nothing is promised of the whole run"
         )
+    if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
+        return f"δ = {config.delta:g} is kept on the average world alone, which proves nothing"
     return (
         f"whenever {named} is called off, it can come home to {place_of(config)} with "
         f"probability {config.delta:g} or more"
@@ -220,7 +223,7 @@ def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> li
     """Say what was kept of each criterion of a run, where a step was taken."""
     kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
     return [
-        f"{found['name']}: {kept} {found['lowest']:.6f}, asked for {found['level']:g}"
+        f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
         for found in criteria
         if found["lowest"] is not None
     ]

@@ -22,6 +22,7 @@ from homeward.beliefs import corrections_of
 from homeward.beliefs.terrain import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.files import read_json, replace_file, replace_json
+from homeward.planning.plan import floored
 from homeward.rasters import path_geojson, write_geojson, write_heights
 from homeward.rasters.polygons import area_geojson
 from homeward.runs.criteria import (
@@ -375,7 +376,7 @@ def _kept(facts: dict[str, Any]) -> list[str]:
         return ["- The lowest bound on the way home in the whole run: none was asked for."]
     lines = []
     for found in bounds:
-        low = "no step was taken" if found["lowest"] is None else f"{found['lowest']:.6f}"
+        low = "no step was taken" if found["lowest"] is None else floored(found["lowest"])
         name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
         lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
     if facts["infeasible_steps"]:
