@@ -90,8 +90,8 @@ def test_a_run_keeps_to_what_it_relies_on_when_rewards_are_ruled_out(
     # Home and leaves; each way back but the first is blocked in a world of its own. Only the world
     # in which the first move is blocked pays anything: the first move rules it out.
     monkeypatch.setattr(run_promise, "RAREST", 1e-6)
-    monkeypatch.setattr(run_promise, "DEPTH", 24)
-    leaves = 8
+    monkeypatch.setattr(run_promise, "DEPTH", 60)
+    leaves = 16
     dest = np.tile(np.arange(leaves + 1)[:, None], (1, leaves + 1))
     dest[0, 1:] = np.arange(1, leaves + 1)
     dest[1:, 1] = 0
@@ -109,7 +109,7 @@ def test_a_run_keeps_to_what_it_relies_on_when_rewards_are_ruled_out(
     belief = FiniteBelief([*worlds, Moves(dest, sure)], np.array([*weights, 1.0 - sum(weights)]))
     worth = np.zeros(dest.shape)
     worth[0, 1], worth[2:, 0] = 100.0, 1.0
-    planner = Planner(lambda b: np.where(b.counts == 0, worth, 0.0), [ReturnHome(0.95, 0)])
+    planner = Planner(lambda b: np.where(b.counts == 0, worth, 0.0), [ReturnHome(0.9, 0)])
     found = run_promise.examine(run_promise.Case("paid moves", belief, planner, 0))
     assert found.excess <= 1e-9
     assert found.unbalanced <= 1e-9
