@@ -253,8 +253,9 @@ def test_a_process_that_dies_is_told_of(tmp_path: Path) -> None:
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
+        process = await process_of(jobs, "a")
         await has_steps(jobs, "a")
-        os.kill(jobs.processes["a"].pid, signal.SIGKILL)
+        os.kill(process.pid, signal.SIGKILL)
         await stands(jobs, "a", "failed")
         summary = jobs.catalogue.summary("a", jobs.standing("a"))
         assert summary["error"] == "its process ended before the run did"

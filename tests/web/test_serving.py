@@ -32,7 +32,14 @@ class Served:
 
     def __init__(self, root: Path, *options: str) -> None:
         words = [sys.executable, "-c", ENTRY, "serve", str(root), "--port", "0", "--no-open"]
-        self.process = subprocess.Popen([*words, *options], stdout=-1, stderr=-1, text=True)
+        # Who starts the tests in the background ignores SIGINT, and so would their children.
+        self.process = subprocess.Popen(
+            [*words, *options],
+            stdout=-1,
+            stderr=-1,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
         assert self.process.stdout is not None
         self.said = []
         for line in self.process.stdout:
