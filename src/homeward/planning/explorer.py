@@ -9,6 +9,7 @@ whole run's: whenever it is called off, it can come home with the probability δ
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -91,7 +92,7 @@ class Step:
     seconds: float = 0.0
 
 
-class Loop:
+class Loop(ABC):
     """Plans, acts, observes and updates until there is a reason to end."""
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
@@ -122,12 +123,9 @@ class Loop:
                 if step is not None:
                     yield step
 
+    @abstractmethod
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
-        raise NotImplementedError
-
-    def count_fruitless(self, infeasible: bool) -> None:
-        """Take note of whether a plan was infeasible; nothing to most explorers."""
 
     def why(self) -> str:
         """Return why the run ended, in a sentence."""

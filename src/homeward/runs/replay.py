@@ -90,13 +90,15 @@ def replay(
     steps are planned again, the next plan starts from it.
     """
     from homeward.planning.held import Held
+    from homeward.planning.paper import PaperExplorer
     from homeward.solvers import Status
 
     for record in records:
         before = explorer.held
         if record.step <= seeded or not plan_again:
             _agree(record, "state", explorer.world.state, directory)
-            explorer.count_fruitless(record.status == Status.INFEASIBLE)
+            if isinstance(explorer, PaperExplorer):
+                explorer.count_fruitless(record.status == Status.INFEASIBLE)
             observation = explorer.world.act(record.action)
             explorer.belief = explorer.belief.update(observation)
             explorer.steps += 1
