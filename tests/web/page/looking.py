@@ -34,6 +34,8 @@ STATIC = PACKAGE / "web" / "static"
 PATIENCE = 30_000.0
 """Milliseconds that something may take on a busy machine."""
 
+expect.set_options(timeout=PATIENCE)
+
 MARGIN = 0.94
 """How much of the room a map takes when all of it is on view."""
 
@@ -131,15 +133,15 @@ class Looking:
         """Wait for something to be on view, with a text if one is given."""
         found = self.find(selector).first
         if text is None:
-            expect(found).to_be_visible(timeout=PATIENCE)
+            expect(found).to_be_visible()
         else:
-            expect(found).to_contain_text(text, timeout=PATIENCE)
+            expect(found).to_contain_text(text)
 
     def painted(self, step: int, layer: str = "height", map_: int = 0) -> Locator:
         """Wait until a map shows a layer after so many steps."""
         canvas = self.find(".map canvas").nth(map_)
-        expect(canvas).to_have_attribute("data-step", str(step), timeout=PATIENCE)
-        expect(canvas).to_have_attribute("data-layer", layer, timeout=PATIENCE)
+        expect(canvas).to_have_attribute("data-step", str(step))
+        expect(canvas).to_have_attribute("data-layer", layer)
         return canvas
 
     def point(self, cell: int, shape: tuple[int, int], map_: int = 0) -> tuple[float, float]:
@@ -158,12 +160,12 @@ class Looking:
     def reading(self, layer: str) -> float:
         """Give the raw value of a layer at the cell that is pointed at."""
         shown = self.find(f'.readout dd[data-layer="{layer}"]').first
-        return float(shown.get_attribute("data-value", timeout=PATIENCE) or "nan")
+        return float(shown.get_attribute("data-value") or "nan")
 
     def explained(self, step: int, panel: int = 0) -> Locator:
         """Wait for the reasons of a moment."""
         why = self.find(".why").nth(panel)
-        expect(why).to_have_attribute("data-step", str(step), timeout=PATIENCE)
+        expect(why).to_have_attribute("data-step", str(step))
         return why
 
     def scrub(self, step: int) -> None:

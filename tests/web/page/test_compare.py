@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import PATIENCE
 
 if TYPE_CHECKING:
     from tests.web.page.looking import Looking, Site
@@ -72,8 +71,8 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     look.open("#/compare/meadow-safe/ground?step=3")
     plot = look.find(".plot").nth(1)
     values = plot.locator(".plot-values")
-    expect(values).to_contain_text("fraction of squares seen", timeout=PATIENCE)
-    expect(values).to_contain_text("entropy taken off, in nats", timeout=PATIENCE)
+    expect(values).to_contain_text("fraction of squares seen")
+    expect(values).to_contain_text("entropy taken off, in nats")
     expect(values).to_contain_text("meadow-safe")  # both are safe: their names tell them apart
     expect(values).to_contain_text("ground")
     expect(plot.locator(".u-axis")).to_have_count(3)
@@ -81,7 +80,7 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
         named = look.find(".why header").nth(number)
         expect(named).to_have_text(f"Why this move?{['meadow-safe', 'ground'][number]}")
     look.open("#/compare/meadow-safe/meadow-unsafe?step=3")
-    expect(values).to_contain_text("unsafe (uncover)", timeout=PATIENCE)
+    expect(values).to_contain_text("unsafe (uncover)")
     expect(plot.locator(".u-axis")).to_have_count(2)
     expect(plot.locator("figcaption")).to_contain_text("fraction of squares seen")
 
@@ -91,7 +90,7 @@ def test_all_plots_reach_as_far_as_the_longer_run(look: Looking, site: Site) -> 
     assert steps_of(site, "bold") < last
     look.open(f"#/compare/meadow-safe/bold?step={last}")
     look.painted(last)
-    expect(look.find(".plot .u-over")).to_have_count(3, timeout=PATIENCE)
+    expect(look.find(".plot .u-over")).to_have_count(3)
     for over in look.find(".plot .u-over").all():
         marker, box = over.locator(".plot-now").bounding_box(), over.bounding_box()
         assert marker is not None
@@ -130,7 +129,7 @@ def test_a_run_beside_itself_is_compared(look: Looking) -> None:
     look.open("#/compare/bold/bold?step=2")
     look.painted(2, map_=0)
     look.painted(2, map_=1)
-    expect(look.find(".plot .u-over")).to_have_count(3, timeout=PATIENCE)
+    expect(look.find(".plot .u-over")).to_have_count(3)
 
 
 def test_pairs_stand_together_and_many_runs_are_found_by_name(look: Looking, site: Site) -> None:
@@ -146,7 +145,7 @@ def test_pairs_stand_together_and_many_runs_are_found_by_name(look: Looking, sit
         (folder / "manifest.json").write_text(json.dumps(manifest))
     try:
         rows = look.find("tr[data-run]")
-        expect(rows).to_have_count(12, timeout=PATIENCE)
+        expect(rows).to_have_count(12)
         names = rows.evaluate_all("(rows) => rows.map((row) => row.dataset.run)")
         for number in range(4):
             at = names.index(f"world-{number}-safe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
-from tests.web.page.looking import PATIENCE, Looking, Site, served
+from tests.web.page.looking import Looking, Site, served
 
 from homeward.runs import Run
 
@@ -53,7 +53,7 @@ def test_a_server_that_was_killed_is_found_again_and_so_is_its_run(
         look.open("#/run/live")
         look.button("resume live").click()
         look.sees('.status:text-is("running")')
-        expect(look.find(".count b")).not_to_have_text("0", timeout=PATIENCE)
+        expect(look.find(".count b")).not_to_have_text("0")
         server.kill()
         server.wait()
     port = address.rstrip("/").rpartition(":")[2]

@@ -287,7 +287,7 @@ def test_a_layer_over_another_is_mixed_with_it(look: Looking) -> None:
 def scale(look: Looking, title: str) -> list[float]:
     """Give the numbers along the scale of the layer on view, which is in m."""
     key = look.find(".legend .key").first
-    expect(key).to_contain_text(title, timeout=PATIENCE)
+    expect(key).to_contain_text(title)
     assert re.search(r"\bm\b", key.inner_text())
     found = re.findall(r"[−\d.]+", " ".join(key.locator(".ticks > *").all_text_contents()))
     return [float(text.replace("−", "-")) for text in found]
@@ -344,7 +344,7 @@ def test_the_plots_line_goes_with_the_cursor(look: Looking, site: Site) -> None:
     last = len(path_of(site, "based")) - 1
     opened(look, "based", 0)
     look.explained(0)
-    expect(look.find(".plot-now")).to_have_count(3, timeout=PATIENCE)
+    expect(look.find(".plot-now")).to_have_count(3)
     steps = (last // 4, last // 2, last)
     found = []
     for step in steps:
@@ -370,7 +370,7 @@ def test_each_criterion_has_its_own_bound_in_the_plot(look: Looking, site: Site)
     assert min(abs(stays - other) for other in others) > 0.005
     opened(look, "fenced", 1)
     plot = look.find('.plot-box[aria-label^="Proven safety"]')
-    expect(plot).to_be_visible(timeout=PATIENCE)
+    expect(plot).to_be_visible()
     label = plot.get_attribute("aria-label") or ""
     for name, value in (("return to the start", returns), ("stay inside", stays)):
         said = re.search(rf"{name}\D*(\d(?:\.\d+)?)", label)
@@ -435,13 +435,13 @@ def test_the_pointer_reads_what_is_on_view_while_more_is_asked_for(
     look.sees(".count", f"after {STEP} of")
     look.point(cell, SHAPE)
     visited = look.find('.readout dd[data-layer="visited"]')
-    expect(visited).to_have_attribute("data-value", "0", timeout=PATIENCE)
+    expect(visited).to_have_attribute("data-value", "0")
     look.painted(0)
     free = True
     for route in held:
         route.continue_()
     look.painted(STEP)
-    expect(visited).to_have_attribute("data-value", "1", timeout=PATIENCE)
+    expect(visited).to_have_attribute("data-value", "1")
 
 
 COMPASS = {

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import PATIENCE
 from tests.web.rasters import geotiff
 
 if TYPE_CHECKING:
@@ -361,7 +360,7 @@ def test_the_name_that_a_run_will_have_is_shown(look: Looking, site: Site) -> No
     name.fill("ünïcode <b>")
     field(look, "Squares along a side").fill("4")
     look.button("Start and watch").click()
-    look.page.wait_for_url("**/#/run/unicode-b*", timeout=PATIENCE)
+    look.page.wait_for_url("**/#/run/unicode-b*")
     assert (site.root / "unicode-b").is_dir()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import MARGIN, PATIENCE, opened
+from tests.web.page.looking import MARGIN, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def zoom_of(look: Looking, before: float | None = None) -> float:
     """Give the zoom that the link holds, when it is another than before."""
     kept = "" if before is None else rf"(?!{re.escape(f'{before:g}')}(?:&|$))"
     held = re.compile(rf"[?&]view=[\d.]+(?:,|%2C)[\d.]+(?:,|%2C){kept}([\d.]+)")
-    expect(look.page).to_have_url(held, timeout=PATIENCE)
+    expect(look.page).to_have_url(held)
     found = held.search(look.page.url)
     assert found is not None
     return float(found[1])
@@ -108,7 +108,7 @@ def test_plus_and_minus_zoom_and_nought_shows_the_whole_map(look: Looking) -> No
     assert box is not None
     assert whole == pytest.approx(min(box["width"], box["height"]) / 8 * MARGIN, rel=1e-3)
     look.page.keyboard.press("0")
-    expect(look.page).to_have_url(f"{look.site.address}/#/run/walk?step=3", timeout=PATIENCE)
+    expect(look.page).to_have_url(f"{look.site.address}/#/run/walk?step=3")
 
 
 def test_a_digit_shows_the_layer_of_that_place(look: Looking) -> None:
@@ -138,7 +138,7 @@ def test_a_link_holds_what_is_over_and_how_much_of_it(look: Looking) -> None:
     mix.fill("0.75")
     look.find(".blend select").select_option("success")
     expect(look.page).to_have_url(
-        re.compile(r"#/run/walk\?step=4&layer=truth&over=success&mix=0\.75$"), timeout=PATIENCE
+        re.compile(r"#/run/walk\?step=4&layer=truth&over=success&mix=0\.75$")
     )
 
 
@@ -149,7 +149,7 @@ def test_the_link_that_is_copied_is_that_of_the_view(look: Looking) -> None:
     look.page.keyboard.press("8")
     look.painted(2, "truth")
     link = f"{look.site.address}/#/run/walk?step=2&layer=truth&over=bonus&mix=0.3"
-    expect(look.page).to_have_url(link, timeout=PATIENCE)
+    expect(look.page).to_have_url(link)
     look.button("Copy a link to this view").click()
     look.sees('[role="status"] .message', "copied")
     assert look.page.evaluate("navigator.clipboard.readText()") == link

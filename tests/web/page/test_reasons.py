@@ -10,7 +10,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import PACKAGE, PATIENCE
+from tests.web.page.looking import PACKAGE
 
 from homeward.planning.plan import Verdict
 
@@ -251,7 +251,7 @@ def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str,
 def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
     look.open("#/run/rate?step=9999")
     panel = look.find(".why")
-    expect(panel.locator("h2")).to_have_text("Why it ended", timeout=PATIENCE)
+    expect(panel.locator("h2")).to_have_text("Why it ended")
     look.sees(".why .sentence", "All that is safe is seen.")
     expect(panel.locator(".rose")).to_have_count(0)
     expect(panel.locator(".criteria")).to_contain_text("kept over the whole run")
@@ -435,7 +435,7 @@ def test_legend_and_readout_call_what_is_seen_alike(
     for cell in range(0, shape[0] * shape[1], 7):
         look.point(cell, shape)
         reading = look.find('.readout dd[data-layer="seen"]')
-        expect(reading).to_be_visible(timeout=PATIENCE)
+        expect(reading).to_be_visible()
         said.add(reading.text_content())
     assert said == set(swatches)
 
@@ -453,7 +453,7 @@ def test_one_of_something_is_singular(look: Looking) -> None:
     found = set()
     for cell in range(144):
         look.point(cell, (12, 12))
-        text = look.find('.readout dd[data-layer="bonus"]').first.text_content(timeout=PATIENCE)
+        text = look.find('.readout dd[data-layer="bonus"]').first.text_content()
         found.add(text)
         if text == "1 square":
             break

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import PATIENCE
 
 from homeward.runs import Run
 
@@ -256,7 +255,7 @@ def test_a_run_is_deleted_after_asking(look: Looking, site: Site) -> None:
     assert (site.root / "spare").exists()
     look.page.once("dialog", lambda dialog: dialog.accept())
     look.button("delete spare").click()
-    expect(look.find('tr[data-run="spare"]')).to_have_count(0, timeout=PATIENCE)
+    expect(look.find('tr[data-run="spare"]')).to_have_count(0)
     assert not (site.root / "spare").exists()
 
 

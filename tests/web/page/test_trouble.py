@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import PATIENCE, Looking, Site, served
+from tests.web.page.looking import Looking, Site, served
 
 from homeward.runs import Run
 from homeward.runs.log import from_line, to_line
@@ -57,7 +57,7 @@ def test_a_run_with_a_damaged_record_says_so_and_shows_what_is_left(
     log.write_bytes(b"".join(change(log.read_bytes().splitlines(keepends=True))))
     look.open()
     row = look.find('tr[data-run="hurt"]')
-    expect(row).to_contain_text("damaged", timeout=PATIENCE)
+    expect(row).to_contain_text("damaged")
     expect(row).to_contain_text(said)
     expect(row.locator("td.num")).to_have_text(str(left))
     row.get_by_role("link", name="hurt", exact=True).click()
@@ -101,7 +101,7 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(look: Looking, site: Sit
     (copied(site, "newer") / "manifest.json").write_text('{"format": 99}')
     look.open()
     row = look.find('tr[data-run="newer"]')
-    expect(row).to_contain_text("made by a newer version of Homeward", timeout=PATIENCE)
+    expect(row).to_contain_text("made by a newer version of Homeward")
     expect(row).not_to_contain_text("damaged")
     look.open("#/run/newer")
     look.sees("h1", "can't be shown")
@@ -149,13 +149,13 @@ def test_a_run_deleted_in_another_tab_can_not_be_resumed(look: Looking, site: Si
     next(steps)
     steps.close()
     look.open("#/run/halted")
-    expect(look.button("resume halted")).to_be_visible(timeout=PATIENCE)
+    expect(look.button("resume halted")).to_be_visible()
     look.painted(0)
     other = look.page.context.new_page()
     other.goto(look.site.address)
     other.once("dialog", lambda dialog: dialog.accept())
     other.get_by_role("button", name="delete halted").click()
-    expect(other.locator('tr[data-run="halted"]')).to_have_count(0, timeout=PATIENCE)
+    expect(other.locator('tr[data-run="halted"]')).to_have_count(0)
     look.page.bring_to_front()
     look.sees(".run-head", "deleted")
     expect(look.button("resume halted")).to_have_count(0)
@@ -197,7 +197,7 @@ def test_a_server_that_is_back_is_not_said_to_be_gone(browser: Browser, tmp_path
     port = address.rstrip("/").rpartition(":")[2]
     with served(root, "--port", port):
         for look in looks:
-            expect(look.find('[role="alert"] .message')).to_have_count(0, timeout=PATIENCE)
+            expect(look.find('[role="alert"] .message')).to_have_count(0)
         of_list.sees('tr[data-run="another"]')
         expect(of_list.find(".list .ended")).to_have_count(0)
         of_run.painted(1)

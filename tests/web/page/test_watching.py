@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from playwright.sync_api import expect
-from tests.web.page.looking import MARGIN, PACKAGE, PATIENCE
+from tests.web.page.looking import MARGIN, PACKAGE
 
 from homeward.planning.explorer import Explorer
 from homeward.planning.plan import Verdict
@@ -498,6 +498,20 @@ def test_a_view_has_a_title_and_its_heading_takes_the_focus(look: Looking) -> No
     expect(look.find("h1")).to_be_focused()
 
 
+def test_a_link_that_is_followed_while_the_view_writes_its_own_is_kept(look: Looking) -> None:
+    look.open("#/run/meadow-safe?step=3")
+    look.painted(3)
+    look.page.evaluate("""() => {
+        const real = window.setTimeout;
+        window.setTimeout = (task, ms) => (ms === 250 ? ((window.due = task), 0) : real(task, ms));
+    }""")
+    look.page.keyboard.press("ArrowRight")
+    look.painted(4)
+    look.page.evaluate('() => { location.hash = "#/new"; window.due(); }')
+    expect(look.page).to_have_title("New run · Homeward")
+    assert look.page.url.endswith("#/new")
+
+
 def test_the_plots_say_what_was_recorded(look: Looking, site: Site) -> None:
     run = Run(site.root / "meadow-safe")
     records = list(run.records())
@@ -594,7 +608,7 @@ def test_axe_finds_nothing_serious(look: Looking, theme: Any, views: list[str]) 
 def test_the_counter_examples_say_where_the_naive_definition_errs(look: Looking) -> None:
     look.open("#/stories")
     stories = look.find(".story")
-    expect(stories).to_have_count(3, timeout=PATIENCE)
+    expect(stories).to_have_count(3)
     loop = stories.nth(2)
     expect(loop).to_contain_text("The average loop")
     expect(loop.locator("tbody td").nth(0)).to_have_text("1 ✓")

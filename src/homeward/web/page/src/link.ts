@@ -42,6 +42,11 @@ export function parse(hash: string): Link {
   };
 }
 
+/** Name a view: two links with the same name differ in what they show of it. */
+export function placeOf({ page, runs }: Link): string {
+  return [page, ...runs].join("/");
+}
+
 /** Write a link, the inverse of `parse`. */
 export function format(link: Link): string {
   const path = [link.page, ...link.runs].map(encodeURIComponent).join("/");

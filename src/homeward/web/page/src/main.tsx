@@ -5,8 +5,8 @@ import { effect, signal } from "@preact/signals";
 import { Component, render } from "preact";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { parse, to } from "./link";
-import type { Link, Page } from "./link";
+import { parse, placeOf, to } from "./link";
+import type { Page } from "./link";
 import { hush, message } from "./messages";
 import { DrawPage } from "./pages/draw";
 import { Help, helping } from "./pages/help";
@@ -32,11 +32,6 @@ const PAGES: [Page, string][] = [
   ["draw", "Draw a world"],
   ["stories", "Counter-examples"],
 ];
-
-/** Name a view: two links with the same name differ in what they show of it. */
-function placeOf({ page, runs }: Link): string {
-  return [page, ...runs].join("/");
-}
 
 effect(() => {
   const { page, runs } = link.value;

@@ -2,7 +2,7 @@
 
 import { effect, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { format, to } from "../link";
+import { format, parse, placeOf, to } from "../link";
 import type { Link } from "../link";
 import { painter } from "../map/painter";
 import { LayerPicker, MapPane } from "../parts/map";
@@ -54,7 +54,10 @@ function useWatching(link: Link): Watching {
         other: show.apart.value ? show.ports[1].value : null,
       });
       window.clearTimeout(waiting);
-      waiting = window.setTimeout(() => history.replaceState(null, "", now), 250);
+      waiting = window.setTimeout(() => {
+        // A link that was followed a moment ago names another view: keep it.
+        if (placeOf(parse(location.hash)) === placeOf(link)) history.replaceState(null, "", now);
+      }, 250);
     });
     return () => {
       stop();
