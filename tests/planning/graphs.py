@@ -30,3 +30,18 @@ def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) ->
     down, right = np.zeros(2, np.int64), np.arange(2)
     amount = rng.choice([0.0, 0.5, 2.0], states)
     return Looks((1, states), down, right, np.array([1.0, 0.3]), amount, logarithmic)
+
+
+def paths(graph: Graph, start: int, ends: set[int]) -> Iterator[list[tuple[int, int]]]:
+    """Yield the simple paths from a state to any of `ends`, as edges."""
+
+    def extend(state: int, met: set[int]) -> Iterator[list[tuple[int, int]]]:
+        if state in ends:
+            yield []
+            return
+        for a, there in enumerate(graph.model.dest[state].tolist()):
+            if there not in met and graph.success[state, a] > 0.0:
+                for rest in extend(there, met | {there}):
+                    yield [(state, a), *rest]
+
+    yield from extend(start, {start})

@@ -10,7 +10,7 @@ from homeward.bonuses import Uncover
 from homeward.planning.explorer import Explorer, Step
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
-from homeward.planning.ways import best_tour
+from homeward.planning.tours import best_tour
 from homeward.safety import Correction, ReturnHome
 from homeward.worlds import HeightGridWorld, HeightMap
 

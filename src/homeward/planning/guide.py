@@ -170,7 +170,9 @@ class Guide:
             share = search.share(graph, choice.surveys)
             rates = search.rates(belief, graph, state, share)
             rates[action] = proposal.rate
-            return self._actions(model, state, action, rates, homes, share[model.dest[state]])
+            whole = search.survey(graph, state, held.accounts, whole=True)
+            ways = [np.clip(1.0 - survey.total, 0.0, 1.0) for survey in whole]
+            return self._actions(model, state, action, rates, ways, share[model.dest[state]])
 
         plan = self._plan(model, state, action, policy, proposal, homes, tell)
         return Decision(plan, after, None, choice.limit, budgets)
@@ -233,7 +235,8 @@ class Guide:
                     for a in range(model.actions)
                 ]
             )
-            return self._actions(model, state, action, rates, homes, share[state])
+            ways = [returns.value for returns in found]
+            return self._actions(model, state, action, rates, ways, share[state])
 
         policy = np.zeros(model.states, np.int32)
         policy[state] = action
@@ -290,7 +293,7 @@ class Guide:
         state: int,
         action: int,
         rates: FloatArray,
-        homes: Sequence[CriterionEvidence],
+        ways_home: Sequence[FloatArray],
         share: FloatArray,
     ) -> tuple[ActionEvidence, ...]:
         """Return for each action the best rate that starts with it, and the ways home after it.
@@ -298,7 +301,7 @@ class Guide:
         `share` [A] is what the action would take of what is left of a budget.
         """
         leaving = model.leaving(state)
-        ways = model.ahead(state, np.array([c.way_home for c in homes]).reshape(-1, model.states))
+        ways = model.ahead(state, np.array(ways_home).reshape(-1, model.states))
         inside = None if self.search is None else self.search.allowed
         found = []
         for a in range(model.actions):

@@ -122,15 +122,19 @@ class Ledger:
             return Account(nothing, 1.0)
         return self._with_way(graph, choice, state, nothing, min(1.0, float(total[state])))
 
-    def survey(self, graph: Graph, account: Account, state: int) -> Survey:
-        """Find the ways home; where the held one has become doubtful, look for a better one."""
+    def survey(self, graph: Graph, account: Account, state: int, *, whole: bool = False) -> Survey:
+        """Find the ways home; where the held one has become doubtful, look for a better one.
+
+        Ways that add more than what is left are left out, unless the `whole` map is asked for.
+        """
         graph = self._attempted(graph)
         free, total, worst = self._relied_on(graph, account, state)
         lost = False
         if total > TRUST * self.left(account):
             account, lost = self._after_bad_news(graph, account, state, free, total, worst)
             free, _, _ = self._relied_on(graph, account, state)
-        return Survey(account, *self._search(graph, free), free, lost)
+        most = 1.0 if whole or lost else self.left(account)
+        return Survey(account, *self._search(graph, free, most), free, lost)
 
     def charge(self, graph: Graph, survey: Survey, state: int, action: int) -> float:
         """Return what an action costs: the way home from where it leads may add edges."""
@@ -197,9 +201,10 @@ class Ledger:
         return found
 
     def _search(
-        self, graph: Graph, free: IntArray
+        self, graph: Graph, free: IntArray, most: float = 1.0
     ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        most = 1.0 if self.within is None else 1.0 - self.delta + SLACK
+        if self.within is not None:
+            most = 1.0 - self.delta + SLACK
         edges = ways_to(graph.model)
         shortest = self.within is not None
         found: tuple[FloatArray, FloatArray, FloatArray, IntArray] = ways_home(

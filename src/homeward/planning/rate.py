@@ -31,14 +31,9 @@ import numpy as np
 
 from homeward.bonuses import LookingBonus, checked_bonus, looks_of, once
 from homeward.planning.held import Held, Proposal
-from homeward.planning.ways import (
-    LEAST_SUCCESS,
-    best_per_risk,
-    best_rate,
-    best_tour,
-    gain_at,
-    look_ahead,
-)
+from homeward.planning.outward import best_per_risk, best_rate, gain_at, look_ahead
+from homeward.planning.tours import best_tour
+from homeward.planning.ways import LEAST_SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,16 +161,22 @@ class RateSearch:
         if found is None or found.rate < self.floor:
             slow = 0.0 if found is None else found.rate
             found, limit = self._risky(graph, state, share, looks, remaining)
+            if found is None:  # say what going on would cost
+                beyond = self.share(graph, self.survey(graph, state, held.accounts, whole=True))
+                looks = self._affordable(belief, graph, beyond, whole)
+                _, limit = self._risky(graph, state, beyond, looks, remaining)
             limit, most = limit._replace(rate=slow), 1.0
         learning, action = None, looks(most).action
         if found is not None and len(found.path) == 1 and action is not None:
             learning = int(action[state])
         return Choice(found, surveys, limit, remaining, learning)
 
-    def survey(self, graph: Graph, state: int, accounts: Sequence[Account]) -> tuple[Survey, ...]:
-        """Return the ways home that each ledger sees."""
+    def survey(
+        self, graph: Graph, state: int, accounts: Sequence[Account], *, whole: bool = False
+    ) -> tuple[Survey, ...]:
+        """Return the ways home that each ledger sees: what can be paid for, or the `whole` map."""
         return tuple(
-            ledger.survey(graph, account, state)
+            ledger.survey(graph, account, state, whole=whole)
             for ledger, account in zip(self.ledgers, accounts, strict=True)
         )
 

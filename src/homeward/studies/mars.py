@@ -31,8 +31,8 @@ import numpy as np
 from homeward.beliefs.terrain import SHARP, STEPS, TerrainBelief
 from homeward.planning.explorer import Explorer
 from homeward.planning.held import Proposal
+from homeward.planning.outward import best_rate
 from homeward.planning.rate import FREE, RateSearch, path_to
-from homeward.planning.ways import best_rate
 from homeward.runs.config import checked
 from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, digest_of, make

@@ -73,7 +73,8 @@ class Pursuits:
         if not ledgers:
             return None
         graph = graph_of(moment.belief, moment.model, self.setup.planner.correction)
-        survey = ledgers[0].survey(graph, self.held(moment.step).accounts[0], moment.state)
+        account = self.held(moment.step).accounts[0]
+        survey = ledgers[0].survey(graph, account, moment.state, whole=True)
         value = np.clip(1.0 - survey.total, 0.0, 1.0)
         found = ReturnSolution(value, survey.choice, 0.0, Status.OPTIMAL, 1)
         return ledgers[0].homes.astype(np.int32), found

@@ -1,0 +1,276 @@
+"""Ways out on a move-or-stay graph: the most information per step, per unit of risk, per path.
+
+Kernels only; names and ties as in `homeward.planning.ways`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from homeward.planning.heap import empty_heap, pop, push
+from homeward.planning.ways import LEAST_SUCCESS
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+
+@njit(cache=True)
+def gain_at(
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    amount: FloatArray,
+    logarithmic: bool,
+    looked: FloatArray,
+) -> float:
+    """Return what a look from a state adds to looks of accumulated weight `looked` [S].
+
+    A cell of variance v that was looked at with total precision w tells ½ ln(1 + v·w) nats; where
+    gains are not logarithmic it tells its amount once.
+    """
+    rows, columns = shape
+    row, column = state // columns, state % columns
+    total = 0.0
+    for k in range(len(weight)):
+        r, c = row + down[k], column + right[k]
+        if 0 <= r < rows and 0 <= c < columns:
+            t = r * columns + c
+            v = amount[t]
+            if v > 0.0:
+                if logarithmic:
+                    total += 0.5 * math.log1p(v * weight[k] / (1.0 + v * looked[t]))
+                elif looked[t] == 0.0:
+                    total += v
+    return total
+
+
+@njit(cache=True)
+def look_from(
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    looked: FloatArray,
+    forget: bool,
+) -> None:
+    """Add a look from a state to `looked` [S], or `forget` all looks at the cells it covers."""
+    rows, columns = shape
+    row, column = state // columns, state % columns
+    for k in range(len(weight)):
+        r, c = row + down[k], column + right[k]
+        if 0 <= r < rows and 0 <= c < columns:
+            t = r * columns + c
+            looked[t] = 0.0 if forget else looked[t] + weight[k]
+
+
+@njit(cache=True)
+def best_rate(
+    dest: IntArray,
+    success: FloatArray,
+    allowed: BoolArray,
+    share: FloatArray,
+    free: float,
+    toll: float,
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    amount: FloatArray,
+    logarithmic: bool,
+    extra: float,
+    power: float,
+    limit: FloatArray,
+) -> tuple[int, float, float, IntArray]:
+    """Search outward for the place with the most gain over steps to a `power`.
+
+    Edges are taken that are `allowed` [S, A] or [1, 1]. Only states with a `share` [S] of 1 at most
+    are entered; what the largest on the way exceeds `free` by takes `toll` times that off the gain.
+    Getting the gain takes `extra` steps after arrival; without them the state itself has none.
+    `limit` [S] bounds gains from above and is lowered to what is found. The search stops at the
+    distance beyond which no gain could be worth the way. Returns the place (−1 if there is none),
+    its gain, its steps and the predecessors [S].
+    """
+    states, actions = dest.shape
+    steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
+    done, looked, worst = np.zeros(states, np.bool_), np.zeros(states), np.zeros(states)
+    key, second, node, place = empty_heap(states)
+    steps[state] = 0.0
+    count = push(key, second, node, place, 0, 0.0, 0.0, state)
+    best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
+    highest = limit.max()
+    while count > 0:
+        s = node[0]
+        count = pop(key, second, node, place, count)
+        done[s] = True
+        n = (steps[s] + extra) ** power
+        if n > 0.0:
+            if highest <= rate * n:
+                break
+            if limit[s] > rate * n:
+                gain = gain_at(s, shape, down, right, weight, amount, logarithmic, looked)
+                limit[s] = gain
+                gain -= toll * worst[s]
+                if gain > rate * n:
+                    best, best_gain, rate = s, gain, gain / n
+                    best_steps = steps[s] + extra
+        for a in range(actions):
+            t, p = dest[s, a], success[s, a]
+            risk = max(worst[s], share[t] - free)
+            if done[t] or p < LEAST_SUCCESS or share[t] > 1.0 or toll * risk >= highest:
+                continue
+            if allowed.shape[0] > 1 and not allowed[s, a]:
+                continue
+            away = steps[s] + 1.0 / p
+            if away < steps[t]:
+                steps[t], before[t], worst[t] = away, s, risk
+                count = push(key, second, node, place, count, away, 0.0, t)
+    return best, best_gain, best_steps, before
+
+
+@njit(cache=True)
+def best_per_risk(
+    dest: IntArray,
+    success: FloatArray,
+    allowed: BoolArray,
+    risk: FloatArray,
+    floor: float,
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    amount: FloatArray,
+    logarithmic: bool,
+    extra: float,
+) -> tuple[int, float, float, float, IntArray, float, float]:
+    """Search outward for the place with the most gain per unit of risk.
+
+    The risk of a place is the largest `risk` [S] of the states on the way there and its own; ways
+    have the least such risk, then the fewest steps. Places with a risk above 1 or a rate below
+    `floor` are out. Returns the place (−1), its gain, steps, risk and predecessors [S]; then, of
+    the places that only their risk excludes, the least risk and its gain.
+    """
+    states, actions = dest.shape
+    steps, worst = np.full(states, np.inf), np.full(states, np.inf)
+    before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
+    looked = np.zeros(states)
+    key, second, node, place = empty_heap(states)
+    steps[state], worst[state] = 0.0, 0.0
+    count = push(key, second, node, place, 0, 0.0, 0.0, state)
+    best, best_gain, best_steps, best_risk, per_risk = -1, 0.0, 1.0, 0.0, 0.0
+    over_risk, over_gain = np.inf, 0.0
+    everywhere = allowed.shape[0] == 1
+    while count > 0:
+        s = node[0]
+        count = pop(key, second, node, place, count)
+        done[s] = True
+        n = steps[s] + extra
+        if n > 0.0:
+            gain = gain_at(s, shape, down, right, weight, amount, logarithmic, looked)
+            if gain >= floor * n and gain > 0.0:
+                if worst[s] > 1.0:
+                    if worst[s] < over_risk:
+                        over_risk, over_gain = worst[s], gain
+                elif gain > per_risk * worst[s] or best < 0:
+                    best, best_gain, best_steps, best_risk = s, gain, n, worst[s]
+                    per_risk = gain / worst[s] if worst[s] > 0.0 else np.inf
+        for a in range(actions):
+            t, p = dest[s, a], success[s, a]
+            if done[t] or p < LEAST_SUCCESS or risk[t] == np.inf:
+                continue
+            if not everywhere and not allowed[s, a]:
+                continue
+            r, away = max(worst[s], risk[t]), steps[s] + 1.0 / p
+            if (r, away) < (worst[t], steps[t]):
+                worst[t], steps[t], before[t] = r, away, s
+                count = push(key, second, node, place, count, r, away, t)
+    return best, best_gain, best_steps, best_risk, before, over_risk, over_gain
+
+
+@njit(cache=True)
+def look_ahead(
+    dest: IntArray,
+    success: FloatArray,
+    allowed: BoolArray,
+    reachable: BoolArray,
+    state: int,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    amount: FloatArray,
+    logarithmic: bool,
+    price: float,
+    width: int,
+    depth: int,
+) -> tuple[IntArray, float, float]:
+    """Search a beam of paths for the most gain less `price` per step, each cell told of once.
+
+    Keeps the `width` best paths of each length up to `depth`, two at most that end in one place.
+    Returns the best path [n] from `state` on, its gain and its expected steps.
+    """
+    states, actions = dest.shape
+    room = width * depth + 1
+    place, parent = np.empty(room, np.int64), np.empty(room, np.int64)
+    gain, steps = np.zeros(room), np.zeros(room)
+    place[0], parent[0] = state, -1
+    low, high, best, best_worth = 0, 1, 0, 0.0
+    most = width * actions
+    to, of = np.empty(most, np.int64), np.empty(most, np.int64)
+    told, taken, worth = np.empty(most), np.empty(most), np.empty(most)
+    looked, ends = np.zeros(states), np.zeros(states, np.int8)
+    everywhere = allowed.shape[0] == 1
+    for _ in range(depth):
+        count = 0
+        for i in range(low, high):
+            s, j = place[i], i
+            while j > 0:
+                look_from(place[j], shape, down, right, weight, looked, False)
+                j = parent[j]
+            for a in range(actions):
+                t, p = dest[s, a], success[s, a]
+                if t == s or p < LEAST_SUCCESS or not reachable[t]:
+                    continue
+                if not everywhere and not allowed[s, a]:
+                    continue
+                more = gain_at(t, shape, down, right, weight, amount, logarithmic, looked)
+                to[count], of[count] = t, i
+                told[count], taken[count] = gain[i] + more, steps[i] + 1.0 / p
+                worth[count] = told[count] - price * taken[count]
+                count += 1
+            j = i
+            while j > 0:
+                look_from(place[j], shape, down, right, weight, looked, True)
+                j = parent[j]
+        low = high
+        order = np.argsort(-worth[:count], kind="mergesort")
+        for k in order:
+            if ends[to[k]] == 2:
+                continue
+            ends[to[k]] += 1
+            place[high], parent[high] = to[k], of[k]
+            gain[high], steps[high] = told[k], taken[k]
+            if worth[k] > best_worth:
+                best, best_worth = high, worth[k]
+            high += 1
+            if high - low == width:
+                break
+        for i in range(low, high):
+            ends[place[i]] = 0
+        if high == low:
+            break
+    length, j = 0, best
+    while j >= 0:
+        length, j = length + 1, parent[j]
+    path, j = np.empty(length, np.int64), best
+    for k in range(length - 1, -1, -1):
+        path[k], j = place[j], parent[j]
+    return path, gain[best], steps[best]

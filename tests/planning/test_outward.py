@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from tests.planning.graphs import paths, random_graph, random_looks
+
+from homeward.bonuses import Looks
+from homeward.planning.outward import best_per_risk, best_rate, gain_at, look_ahead
+from homeward.planning.rate import EVERYWHERE, _view
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.planning.ledger import Graph
+
+STATES = 6
+SEEDS = range(30)
+
+
+def distances(graph: Graph, start: int, reachable: np.ndarray) -> FloatArray:
+    """Return the expected steps [S] by relaxing every edge until nothing changes."""
+    steps = np.full(graph.model.states, np.inf)
+    steps[start] = 0.0
+    for _ in range(graph.model.states):
+        for s, a in np.ndindex(graph.model.dest.shape):
+            t, p = graph.model.dest[s, a], graph.success[s, a]
+            if p > 0.0 and reachable[t]:
+                steps[t] = min(steps[t], steps[s] + 1.0 / p)
+    return steps
+
+
+def gains(looks: Looks) -> FloatArray:
+    """Return what one look from each place [S] tells, by the formula."""
+    found = np.zeros(len(looks.amount))
+    for s in range(len(found)):
+        for right, weight in zip(looks.right.tolist(), looks.weight.tolist(), strict=True):
+            if s + right < len(found):
+                v = looks.amount[s + right]
+                found[s] += 0.5 * np.log1p(v * weight) if looks.logarithmic else v
+    return found
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_place_has_a_better_rate_than_the_one_that_is_found(
+    seed: int, logarithmic: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    looks = random_looks(rng, STATES, logarithmic=logarithmic)
+    reachable = rng.random(STATES) < 0.8
+    steps, told = distances(graph, 0, reachable), gains(looks)
+    for extra, power in ((0.0, 1.0), (1.0, 1.0), (1.0, 4.0)):
+        away = steps + extra
+        worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
+        place, gain, taken, before = best_rate(
+            graph.model.dest,
+            graph.success,
+            EVERYWHERE,
+            np.where(reachable, 0.0, 2.0),
+            0.0,
+            0.0,
+            0,
+            *_view(looks),
+            extra,
+            power,
+            np.full(STATES, np.inf),
+        )
+        if worth.max() <= 0.0:
+            assert place == -1
+            continue
+        assert gain == pytest.approx(told[place])
+        assert taken == pytest.approx(away[place])
+        assert gain / taken**power == pytest.approx(worth.max())
+        while place != 0:
+            edge = graph.model.dest[before[place]] == place
+            least = 1.0 / graph.success[before[place]][edge].max()
+            assert steps[place] == pytest.approx(steps[before[place]] + least)
+            place = before[place]
+
+
+def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
+    # A corridor 0 – 1 – 2; the place at its end tells 2, the one before it 0.5.
+    dest = np.array([[0, 1], [0, 2], [1, 2]])
+    looks = Looks(
+        (1, 3), np.zeros(1, int), np.zeros(1, int), np.ones(1), np.array([0.0, 0.5, 2.0]), False
+    )
+    share = np.array([0.0, 0.0, 0.3])
+    for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
+        found = best_rate(
+            dest,
+            np.ones((3, 2)),
+            EVERYWHERE,
+            share,
+            0.1,
+            toll,
+            0,
+            *_view(looks),
+            0.0,
+            1.0,
+            np.full(3, np.inf),
+        )
+        assert found[0] == place
+        assert found[1] == pytest.approx(gain)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
+    told, floor = gains(looks), 0.1
+    place, gain, steps, worst, _, over, over_gain = best_per_risk(
+        graph.model.dest, graph.success, EVERYWHERE, risk, floor, 0, *_view(looks), 0.0
+    )
+    best, least = 0.0, np.inf
+    for s in range(1, STATES):
+        ways = [
+            (
+                max(risk[graph.model.dest[e]] for e in path),
+                sum(1.0 / graph.success[e] for e in path),
+            )
+            for path in paths(graph, 0, {s})
+        ]
+        if not ways:
+            continue
+        needed, away = min(ways)
+        if told[s] >= floor * away and told[s] > 0.0:
+            if needed > 1.0:
+                least = min(least, needed)
+            else:
+                best = max(best, told[s] / needed)
+    assert over == least
+    assert (place < 0) == (best == 0.0)
+    if place >= 0:
+        assert gain / worst == pytest.approx(best)
+        assert gain >= floor * steps
+    if over < np.inf:
+        assert over_gain > 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, STATES)
+    looks = random_looks(rng, STATES, logarithmic=True)
+    anywhere = np.ones(STATES, dtype=bool)
+    path, gain, steps = look_ahead(
+        graph.model.dest, graph.success, EVERYWHERE, anywhere, 0, *_view(looks), 0.2, 50, 3
+    )
+    weight, taken = np.zeros(STATES), 0.0
+    for s, t in pairwise(path.tolist()):
+        taken += 1.0 / graph.success[s][graph.model.dest[s] == t].max()
+        for right, w in zip(looks.right.tolist(), looks.weight.tolist(), strict=True):
+            if t + right < STATES:
+                weight[t + right] += w
+    assert gain == pytest.approx(0.5 * np.log1p(looks.amount * weight).sum())
+    assert steps >= taken - 1e-12
+
+
+def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for logarithmic in (True, False):
+        looks = random_looks(rng, STATES, logarithmic=logarithmic)
+        fresh = [gain_at(s, *_view(looks), np.zeros(STATES)) for s in range(STATES)]
+        again = [gain_at(s, *_view(looks), np.ones(STATES)) for s in range(STATES)]
+        assert fresh == pytest.approx(gains(looks))
+        assert all(b < a or a == 0.0 for a, b in zip(fresh, again, strict=True))
+        if not logarithmic:
+            assert again == [0.0] * STATES
