@@ -10,6 +10,8 @@ from homeward.models import Moves
 from homeward.planning.ledger import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from homeward.bonuses import Looks
 
 

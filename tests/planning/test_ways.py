@@ -16,8 +16,6 @@ from homeward.planning.ways import (
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.arrays import FloatArray, IntArray
     from homeward.planning.ledger import Graph
 
