@@ -104,6 +104,46 @@ def test_a_bonus_that_never_shrinks_ends_with_a_code_of_its_own() -> None:
     assert len(steps) < 200
 
 
+def paying(rewards: dict[tuple[int, int], float]) -> SparseMDP:
+    """Return a corridor of four rooms, east and west, and a pit east of it."""
+    rows = np.zeros((5, 2, 5))
+    for s in range(4):
+        rows[s, 0, s + 1] = rows[s, 1, max(0, s - 1)] = 1.0
+    rows[4, :, 4] = 1.0
+    reward = np.zeros((5, 2))
+    for at, amount in rewards.items():
+        reward[at] = amount
+    return SparseMDP.from_dense(rows, reward)
+
+
+def test_it_learns_first_and_then_earns_what_is_safe() -> None:
+    # West of room 0 pays .1 a step at once; room 3 is worth a look; the pit pays most.
+    real = paying({(0, 1): 0.1, (4, 0): 5.0})
+    scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
+    steps = list(scout.explore(40))
+    assert [step.state for step in steps[:3]] == [1, 2, 3]
+    assert scout.end is End.STEPS
+    assert [step.state for step in steps[-30:]] == [0] * 30
+    assert steps[-1].plan.method == "earn"
+    assert "it earns 0.1 a step" in steps[-1].plan.explain()
+    assert not scout.belief.visited[4]
+
+
+def test_it_does_not_learn_what_is_worth_less_than_earning() -> None:
+    real = paying({(0, 1): 2.0})
+    scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
+    assert {step.state for step in scout.explore(20)} == {0}
+    assert scout.end is End.STEPS
+
+
+def test_a_reward_out_of_reach_does_not_keep_it_from_learning() -> None:
+    rows = np.zeros((3, 1, 3))
+    rows[[0, 1, 2], 0, [1, 0, 2]] = 1.0
+    real = SparseMDP.from_dense(rows, np.array([[0.0], [0.0], [1e12]]))
+    scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
+    assert [step.state for step in scout.explore(20)] == [1]
+
+
 def test_a_move_that_failed_for_good_is_not_tried_again() -> None:
     # The door from 0 to 1 is open in half of the worlds; it is shut.
     dest = np.array([[0, 1, 2], [1, 0, 1], [2, 0, 2]])

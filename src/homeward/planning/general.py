@@ -9,6 +9,10 @@ at once, upwards. λ is the best ratio of gain to cost where V is 0 at the start
 sets λ to the ratio that the last policy has and solves again, until it no longer rises. The cost is
 one a step; where nothing free is worth it, the risk of a step.
 
+Where a model earns, waiting to earn is what a step forgoes: the largest reward per step that any
+policy can keep up is taken off every reward, so no policy gains by never collecting. Once nothing
+is worth learning, the policy that earns most without risking anything more is followed.
+
 What an action risks is the fall of Y, the probability that the held way home works. On a
 `FiniteBelief` that is exact: the way home is evaluated in each world. Otherwise it is bounded by
 1 − (σ[s, a] + Σ_t p[s, a, t] v_t), the one-step lemma with v the corrected way home; this charges
@@ -20,7 +24,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import diags_array, eye_array
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import frozen
@@ -28,10 +33,9 @@ from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.planning.held import Account
 from homeward.safety import Correction
 from homeward.solvers import GIVE_UP, solve_return
+from homeward.solvers.engines import engine
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
@@ -72,7 +76,7 @@ class Ratio(NamedTuple):
     action
         What to do now; −1 where nothing can be gained.
     gain, steps, cost
-        Expected totals until the bonus is collected.
+        Expected totals until the bonus is collected; the gain less what waiting would earn.
     """
 
     action: int
@@ -121,6 +125,79 @@ def returns_of(
     return Returns(Account(frozen(policy), spent), value, charge, lost)
 
 
+class Earning(NamedTuple):
+    """The policy that earns most, seen from one state.
+
+    Attributes
+    ----------
+    action
+        What it does now.
+    rates
+        Discounted reward per step [A] of each action, with the policy followed afterwards; −inf
+        where an action can't be taken.
+    """
+
+    action: int
+    rates: FloatArray
+
+
+def best_earning(
+    model: SparseMDP, allowed: BoolArray, discount: float, state: int
+) -> Earning | None:
+    """Return the policy that earns most by actions that are `allowed` [S, A] for ever after.
+
+    None where it would earn nothing.
+    """
+    usable = allowed & np.isfinite(model.reward)
+    links = (model.transitions > 0).astype(np.int8)
+    while True:  # an action that may lead to where nothing is allowed is not allowed either
+        stuck: BoolArray = ~np.any(usable, axis=1)
+        kept = usable & ((links @ stuck.astype(np.int8)) == 0).reshape(usable.shape)
+        if (kept == usable).all():
+            break
+        usable = kept
+    if stuck[state]:
+        return None
+    reward = np.where(usable, model.reward, -np.inf)
+    reward[stuck] = 0.0  # they are never entered
+    solved = engine(model, discount, reward[None]).optimise(np.ones(1))
+    value = solved.values[0]
+    if value[state] <= 0.0:
+        return None
+    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
+    rates = (1.0 - discount) * (reward[state] + discount * (rows @ value))
+    return Earning(int(solved.policy[state]), rates)
+
+
+def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
+    """Return an upper bound on the reward per step that `usable` [S, A] actions can keep up.
+
+    Only what can be reached from `state` counts. Value iteration: the largest increment bounds the
+    average of every policy. Half of each step stays, so that the increments settle where a policy
+    is periodic. At least 0: a run may end.
+    """
+    if not (usable & (model.reward > 0.0)).any():
+        return 0.0
+    shape = usable.shape
+    rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
+    parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
+    links = csr_array(parts, (model.states, model.states))
+    met = np.zeros(model.states, dtype=bool)
+    met[breadth_first_order(links, state, return_predecessors=False)] = True
+    reward = np.where(usable & met[:, None], model.reward, -np.inf)
+    value, most, before = np.zeros(model.states), float(reward.max()), np.inf
+    for sweep in range(SWEEPS):
+        ahead = (reward + (model.transitions @ value).reshape(shape)).max(axis=1)
+        rise = np.where(np.isfinite(ahead), ahead - value, 0.0)
+        most = max(0.0, min(most, float(rise.max())))
+        value += 0.5 * rise
+        if sweep % 100 == 99:
+            if before - most <= 1e-9 * most:
+                break
+            before = most
+    return most * (1.0 + 1e-9)
+
+
 def best_ratio(
     model: SparseMDP,
     bonus: FloatArray,
@@ -132,10 +209,10 @@ def best_ratio(
     """Return the policy start with the best ratio of bonus (and reward) to cost.
 
     `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A]. A `toll`
-    [S, A] is taken off the reward.
+    [S, A] is taken off the reward, and what a policy that only earns could keep up.
     """
     usable = allowed & np.isfinite(model.reward)
-    reward = np.where(usable, model.reward - toll, 0.0)
+    reward = np.where(usable, model.reward - toll - most_earned(model, usable, state), 0.0)
     ends = np.where(usable, bonus, 0.0)
     if not usable[state].any() or not (ends > 0.0).any():
         return Ratio(-1, 0.0, np.inf, np.inf)

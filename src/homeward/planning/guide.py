@@ -19,7 +19,7 @@ from homeward.bonuses import InformationGain, Uncover, checked_bonus
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.explorer import End
-from homeward.planning.general import best_ratio, returns_of
+from homeward.planning.general import best_earning, best_ratio, returns_of
 from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import SLACK, Graph, Ledger
 from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, Plan, Verdict
@@ -130,11 +130,16 @@ class Guide:
             for ledger, account in kept
         ):
             return Decision(None, held, End.INFEASIBLE)
-        if held.idle > PATIENCE * model.states + PATIENCE:
-            return Decision(None, held, End.NOT_LEARNING)
         if self._on_graph and isinstance(model, Moves):
+            if self._is_fruitless(held, model):
+                return Decision(None, held, End.NOT_LEARNING)
             return self._on_moves(belief, model, state, held, search)
         return self._on_general(belief, model.sparse(), state, held, search)
+
+    @staticmethod
+    def _is_fruitless(held: Held, model: Model) -> bool:
+        """Tell whether the bonus does not shrink by looking."""
+        return held.idle > PATIENCE * model.states + PATIENCE
 
     def _on_moves(
         self, belief: Belief, model: Moves, state: int, held: Held, search: RateSearch
@@ -197,20 +202,19 @@ class Guide:
         remaining = float(bonus.max(axis=1).sum())
         now = held.at(remaining, search.floor)
         inside = np.ones(share.shape, dtype=bool) if search.allowed is None else search.allowed
-        steps = np.ones(share.shape)
-        ratio = best_ratio(model, bonus, steps, inside & (share <= 1.0), state, remaining * share)
-        limit = Limit(remaining, 0.0, np.inf)
-        if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
-            limit = limit._replace(rate=_rate_of(ratio))
-            priced = share + 1e-6
-            ratio = best_ratio(model, bonus, priced, inside & (share <= 1.0), state)
-            if ratio.action < 0 or ratio.gain < search.floor * ratio.steps:
-                beyond = best_ratio(model, bonus, priced, inside, state)
-                if beyond.action >= 0 and beyond.gain >= search.floor * beyond.steps:
-                    limit = limit._replace(gain=beyond.gain, share=max(beyond.cost, 1.0 + SLACK))
-                return Decision(None, now, _end(limit, search), limit, budgets)
-        action = ratio.action
-        proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+        ratio, limit = self._worth_learning(model, bonus, share, inside, state, remaining)
+        fruitless = self._is_fruitless(held, model)
+        earning = None
+        if ratio.action < 0 or fruitless:
+            earning = best_earning(model, inside & (share <= 0.0), self.planner.discount, state)
+            if earning is None:
+                end = End.NOT_LEARNING if fruitless else _end(limit, search)
+                return Decision(None, now, end, limit, budgets)
+            action = earning.action
+            proposal = Proposal((state,), float(earning.rates[action]), 1.0)
+        else:
+            action = ratio.action
+            proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
         paid = tuple(
             Account(
                 returns.account.way,
@@ -229,11 +233,14 @@ class Guide:
         ]
 
         def tell() -> tuple[ActionEvidence, ...]:
+            steps = np.ones(share.shape)
             rates = np.array(
                 [
                     _rate_of(best_ratio(model, bonus, steps, _only(inside, state, a), state))
                     for a in range(model.actions)
                 ]
+                if earning is None
+                else np.where(np.isfinite(earning.rates), earning.rates, 0.0)
             )
             ways = [returns.value for returns in found]
             return self._actions(model, state, action, rates, ways, share[state])
@@ -241,7 +248,39 @@ class Guide:
         policy = np.zeros(model.states, np.int32)
         policy[state] = action
         plan = self._plan(model, state, action, policy, proposal, homes, tell)
+        if earning is not None:
+            plan = replace(plan, method="earn", bonus_left=False)
         return Decision(plan, after, None, limit, budgets)
+
+    def _worth_learning(
+        self,
+        model: SparseMDP,
+        bonus: FloatArray,
+        share: FloatArray,
+        inside: BoolArray,
+        state: int,
+        remaining: float,
+    ) -> tuple[Ratio, Limit]:
+        """Return the best ratio of what is learned, by steps or else by risk, or why none is."""
+        assert self.search is not None
+        floor, affordable = self.search.floor, inside & (share <= 1.0)
+
+        def is_worth(ratio: Ratio) -> bool:
+            return ratio.action >= 0 and ratio.gain >= floor * ratio.steps
+
+        steps, limit = np.ones(share.shape), Limit(remaining, 0.0, np.inf)
+        ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share)
+        if is_worth(ratio):
+            return ratio, limit
+        limit = limit._replace(rate=_rate_of(ratio))
+        priced = share + 1e-6
+        ratio = best_ratio(model, bonus, priced, affordable, state)
+        if is_worth(ratio):
+            return ratio, limit
+        beyond = best_ratio(model, bonus, priced, inside, state)
+        if is_worth(beyond):
+            limit = limit._replace(gain=beyond.gain, share=max(beyond.cost, 1.0 + SLACK))
+        return ratio._replace(action=-1), limit
 
     def _plan(
         self,

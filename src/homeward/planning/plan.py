@@ -223,6 +223,8 @@ class Plan:
             f"{towards}{proposal.gain:.4g} expected in {proposal.steps:.4g} steps, "
             f"{proposal.rate:.4g} a step."
         ]
+        if self.method == "earn":
+            lines = [f"Nothing is worth learning; it earns {proposal.rate:.4g} a step."]
         for c in self.criteria:
             kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
             if c.kind == "return":
