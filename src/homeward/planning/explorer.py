@@ -2,8 +2,8 @@
 
 Its plans last until the next news and go where there is most to learn per step; its promise is the
 whole run's: whenever it is called off, it can come home with the probability δ of its criterion
-(`guide`, `rate`, `ledger`). Where a model earns and nothing is worth learning any more, it earns what
-it can at no further risk. The paper's Algorithm 1, whose promise is a single plan's, is
+(`guide`, `rate`, `ledger`). Where a model earns and nothing is worth learning any more, it earns
+what it can at no further risk. The paper's Algorithm 1, whose promise is a single plan's, is
 `paper.PaperExplorer`.
 """
 
