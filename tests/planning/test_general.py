@@ -1,15 +1,25 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from homeward.beliefs import FiniteBelief
+from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
+from homeward.bonuses import RMax
 from homeward.models import SparseMDP
 from homeward.planning.general import best_ratio, returns_of
+from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
+from homeward.planning.planner import Planner
+from homeward.safety import ReturnHome
 from homeward.safety.certify import dense_transitions, exact_return
+from homeward.studies.toytext import SURE_FOOTED
+from homeward.worlds.toytext import tile_belief, tile_map
+
+if TYPE_CHECKING:
+    from homeward.planning.held import Held
 
 STATES, ACTIONS = 3, 2
 
@@ -75,6 +85,51 @@ def test_on_a_few_worlds_a_charge_is_exactly_how_far_the_way_home_falls(seed: in
     assert found.value == pytest.approx(value, abs=1e-11)
     assert found.account.spent == pytest.approx(1.0 - value[2], abs=1e-11)
     assert found.charge == pytest.approx(np.maximum(0.0, value[:, None] - after), abs=1e-11)
+
+
+def worst_of(guide: Guide, belief: DirichletBelief, state: int, held: Held, depth: int) -> float:
+    """Return the least expected way home over all rules of calling off within `depth` steps."""
+    ledger = guide.ledgers(belief)[0]
+    now = float(returns_of(belief, belief.mean(), ledger, None, state, None).value[state])
+    if depth == 0:
+        return now
+    decision = guide.decide(belief, state, held)
+    if decision.plan is None:
+        return now
+    action = decision.plan.action
+    row = belief.mean().row(state, action)
+    ahead = sum(
+        p
+        * worst_of(guide, belief.update(Transition(state, action, t)), t, decision.held, depth - 1)
+        for t, p in enumerate(row.tolist())
+        if p > 0.0
+    )
+    return float(min(now, ahead))
+
+
+@pytest.mark.parametrize("delta", [0.6, 0.8, 0.95])
+@pytest.mark.parametrize("seed", range(8))
+def test_unknown_dynamics_keep_the_level_whenever_a_run_is_called_off(
+    seed: int, delta: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    alpha = rng.choice([0.0, 0.2, 3.0, 20.0], (4, 2, 4))
+    alpha[:3, 0, 0] += 20.0  # a way back that mostly works
+    alpha[3] = 0.0
+    alpha[3, :, 3] = 1.0  # no way out
+    belief = DirichletBelief.independent(alpha).update(Visit(0))
+    guide = Guide(Planner(RMax(), [ReturnHome(delta)]), 0)
+    assert worst_of(guide, belief, 0, guide.open(belief), 5) >= delta - 1e-9
+
+
+def test_a_trial_on_safe_ground_makes_the_way_home_surer() -> None:
+    tiles = tile_map("lake")
+    belief = tile_belief(tiles, SURE_FOOTED).update(Visit(2))
+    ledger = Ledger("home", np.array([tiles.start]), 0.5)
+    found = returns_of(belief, belief.mean(), ledger, None, 2, None)
+    bump, onward = 3, 1  # against the edge of the map, and towards the holes
+    assert found.charge[2, bump] < 0.0 < found.charge[2, onward]
+    assert found.pay(2, bump).spent < found.account.spent < found.pay(2, onward).spent
 
 
 def test_a_held_way_home_that_is_better_is_kept() -> None:

@@ -149,7 +149,8 @@ class Explorer(Loop):
         Raise `InfeasibleError` where a level can't be kept from the start, instead of ending.
     floor
         Gain per step below which nothing is worth doing, in the unit of the bonus. By default
-        0.05 nats, a thousandth of a square, or a thousandth of the largest bonus.
+        0.05 nats, a thousandth of a square, or of the largest bonus a thousandth, and in less than
+        500 states 1/(2S).
     """
 
     def __init__(

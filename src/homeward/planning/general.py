@@ -4,8 +4,8 @@ The proposal is a policy that ends by collecting a bonus. With a price λ per un
 
     V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
 
-is that of a stochastic shortest path on the mean model, solved by value iteration from collecting
-at once, upwards. λ is the best ratio of gain to cost where V is 0 at the start: Dinkelbach's method
+is that of a stochastic shortest path on the mean model, solved by policy iteration from collecting
+at once. λ is the best ratio of gain to cost where V is 0 at the start: Dinkelbach's method
 sets λ to the ratio that the last policy has and solves again, until it no longer rises. The cost is
 one a step; where nothing free is worth it, the risk of a step.
 
@@ -13,10 +13,11 @@ Where a model earns, waiting to earn is what a step forgoes: the largest reward 
 policy can keep up is taken off every reward, so no policy gains by never collecting. Once nothing
 is worth learning, the policy that earns most without risking anything more is followed.
 
-What an action risks is the fall of Y, the probability that the held way home works. On a
-`FiniteBelief` that is exact: the way home is evaluated in each world. Otherwise it is bounded by
-1 − (σ[s, a] + Σ_t p[s, a, t] v_t), the one-step lemma with v the corrected way home; this charges
-every step where the way home is not sure, so little can be afforded below certainty.
+What an action risks is the expected fall of a lower bound v on Y, the probability that the held way
+home works. On a `FiniteBelief` v is Y itself: the way home is evaluated in each world. On a
+`DirichletBelief` v is the corrected way home, now and after each outcome of the action with what it
+teaches; where a look makes surer, the charge is negative. Other beliefs are charged 1 − (σ[s, a] +
+Σ_t p[s, a, t] v_t), by the one-step lemma. ``docs/theory.md``, section 11.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import frozen
-from homeward.beliefs import FiniteBelief, corrections_of
+from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.planning.held import Account
 from homeward.safety import Correction
 from homeward.solvers import GIVE_UP, solve_return
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
     from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 
-SWEEPS = 20_000
-"""Sweeps of value iteration at most."""
+SWEEPS, ROUNDS = 20_000, 200
+"""Sweeps of value iteration, and rounds of policy iteration, at most."""
+
+LEAK = 1e-10
+"""Probability by which a priced path ends at every step: it gives every policy a value."""
 
 ROUNDING = 1e-14
 """Allowance for the rounding of a linear solve, in probability."""
@@ -57,7 +61,8 @@ class Returns(NamedTuple):
     value
         Lower bound [S] on the probability that the held way home works.
     charge
-        What each action [S, A] would cost.
+        What each action [S, A] would cost: exact in the present state, elsewhere an estimate that
+        plans rely on. Below 0 where it is expected to make the way home surer.
     lost
         Whether no way home is left.
     """
@@ -66,6 +71,11 @@ class Returns(NamedTuple):
     value: FloatArray
     charge: FloatArray
     lost: bool
+
+    def pay(self, state: int, action: int) -> Account:
+        """Return the account after an action; what makes the way home surer refills it, up to δ."""
+        cost = 0.0 if self.lost else float(self.charge[state, action])
+        return Account(self.account.way, min(1.0, max(0.0, self.account.spent + cost)))
 
 
 class Ratio(NamedTuple):
@@ -115,14 +125,34 @@ def returns_of(
         value = np.maximum(0.0, value - ROUNDING)
     else:
         after = sigma + (model.transitions @ value).reshape(shape)
-        charge = np.clip(1.0 - after, 0.0, 1.0)
-        if account is not None and account.way[state] >= 0 and (account.way == policy).all():
-            charge[state, account.way[state]] = 0.0
-    charge[charge <= 2.0 * ROUNDING] = 0.0
+        if isinstance(belief, DirichletBelief):
+            charge = np.maximum(0.0, value[:, None] - after)
+            charge[state] = value[state] + ROUNDING - _returns_after(belief, state, ledger, kind)
+        else:
+            charge = np.clip(1.0 - after, 0.0, 1.0)
+            if account is not None and account.way[state] >= 0 and (account.way == policy).all():
+                charge[state, account.way[state]] = 0.0
+    charge[np.abs(charge) <= 2.0 * ROUNDING] = 0.0
     lost = not _can_reach(model, policy if account is None else account.way, state, ledger.homes)
     lost = lost and not _can_reach(model, policy, state, ledger.homes)
     spent = 1.0 - float(value[state]) if account is None else account.spent
     return Returns(Account(frozen(policy), spent), value, charge, lost)
+
+
+def _returns_after(
+    belief: DirichletBelief, state: int, ledger: Ledger, kind: Correction
+) -> FloatArray:
+    """Return the expected lower bound [A] on coming home after each action and what it teaches."""
+    model = belief.mean()
+    found = np.zeros(model.actions)
+    for a in range(model.actions):
+        row = model.transitions[[state * model.actions + a]]
+        for there, probability in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+            after = belief.update(Transition(state, a, there))
+            mean = after.mean()
+            sigma = corrections_of(after, mean, 0.5, kind).returning
+            found[a] += probability * solve_return(mean, sigma, ledger.homes).value[there]
+    return found
 
 
 class Earning(NamedTuple):
@@ -241,24 +271,34 @@ def _priced(
     usable: BoolArray,
     price: float,
 ) -> tuple[IntArray, BoolArray]:
-    """Return the best policy [S] under a price on costs, and where it ends by collecting [S]."""
-    paid = reward - price * cost
-    stop = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
-    best = stop.max(axis=1)
-    shape = usable.shape
-    bottom = -1e3 * (1.0 + np.abs(ends).max() + price * cost[usable].max())
-    value = np.maximum(best, bottom)
-    going = np.full(shape, -np.inf)
-    for _ in range(SWEEPS):
-        going = np.where(usable, paid + (model.transitions @ value).reshape(shape), -np.inf)
-        new = np.maximum(value, going.max(axis=1))
-        change = float((new - value).max())
-        value = new
-        if change <= 1e-12 * (1.0 + np.abs(value).max()):
+    """Return the best policy [S] under a price on costs, and where it ends by collecting [S].
+
+    Policy iteration. A little leaks away at every step, so that a policy that never collects has a
+    value too, a very low one.
+    """
+    states, shape = np.arange(model.states), usable.shape
+    paid = np.where(usable, reward - price * cost, -np.inf)
+    ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
+    last, last_action = ending.max(axis=1), ending.argmax(axis=1)
+    nowhere = ~np.any(usable, axis=1)  # left out of plans by a value below any other
+    bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / LEAK
+    stops = np.isfinite(last) | nowhere
+    last = np.where(nowhere, bottom, last)
+    policy = np.where(stops, last_action, usable.argmax(axis=1))
+    for _ in range(ROUNDS):
+        rows = model.transitions[states * model.actions + policy]
+        onward = diags_array(np.where(stops, 0.0, 1.0 - LEAK)) @ rows
+        right = np.where(stops, last, paid[states, policy])
+        value = spsolve((eye_array(model.states) - onward).tocsc(), right)
+        going = paid + (1.0 - LEAK) * (model.transitions @ value).reshape(shape)
+        best, ahead = going.argmax(axis=1), going.max(axis=1)
+        better = np.maximum(ahead, last) > value + 1e-11 * (1.0 + np.abs(value))
+        better &= ~nowhere
+        if not better.any():
             break
-    policy = going.argmax(axis=1)
-    stops = best >= going.max(axis=1)
-    policy = np.where(stops, stop.argmax(axis=1), policy)
+        ends_now = last >= ahead
+        stops = np.where(better, ends_now, stops)
+        policy = np.where(better, np.where(ends_now, last_action, best), policy)
     return policy.astype(np.int32), stops
 
 

@@ -197,7 +197,7 @@ class Guide:
         for ledger, returns in zip(search.ledgers, found, strict=True):
             if not returns.lost:
                 left = max(ledger.left(returns.account), 1e-300)
-                np.maximum(share, returns.charge / left, out=share)
+                np.maximum(share, returns.charge / left, out=share)  # a gain of safety is free
         bonus = checked_bonus(self.planner.bonus, belief, model.reward)
         remaining = float(bonus.max(axis=1).sum())
         now = held.at(remaining, search.floor)
@@ -215,17 +215,7 @@ class Guide:
         else:
             action = ratio.action
             proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
-        paid = tuple(
-            Account(
-                returns.account.way,
-                min(
-                    1.0,
-                    returns.account.spent
-                    + (0.0 if returns.lost else float(returns.charge[state, action])),
-                ),
-            )
-            for returns in found
-        )
+        paid = tuple(returns.pay(state, action) for returns in found)
         after = replace(now, accounts=paid, proposal=proposal)
         homes = [
             _home_evidence(ledger, account, returns.value, returns.account.way)
@@ -265,22 +255,21 @@ class Guide:
         assert self.search is not None
         floor, affordable = self.search.floor, inside & (share <= 1.0)
 
-        def is_worth(ratio: Ratio) -> bool:
-            return ratio.action >= 0 and ratio.gain >= floor * ratio.steps
-
         steps, limit = np.ones(share.shape), Limit(remaining, 0.0, np.inf)
         ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share)
-        if is_worth(ratio):
+        if ratio.action >= 0 and ratio.gain >= floor * ratio.steps:
             return ratio, limit
         limit = limit._replace(rate=_rate_of(ratio))
-        priced = share + 1e-6
-        ratio = best_ratio(model, bonus, priced, affordable, state)
-        if is_worth(ratio):
-            return ratio, limit
-        beyond = best_ratio(model, bonus, priced, inside, state)
-        if is_worth(beyond):
-            limit = limit._replace(gain=beyond.gain, share=max(beyond.cost, 1.0 + SLACK))
-        return ratio._replace(action=-1), limit
+        priced = np.maximum(share, 0.0) + 1e-6
+        # What is not worth the floor a step has no gain beyond it.
+        ratio = best_ratio(model, bonus, priced, affordable, state, floor)
+        if ratio.action >= 0:
+            return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
+        beyond = best_ratio(model, bonus, priced, inside, state, floor)
+        if beyond.action >= 0:
+            gain = beyond.gain + floor * beyond.steps
+            limit = limit._replace(gain=gain, share=max(beyond.cost, 1.0 + SLACK))
+        return ratio, limit
 
     def _plan(
         self,
@@ -505,7 +494,8 @@ def _default_floor(bonus: Any, belief: Any) -> float:
         return 0.05
     if isinstance(bonus, Uncover):
         return 1e-3 * bonus.reward
-    return 1e-3 * float(np.max(bonus(belief)))
+    most = bonus(belief)  # a way longer than twice the states waits for luck
+    return max(1e-3, 0.5 / len(most)) * float(np.max(most))
 
 
 def _stay(model: Moves) -> int:
