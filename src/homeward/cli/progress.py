@@ -101,7 +101,7 @@ def progress(
             "study": str(file),
         },
         {
-            "rows": "Runs of the default explorer",
+            "rows": "Runs of the default explorer: medians of steps and of the longest stretch",
             "ends": "How they ended",
             **({"broken": "Runs that break the law"} if broken else {}),
         },
@@ -118,11 +118,9 @@ def _shown(total: Total) -> dict[str, Any]:
         "sensor": "" if total.sensor is None else f"{total.sensor:g} cells",
         "runs": total.runs,
         "steps": f"{total.steps:g}",
-        "no news": f"{total.longest:g}, at most {total.worst}",
-        "failed moves": total.failed,
-        "repeated": total.repeated,
-        "at the limit": total.limited,
-        "still gaining": total.gaining,
+        "no news (worst)": f"{total.longest:g} ({total.worst})",
+        "failed moves (repeated)": f"{total.failed} ({total.repeated})",
+        "at the limit (gaining)": f"{total.limited} ({total.gaining})",
         "stranded": total.stranded,
         "broken": total.broken,
     }

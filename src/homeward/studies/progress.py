@@ -13,8 +13,9 @@ what the planner says about them. The law:
   an observation at its end brings more than the floor of one step. No `WINDOW` steps in a row may
   be without news, wherever in the run they lie.
 - **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
-  leaves the explorer where it was. It is repeated if it is attempted again while it is believed to
-  work with the very probability with which it failed, or with none. No move may be repeated.
+  leaves the explorer where it was. It is repeated if it is attempted again while that probability
+  is 0, or while it is the same as before the failure and the failure had not changed it. No move
+  may be repeated.
 - **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
 
 Whether there is a way home at the end, in the true world, is counted but not judged: on these
@@ -89,11 +90,16 @@ def cells_of(
     """List the study's cells and how many worlds each takes; `runs` draws that many runs of all."""
     size = {"side": side, "limit": limit}
     found: list[tuple[dict[str, Any], int]] = []
-    for ground, sensor, noise, delta in product((MARS, *rasters), RANGES, NOISES, DELTAS):
-        cell = {"ground": ground, "sensor": sensor, "noise": noise, "delta": delta, **size}
-        found.append((cell, 1 if ground != MARS else 5 if sensor <= SHORT else 1))
     for ground, delta in product((*GRIDS, *TOYS), DELTAS):
         found.append(({"ground": ground, "delta": delta, **size}, 4 if ground in GRIDS else 2))
+    for ground, (i, sensor), (j, delta) in product(
+        (*rasters, MARS), reversed([*enumerate(RANGES)]), enumerate(DELTAS)
+    ):
+        # Short sensors on synthetic ground get every noise with every level, others one by turns.
+        many = ground == MARS and sensor <= SHORT
+        for noise in NOISES if many else [NOISES[(i + j) % len(NOISES)]]:
+            cell = {"ground": ground, "sensor": sensor, "noise": noise, "delta": delta, **size}
+            found.append((cell, 5 if many else 1))
     if runs is not None:
         each = np.repeat(np.arange(len(found)), [count for _, count in found])
         taken = Counter(np.random.default_rng(0).permutation(each)[:runs].tolist())
@@ -192,7 +198,7 @@ def follow(explorer: Explorer, limit: int) -> Progress:
     """Let an explorer run, and return what it did."""
     assert explorer.guide.search is not None
     floor = explorer.guide.search.floor
-    attempts: dict[tuple[int, int], float] = {}  # believed probability with which a move failed
+    attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 once it taught
     learned, longest, last, failed, repeated = 0.0, 0, 0, 0, 0
     steps = explorer.explore(limit)
     before, state = explorer.belief, explorer.world.state
@@ -201,7 +207,8 @@ def follow(explorer: Explorer, limit: int) -> Progress:
         chance = float(before.mean().leaving(state)[step.plan.action])
         repeated += move in attempts and chance in (attempts[move], 0.0)
         if chance > 0.0 and step.state == state:
-            attempts[move] = chance
+            after = float(explorer.belief.mean().leaving(state)[step.plan.action])
+            attempts[move] = chance if after == chance else 0.0
             failed += 1
         gain = brought(before, explorer.belief)
         learned += gain
