@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from homeward.cli.progress import progress
 from homeward.cli.show import check_writable, save, show, track
 
 app = typer.Typer(help="Check on random problems what the planner rests on.", no_args_is_help=True)
+app.command()(progress)
 
 Seed = Annotated[int, typer.Option(help="Where the random problems start from.", min=0)]
 Together = Annotated[

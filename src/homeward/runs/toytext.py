@@ -12,7 +12,7 @@ from homeward.planning.planner import Planner
 from homeward.runs.config import Config
 from homeward.runs.kinds import Kind, Setup
 from homeward.safety import ReturnHome
-from homeward.worlds.toytext import ToyTextWorld, tile_belief
+from homeward.worlds.toytext import Name, ToyTextWorld, tile_belief
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 class ToyTextConfig(Config):
     """A world, what was believed of one's own actions beforehand, and the safety level."""
 
-    world: Literal["lake", "slippery lake", "cliff"]
+    world: Name
     prior: tuple[Concentration, Concentration, Concentration, Concentration]
     delta: Annotated[float, Field(ge=0.0, le=1.0)] | None = 0.95  # none explores unsafely
     algorithm: Literal["rate", "paper"] = "rate"

@@ -12,7 +12,7 @@ Waiting is always possible and sure. Holes, the cliff and the goal are where an 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import gymnasium
 import numpy as np
@@ -24,8 +24,9 @@ from homeward.errors import InvalidProblemError
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, IntArray
 
-Name = Literal["lake", "slippery lake", "cliff"]
-NAMES: tuple[Name, ...] = ("lake", "slippery lake", "cliff")
+Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
+NAMES: tuple[Name, ...] = get_args(Name)
+"""FrozenLake with 4 × 4 tiles and, large, with 8 × 8; CliffWalking with 4 × 12."""
 
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
@@ -119,7 +120,8 @@ class ToyTextWorld:
             self.env = gymnasium.make("CliffWalking-v1")
             self._order = {"up": 0, "right": 1, "down": 2, "left": 3}
         else:
-            self.env = gymnasium.make("FrozenLake-v1", is_slippery=name == "slippery lake")
+            slippery = "slippery" in name
+            self.env = gymnasium.make("FrozenLake-v1", map_name=_size(name), is_slippery=slippery)
             self._order = {"left": 0, "down": 1, "right": 2, "up": 3}
         self.tiles = tile_map(name)
         self.state, self.ended = int(self.env.reset(seed=seed)[0]), False
@@ -157,5 +159,10 @@ def tile_map(name: Name) -> TileMap:
         tiles[env._cliff] = "C"
         tiles[-1, 0], tiles[-1, -1] = "S", "G"
         return TileMap(tuple("".join(row) for row in tiles))
-    env = gymnasium.make("FrozenLake-v1").unwrapped
+    env = gymnasium.make("FrozenLake-v1", map_name=_size(name)).unwrapped
     return TileMap(tuple("".join(t.decode() for t in row) for row in env.desc))
+
+
+def _size(name: Name) -> str:
+    """Return Gymnasium's name of a lake's map."""
+    return "8x8" if "large" in name else "4x4"

@@ -1,0 +1,310 @@
+"""Does a run get on? Long runs of the default explorer on many grounds, judged by what they do.
+
+A plan may be proven and the run that is made of plans still go to and fro. So each run is followed
+for as long as it lasts, up to a step limit, and judged by its observations alone, with nothing of
+what the planner says about them. The law:
+
+- **News.** An observation is news if what it really brought is worth more than the explorer's
+  floor. What it brought is the difference between the beliefs before and after it, in the unit of
+  the bonus: on terrain the nats by which the entropy of the heights fell; on grids the squares that
+  were seen for the first time; in toy-text worlds the tiles that were entered for the first time.
+  That a move failed is not news here, although a belief learns from it. The floor is a gain per
+  step (0.05 nats, 0.001 squares, 0.001 tiles), and a proposal is worth pursuing from there on; so
+  an observation at its end brings more than the floor of one step. No `WINDOW` steps in a row may
+  be without news, wherever in the run they lie.
+- **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
+  leaves the explorer where it was. It is repeated if it is attempted again while that probability
+  is 0, or while it is the same as before the failure and the failure had not changed it. No move
+  may be repeated.
+- **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
+
+Whether there is a way home at the end, in the true world, is counted but not judged: on these
+grounds the truth is not drawn from the belief (`levels` counts where it is).
+
+Rasters are taken to the scale of the defaults: a cell is two pixels wide, and the lengths that are
+in metres (blur, error, sensor) are those of a cell of 20 m in proportion. The limit to climb is the
+median slope between neighbouring cells, and at least the default: so about half of the moves work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from homeward.beliefs import HeightBelief
+from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
+from homeward.planning.explorer import End, Explorer
+from homeward.runs import grid, rover, toytext
+from homeward.runs.config import checked
+from homeward.runs.rover import MARS, RoverConfig
+from homeward.studies.toytext import KNOWN_TO_SLIP, SURE_FOOTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from homeward.runs.kinds import Setup
+
+WINDOW = 200
+"""Steps in a row that may not be without news."""
+
+DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
+NOISES = (1e-6, 1e-4, 1e-2)
+RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)
+"""Reach of the sensor, in cells."""
+
+SHORT = 1.5
+"""Reach in cells up to which moves fail often: such sensors get more worlds."""
+
+SIDE = 12
+"""Cells along each side of terrain, small enough to be exhausted within `LIMIT`; grids have twice
+as many squares."""
+
+LIMIT = 1500
+"""Steps of a run at most."""
+
+CELL = 20.0
+"""Side in m of the cells that the defaults are made for."""
+
+GRIDS = {"grid, walls .2": 0.2, "grid, walls .4": 0.4}
+TOYS = {
+    "FrozenLake 4x4": ("lake", SURE_FOOTED),
+    "FrozenLake 4x4, known to slip": ("slippery lake", KNOWN_TO_SLIP),
+    "FrozenLake 4x4, believed firm": ("slippery lake", SURE_FOOTED),
+    "FrozenLake 8x8": ("large lake", SURE_FOOTED),
+    "FrozenLake 8x8, known to slip": ("large slippery lake", KNOWN_TO_SLIP),
+    "FrozenLake 8x8, believed firm": ("large slippery lake", SURE_FOOTED),
+    "CliffWalking": ("cliff", SURE_FOOTED),
+}
+"""World and prior of each toy-text ground."""
+
+
+def cells_of(
+    rasters: Sequence[str] = (), limit: int = LIMIT, side: int = SIDE, runs: int | None = None
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """List the study's cells and how many worlds each takes; `runs` draws that many runs of all."""
+    size = {"side": side, "limit": limit}
+    found: list[tuple[dict[str, Any], int]] = []
+    for ground, delta in product((*GRIDS, *TOYS), DELTAS):
+        found.append(({"ground": ground, "delta": delta, **size}, 4 if ground in GRIDS else 2))
+    for ground, (i, sensor), (j, delta) in product(
+        (*rasters, MARS), reversed([*enumerate(RANGES)]), enumerate(DELTAS)
+    ):
+        # Short sensors on synthetic ground get every noise with every level, others one by turns.
+        many = ground == MARS and sensor <= SHORT
+        for noise in NOISES if many else [NOISES[(i + j) % len(NOISES)]]:
+            cell = {"ground": ground, "sensor": sensor, "noise": noise, "delta": delta, **size}
+            found.append((cell, 5 if many else 1))
+    if runs is not None:
+        each = np.repeat(np.arange(len(found)), [count for _, count in found])
+        taken = Counter(np.random.default_rng(0).permutation(each)[:runs].tolist())
+        found = [(cell, taken[i]) for i, (cell, _) in enumerate(found) if taken[i]]
+    return [cell for cell, _ in found], [count for _, count in found]
+
+
+def setup_of(cell: dict[str, Any], seed: int) -> Setup:
+    """Return the world of a run, and an explorer with its defaults in it."""
+    ground = cell["ground"]
+    given: dict[str, Any] = {"seed": seed, "delta": cell["delta"], "limit": cell["limit"]}
+    if ground in TOYS:
+        world, prior = TOYS[ground]
+        given |= {"world": world, "prior": prior}
+        return toytext.make(checked(toytext.ToyTextConfig, given, ground))
+    if ground in GRIDS:
+        given |= {"size": 2 * cell["side"], "walls": GRIDS[ground]}
+        return grid.make(checked(grid.GridConfig, given, ground))
+    if ground == MARS:
+        pixels = int(CELL) * cell["side"]
+        given |= {"rows": pixels, "columns": pixels, "terrain_seed": seed}
+    else:
+        given |= raster_of(ground, cell["side"])
+    width = given.get("cell", CELL)
+    given |= {"sensor_range": cell["sensor"] * width, "sensor_noise": cell["noise"]}
+    return rover.make(checked(RoverConfig, given, ground))
+
+
+@lru_cache(maxsize=8)
+def raster_of(path: str, side: int) -> dict[str, Any]:
+    """Return the configuration of a rover in the middle of a raster: see the module."""
+    from homeward.rasters import read_elevation
+
+    pixel = 1.0 if path.endswith(".npy") else None
+    whole = read_elevation(path, pixel=pixel)
+    height, width = (min(2 * side, count) for count in whole.shape)
+    top, left = ((n - m) // 2 for n, m in zip(whole.shape, (height, width), strict=True))
+    cell = 2.0 * max(whole.pixel)
+    scale = cell / CELL
+    given = {
+        "terrain": path,
+        "pixel": pixel,
+        "window": f"{left},{top},{width},{height}",
+        "cell": cell,
+        "blur": 5.0 * scale,
+        "error": 2.0**-4 * scale**2,
+        "sensor_offset": scale,
+    }
+    centre = rover.cells_of(checked(RoverConfig, given, path)).centre
+    rise = np.concatenate([np.abs(np.diff(centre, axis=axis)).ravel() for axis in (0, 1)])
+    slope = float(np.degrees(np.arctan(np.median(rise) / cell)))
+    return {**given, "climb": max(slope, RoverConfig.model_fields["climb"].default)}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a run did; see the module for news, failed and repeated moves.
+
+    Attributes
+    ----------
+    steps
+        Steps taken.
+    end
+        Code of its end.
+    learned
+        What all observations brought, in the unit of the bonus.
+    longest
+        Longest stretch of steps without news.
+    last
+        Steps without news at the end.
+    failed
+        Moves that failed.
+    repeated
+        Failed moves that were repeated.
+    home
+        Whether there is a way home from where it ended, in the true world.
+    """
+
+    steps: int
+    end: str
+    learned: float
+    longest: int
+    last: int
+    failed: int
+    repeated: int
+    home: bool
+
+
+def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Follow one run; a task of the study."""
+    setup = setup_of(cell, seed)
+    return asdict(follow(cast("Explorer", setup.explorer()), setup.limit))
+
+
+def follow(explorer: Explorer, limit: int) -> Progress:
+    """Let an explorer run, and return what it did."""
+    assert explorer.guide.search is not None
+    floor = explorer.guide.search.floor
+    attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 once it taught
+    learned, longest, last, failed, repeated = 0.0, 0, 0, 0, 0
+    steps = explorer.explore(limit)
+    before, state = explorer.belief, explorer.world.state
+    for step in steps:
+        move = state, step.plan.action
+        chance = float(before.mean().leaving(state)[step.plan.action])
+        repeated += move in attempts and chance in (attempts[move], 0.0)
+        if chance > 0.0 and step.state == state:
+            after = float(explorer.belief.mean().leaving(state)[step.plan.action])
+            attempts[move] = chance if after == chance else 0.0
+            failed += 1
+        gain = brought(before, explorer.belief)
+        learned += gain
+        last = 0 if gain > floor else last + 1
+        longest = max(longest, last)
+        before, state = explorer.belief, step.state
+    assert explorer.end is not None
+    home = not (explorer.world.ended or getattr(explorer.world, "stranded", False))
+    return Progress(
+        explorer.steps, explorer.end.name, learned, longest, last, failed, repeated, home
+    )
+
+
+def brought(before: Any, after: Any) -> float:
+    """Return what an observation brought: nats, squares or tiles, by the kind of belief."""
+    if isinstance(before, TerrainBelief):
+        return entropy_reduction(before, after)
+    if isinstance(before, HeightBelief):
+        return float(np.count_nonzero(after.seen) - np.count_nonzero(before.seen))
+    return float(np.count_nonzero(after.visited) - np.count_nonzero(before.visited))
+
+
+def faults_of(run: dict[str, Any]) -> list[str]:
+    """Return what of the law a run breaks, a sentence each."""
+    found = []
+    if run["longest"] >= WINDOW:
+        found.append(f"{run['longest']} steps without news")
+    if run["repeated"]:
+        found.append(f"{run['repeated']} failed moves repeated")
+    if run["end"] == End.STEPS.name and run["last"] >= WINDOW:
+        found.append("no news at the step limit")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What the runs of one ground and sensor came to.
+
+    Attributes
+    ----------
+    sensor
+        Reach in cells; None where the ground has no sensor.
+    steps
+        Median of the steps.
+    longest, worst
+        Median and maximum of the longest stretch without news, in steps.
+    failed, repeated
+        Sums of failed and repeated moves.
+    limited, gaining
+        Runs that reached the step limit, and those of them that had news shortly before.
+    stranded
+        Runs that ended without a way home.
+    broken
+        Runs that break the law.
+    """
+
+    ground: str
+    sensor: float | None
+    runs: int
+    steps: float
+    longest: float
+    worst: int
+    failed: int
+    repeated: int
+    limited: int
+    gaining: int
+    stranded: int
+    broken: int
+
+
+def summarise(runs: Iterable[dict[str, Any]]) -> list[Total]:
+    """Put the runs of each ground and sensor together, in order, and all of them at the end."""
+    groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
+    everything = list(runs)
+    for run in everything:
+        ground = run["ground"]
+        name = ground if ground in (MARS, *GRIDS, *TOYS) else Path(ground).stem
+        groups.setdefault((name, run["sensor"]), []).append(run)
+    return [_total(*key, group) for key, group in groups.items()] + [
+        _total("all", None, everything)
+    ]
+
+
+def _total(ground: str, sensor: float | None, runs: list[dict[str, Any]]) -> Total:
+    limited = [run for run in runs if run["end"] == End.STEPS.name]
+    return Total(
+        ground,
+        sensor,
+        len(runs),
+        float(np.median([run["steps"] for run in runs])),
+        float(np.median([run["longest"] for run in runs])),
+        max(run["longest"] for run in runs),
+        sum(run["failed"] for run in runs),
+        sum(run["repeated"] for run in runs),
+        len(limited),
+        sum(run["last"] < WINDOW for run in limited),
+        sum(not run["home"] for run in runs),
+        sum(bool(faults_of(run)) for run in runs),
+    )
