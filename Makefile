@@ -16,7 +16,7 @@ serve: $(READY)  ## the page, with a finished pair of runs to look at
 test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python tests/compiling.py & $(BIN)/mypy && wait
+	$(BIN)/python -m tests.compiling & $(BIN)/mypy && wait
 	$(BIN)/pytest -n 2 --dist loadfile
 
 browser:  ## a Chromium to test the page in, from the system's packages where there is none

@@ -11,8 +11,8 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from homeward.cli.app import app
 from homeward.runs import Run
+from lab.__main__ import app
 
 COMMANDS = (
     "check agreement --problems 2 --together 2",

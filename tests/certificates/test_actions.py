@@ -27,7 +27,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.plan import Verdict
 from homeward.safety import EarnAtLeast, ReturnHome, StayInside
-from homeward.studies.tampering import random_plan
+from lab.check.tampering import random_plan
 
 if TYPE_CHECKING:
     from homeward.certificates import StoredPlan

@@ -14,7 +14,7 @@ from homeward.certificates.arithmetic import recompute
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, EarnAtLeast, ReturnHome, StayInside
-from homeward.studies.soundness import TOGETHER, far_bonus, random_case
+from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:
     from homeward.certificates import StoredPlan

@@ -24,7 +24,7 @@ from homeward.certificates import believed
 from homeward.certificates.believed import believe
 from homeward.errors import InvalidInputError
 from homeward.safety.corrections import beta_shortfall
-from homeward.studies.soundness import random_belief
+from lab.check.soundness import random_belief
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief

@@ -15,7 +15,7 @@ from homeward.certificates.exact import enumerate_worlds
 from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
 from homeward.models import Moves, SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome
-from homeward.studies.soundness import TOGETHER, far_bonus, random_case
+from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:
     from homeward.certificates import StoredPlan

@@ -28,6 +28,9 @@ def test_it_knows_its_version() -> None:
         (("demo", "--out", "no/such/folder/x.png"), "no/such/folder/x.png"),
         (("demo", "--out", "x.gif"), ".png"),
         (("paper", "sat", "no-such-file.cnf"), "no-such-file.cnf"),
+        (("check",), "python -m lab check"),
+        (("check", "soundness", "--beliefs", "9"), "python -m lab check soundness --beliefs 9"),
+        (("bench", "peers", "--help"), "python -m lab bench peers --help"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_code_two(

@@ -14,7 +14,7 @@ from homeward.planning.guide import Guide, graph_of
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
-from homeward.studies import run_promise
+from lab.check import run_promise
 
 
 def test_a_decision_says_what_to_do_and_what_is_kept() -> None:

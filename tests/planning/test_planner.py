@@ -942,7 +942,7 @@ def test_the_way_home_is_that_of_the_first_criterion_that_has_one() -> None:
 
 @pytest.mark.parametrize("asked", [("stay",), ("earn", "stay"), ("within", "stay", "home")])
 def test_a_warm_plan_with_any_criteria_is_the_cold_one(asked: tuple[str, ...]) -> None:
-    from homeward.studies.soundness import far_bonus, random_case
+    from lab.check.soundness import far_bonus, random_case
 
     rng = np.random.default_rng(4)
     for number in range(12):

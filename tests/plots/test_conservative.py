@@ -6,7 +6,7 @@ import numpy as np
 
 from homeward.plots.conservative import draw_conservative
 from homeward.safety import Correction
-from homeward.studies.conservative import Average, Sample
+from lab.check.conservative import Average, Sample
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D

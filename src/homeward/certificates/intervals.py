@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import math
 
+from scipy.special import betaincinv
+
+
+def lower_limit(hits: int, trials: int, doubt: float) -> float:
+    """Return Clopper and Pearson's one-sided lower limit of a probability.
+
+    It is the probability under which that many hits or more have chance `doubt`.
+    """
+    return float(betaincinv(hits, trials - hits + 1, doubt)) if hits else 0.0
+
 
 def clopper_pearson(hits: int, trials: int, doubt: float) -> tuple[float, float]:
     """Give the limits that miss the true probability with chance ≤ `doubt`, half on each side.

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line on standard error and exit code 2."""
+    """Run the `homeward` command."""
     from homeward.cli.app import app
+
+    run_app(app, "homeward")
+
+
+def run_app(app: typer.Typer, name: str) -> None:
+    """Run a command line; a user's mistake is one line on standard error and exit code 2."""
     from homeward.errors import HomewardError
     from homeward.memory import keep_freed
 
@@ -15,5 +25,5 @@ def main() -> None:
     try:
         app()
     except HomewardError as error:
-        sys.stderr.write(f"homeward: {error}\n")
+        sys.stderr.write(f"{name}: {error}\n")
         sys.exit(2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
 
 from homeward import __version__
-from homeward.cli import bench, certify, check, demo, explore, grid, paper, runs, serve, toytext
+from homeward.cli import certify, demo, explore, grid, paper, runs, serve, toytext
+from homeward.errors import InvalidInputError
 
 app = typer.Typer(
     name="homeward",
@@ -25,8 +27,6 @@ app.command()(certify.certify)
 app.command()(serve.serve)
 app.add_typer(runs.app, name="runs")
 app.add_typer(paper.app, name="paper")
-app.add_typer(check.app, name="check")
-app.add_typer(bench.app, name="bench")
 
 
 def _version(asked: bool) -> None:
@@ -42,3 +42,15 @@ def root(
     ] = False,
 ) -> None:
     """Explore unknown worlds and keep a way home, with a probability that you set."""
+
+
+_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+@app.command("check", hidden=True, context_settings=_ANYTHING)
+@app.command("bench", hidden=True, context_settings=_ANYTHING)
+def moved(context: typer.Context) -> None:
+    """Name the command that took the place of one that left the product."""
+    name = str(context.info_name)
+    now = shlex.join(["python", "-m", "lab", name, *context.args])
+    raise InvalidInputError(f"{name} is no longer part of homeward; in its repository, run: {now}")

@@ -1,0 +1,1 @@
+"""What verifies and measures Homeward, beside the product: laws and timings. Not in the wheel."""

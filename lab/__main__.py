@@ -1,0 +1,22 @@
+"""``python -m lab``: the laws that Homeward rests on (`check`), and its speed (`bench`)."""
+
+from __future__ import annotations
+
+import typer
+
+from homeward.cli import run_app
+from lab.bench import commands as bench
+from lab.check import commands as check
+
+app = typer.Typer(
+    name="lab",
+    help="Check the laws that Homeward rests on, and measure its speed against peers.\n\n"
+    "Exit codes: 0 success, 1 a law does not hold, 2 invalid input, 130 stopped by Ctrl-C.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(check.app, name="check")
+app.add_typer(bench.app, name="bench")
+
+if __name__ == "__main__":
+    run_app(app, "lab")

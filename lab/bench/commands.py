@@ -1,0 +1,288 @@
+"""``python -m lab bench``: ratios against peers that solve the same problem in the same run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+
+from homeward.cli.options import Json
+from homeward.cli.show import say_json, show, track
+from homeward.errors import InvalidInputError
+from lab.report import Seed, Steps
+
+app = typer.Typer(
+    help="Measure speed against peers on the same problems in the same run.", no_args_is_help=True
+)
+
+
+def _or_no_answer(value: Any) -> Any:
+    """Return the value, or that a peer has none."""
+    return "no answer" if value is None else value
+
+
+def _milliseconds(name: str, seconds: tuple[float, float, float]) -> dict[str, Any]:
+    """Return a median and its quartiles, given in s, as entries of a row in ms."""
+    middle, *quartiles = (1e3 * time for time in seconds)
+    return {f"{name}_ms": middle, f"{name}_quartiles_ms": quartiles}
+
+
+def _range(quartiles: list[float]) -> str:
+    return " – ".join(f"{time:.1f}" for time in quartiles)
+
+
+@app.command()
+def planning(
+    steps: Annotated[int, typer.Option(help="Steps of each exploration.", min=2)] = 30,
+    samples: Annotated[int, typer.Option(help="Steps that the LP solvers get.", min=1)] = 3,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Time a decision on a 50 × 100 terrain beside the paper's LP.
+
+    An actual exploration per setting, each step planned cold and warm; the occupancy LP of some of
+    the very same problems by HiGHS (interior point, simplex) and Clarabel, their solve time alone.
+    """
+    from lab.bench.planning import SETTINGS, measure
+
+    rows: list[dict[str, Any]] = []
+    for setting in track(SETTINGS, "settings", quiet=as_json):
+        found = measure(setting, steps, samples, seed=seed)
+        best = found.best_lp
+        rows.append(
+            {
+                "setting": found.setting,
+                **_milliseconds("warm", found.warm),
+                **_milliseconds("cold", found.cold),
+                "given_ms": 1e3 * found.given,
+                "lp_best_ms": None if best is None else 1e3 * best[1],
+                "lp_best_name": None if best is None else best[0],
+                "lp_ms": {peer: 1e3 * t for peer, t in found.lp.items()},
+                "speedup_warm": None if best is None else best[1] / found.warm[0],
+                "speedup_cold": None if best is None else best[1] / found.cold[0],
+                "objective_rel_diff": found.difference,
+                "paper_s": found.paper,
+            }
+        )
+    if as_json:
+        say_json({"rows": rows})
+        return
+    table = [
+        {
+            "setting": row["setting"],
+            "warm ms": row["warm_ms"],
+            "quartiles": _range(row["warm_quartiles_ms"]),
+            "cold ms": row["cold_ms"],
+            "given ms": row["given_ms"],
+            "best LP": "no answer"
+            if row["lp_best_ms"] is None
+            else f"{row['lp_best_name']} {row['lp_best_ms']:.0f} ms",
+            "× warm": _or_no_answer(row["speedup_warm"]),
+            "× cold": _or_no_answer(row["speedup_cold"]),
+            "difference": _or_no_answer(row["objective_rel_diff"]),
+            "paper s": row["paper_s"],
+        }
+        for row in rows
+    ]
+    free = next(row["warm_ms"] for row in rows if row["setting"] == "unconstrained")
+    dearest = max(row["warm_ms"] for row in rows if row["setting"].startswith("0.")) / free
+    show(
+        {"rows": table},
+        {"rows": "A decision at 50 × 100, γ = .999"},
+        f"a safe decision costs at most {dearest:.1f}× an unconstrained one, warm; "
+        "given: the mean model and the bonus, not timed, as for the LP",
+        as_json=False,
+    )
+
+
+@app.command()
+def scale(
+    largest: Annotated[int, typer.Option(help="Largest map, in cells.")] = 2_000_000,
+    as_json: Json = False,
+) -> None:
+    """Plan on maps of 5,000 to 2,000,000 cells: time cold and warm, memory, fitted exponents."""
+    from lab.bench.scale import SHAPES, exponent, measure
+
+    shapes = [shape for shape in SHAPES if shape[0] * shape[1] <= largest]
+    if len(shapes) < 2:
+        second = SHAPES[1][0] * SHAPES[1][1]
+        raise InvalidInputError(f"the largest map is {largest} cells, expected {second} or more")
+    measure((20, 40))  # compiles
+    found = [measure(shape) for shape in track(shapes, "sizes", quiet=as_json)]
+    states = [g.states for g in found]
+    exponents = [exponent(states, [getattr(g, name) for g in found]) for name in ("warm", "cold")]
+    rows = [
+        {
+            "states": g.states,
+            "warm_s": g.warm,
+            "cold_s": g.cold,
+            "bytes_per_state": g.bytes_per_state,
+        }
+        for g in found
+    ]
+    show(
+        {"rows": rows, "exponent_warm": exponents[0], "exponent_cold": exponents[1]},
+        {"rows": "A decision at δ = .98, γ = .999"},
+        f"time grows as states^{exponents[0]:.2f} warm and ^{exponents[1]:.2f} cold",
+        as_json,
+    )
+
+
+@app.command()
+def peers(
+    limit: Annotated[float, typer.Option(help="Time limit of a peer, in seconds.")] = 120.0,
+    small: Annotated[bool, typer.Option("--small", help="Small problems only.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare with QuantEcon, pymdptoolbox and Storm; they come with the extra "lab"."""
+    from lab.bench.compare import general, refereed, unconstrained
+
+    parts = [
+        unconstrained((10, 20), 0.99, limit, small=True),
+        refereed((10, 20), 0.99, 0.9, limit),
+    ]
+    if not small:
+        parts += [
+            unconstrained((50, 100), 0.999, limit),
+            general(5_000, 0.99, limit),
+            general(50_000, 0.99, limit),
+        ]
+    rows = []
+    for part in parts:
+        for row in part:
+            rows.append(asdict(row))
+            if not as_json and sys.stderr.isatty():
+                sys.stderr.write(f"{row.problem}: {row.solver} done\n")
+    shown = [{k: _or_no_answer(v) for k, v in row.items()} for row in rows]
+    show({"rows": rows if as_json else shown}, {"rows": "Peers"}, "ratio: time over ours", as_json)
+
+
+@app.command()
+def loops(
+    steps: Steps = 1000,
+    seed: Seed = 0,
+    scale: Annotated[
+        float, typer.Option(help="Size of the ground, in units of 2 km x 1 km.", min=0.05, max=5.0)
+    ] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Time the decisions of our loop beside Algorithm 1's, over runs on the same ground.
+
+    Both see the eight cells around them and keep .98; their steps are taken in turns.
+    """
+    from lab.bench.loops import measure
+
+    paper, ours = found = measure(steps, seed, scale)
+    show(
+        {"rows": [asdict(pace) for pace in found], "ratio": ours.median / paper.median},
+        {"rows": "ms per decision"},
+        f"ours takes {ours.median / paper.median:.2f} times as long as Algorithm 1 in the median",
+        as_json,
+    )
+
+
+@app.command()
+def grid(
+    size: Annotated[int, typer.Option(help="Squares along each side.", min=2)] = 40,
+    steps: Steps = 300,
+    delta: Annotated[float, typer.Option(help="Safety level of each plan.")] = 1.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Time the steps of a safe exploration of a grid world, and how much of it is Python.
+
+    A step is all that an explorer does: plan, act, observe, update.
+    """
+    from lab.bench.grid import measure
+
+    rows = []
+    for walls in track((0.2, 0.4, 0.6), "worlds", quiet=as_json):
+        found = measure(size, walls, delta, steps, seed)
+        rows.append(
+            {
+                "squares": found.squares,
+                "walls": walls,
+                "steps": found.steps,
+                "median_ms": 1e3 * found.median,
+                "lower_ms": 1e3 * found.quartiles[0],
+                "upper_ms": 1e3 * found.quartiles[1],
+                "outside_kernels": found.outside,
+            }
+        )
+    show(
+        {"rows": rows},
+        {"rows": f"A step at {size} × {size}"},
+        f"at most {max(row['median_ms'] for row in rows):.2f} ms, of which "
+        f"{max(row['outside_kernels'] for row in rows):.0%} outside kernels",
+        as_json,
+    )
+
+
+@app.command()
+def criteria(
+    steps: Steps = 30,
+    terrains: Annotated[int, typer.Option(help="Number of terrains.", min=1)] = 5,
+    as_json: Json = False,
+) -> None:
+    """Time a decision with three criteria at once beside one with one of them, warm.
+
+    Explorations of 50 × 100 terrains: a way home; and also one of 40 steps, and nothing done
+    outside of the middle of the map.
+    """
+    from lab.bench.criteria import measure
+
+    measure(1, shape=(10, 20))  # compiles
+    found = [measure(steps, seed) for seed in track(range(terrains), "terrains", quiet=as_json)]
+    rows: list[dict[str, Any]] = [
+        {
+            "terrain": row.seed,
+            "steps": row.steps,
+            **_milliseconds("one", row.one),
+            **_milliseconds("three", row.three),
+            "ratio": row.ratio,
+            "binding": list(row.binding),
+        }
+        for row in found
+    ]
+    ratios = [row.ratio for row in found]
+    spread = {"median": median(ratios), "least": min(ratios), "greatest": max(ratios)}
+    if as_json:
+        say_json({"rows": rows, "ratio": spread})
+        return
+    table = [
+        {
+            "terrain": row["terrain"],
+            "one ms": row["one_ms"],
+            "quartiles": _range(row["one_quartiles_ms"]),
+            "three ms": row["three_ms"],
+            "quartiles ": _range(row["three_quartiles_ms"]),
+            "ratio": row["ratio"],
+            "home, in time, inside cost": ", ".join(f"{part:.0%}" for part in row["binding"]),
+        }
+        for row in rows
+    ]
+    show(
+        {"rows": table},
+        {"rows": "A warm decision at 50 × 100, γ = .999"},
+        f"three criteria cost {spread['median']:.1f}× one (median; {spread['least']:.1f} to "
+        f"{spread['greatest']:.1f}); the last column: in how many decisions each cost something",
+        as_json=False,
+    )
+
+
+@app.command()
+def page(
+    parts: Annotated[
+        list[str] | None, typer.Argument(help="jumps, live, first; all unless given.")
+    ] = None,
+) -> None:
+    """Time the page in a browser: jumps in time, a large live run, the first sight.
+
+    Needs a Chromium on this machine.
+    """
+    from lab.bench.page import measure_parts
+
+    measure_parts(parts or [])

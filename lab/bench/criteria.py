@@ -1,0 +1,104 @@
+"""What three criteria at once cost beside one.
+
+Two rovers explore the same 50 × 100 terrain at γ = .999 from its middle, side by side: one keeps a
+way home; the other also one of so many steps, and does nothing outside of the middle of the map.
+Each step is planned warm, from that rover's plan before, given the mean model and the bonus. What
+is timed is the rest: the corrections, the ways home, the constrained problem, the decision and its
+evidence. On each terrain the ratio is that of the medians; its spread is over terrains.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.bonuses import Information
+from homeward.planning.planner import Planner
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from lab.bench.terrain import SENSOR, quartiles, set_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import BoolArray
+    from homeward.planning.plan import Plan
+    from homeward.safety import Criterion
+
+DISCOUNT = 0.999
+HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98
+"""The levels of the three."""
+
+WITHIN = 40
+"""Steps that the way home may take: fewer than the map is wide."""
+
+MARGIN = 0.2
+"""The part of the map's height and width, along each edge, that is outside of the set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Decisions on one terrain with one criterion and with three."""
+
+    seed: int
+    steps: int
+    one: tuple[float, float, float]  # s: median, lower and upper quartile
+    three: tuple[float, float, float]
+    binding: tuple[float, ...]  # [3] in which part of the decisions each cost something
+
+    @property
+    def ratio(self) -> float:
+        """How much more a decision with three takes."""
+        return self.three[0] / self.one[0]
+
+
+def three_criteria(shape: tuple[int, int]) -> list[Criterion]:
+    """Return the criteria: a way home, one within `WITHIN` steps, and the middle of the map."""
+    middle = middle_of(shape).ravel()
+    return [ReturnHome(HOME), ReturnWithin(WITHIN, IN_TIME), StayInside(middle, INSIDE)]
+
+
+def middle_of(shape: tuple[int, int]) -> BoolArray:
+    """Return the mask [R, C] of cells no nearer to an edge than `MARGIN` of the map."""
+    rows, columns = shape
+    down, across = round(MARGIN * rows), round(MARGIN * columns)
+    inside = np.zeros(shape, dtype=bool)
+    inside[down : rows - down, across : columns - across] = True
+    return inside
+
+
+def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> Comparison:
+    """Explore one terrain for some steps with one criterion and with three."""
+    criteria = three_criteria(shape)
+    one, three = _Outing(criteria[:1], seed, shape), _Outing(criteria, seed, shape)
+    for _ in range(1 + steps):  # the first decisions are cold, and may compile
+        one.step()
+        three.step()
+    priced = np.array([plan.multipliers for plan in three.plans[1:]]) > 0.0
+    binding = tuple(priced.mean(axis=0).tolist())
+    return Comparison(seed, steps, quartiles(one.times[1:]), quartiles(three.times[1:]), binding)
+
+
+class _Outing:
+    """A rover on its way, and what its decisions took."""
+
+    def __init__(self, criteria: Sequence[Criterion], seed: int, shape: tuple[int, int]) -> None:
+        self.criteria = criteria
+        self.belief, self.world = set_out(shape, seed)
+        self.bonus = Information(SENSOR)
+        self.plans: list[Plan] = []
+        self.times: list[float] = []
+
+    def step(self) -> None:
+        """Decide, and act."""
+        self.belief.mean()
+        gain = self.bonus(self.belief)
+        planner = Planner(lambda _: gain, self.criteria, DISCOUNT)
+        last = self.plans[-1] if self.plans else None
+        before = time.perf_counter()
+        plan = planner.plan(self.belief, self.world.state, previous=last)
+        self.times.append(time.perf_counter() - before)
+        self.plans.append(plan)
+        self.belief = self.belief.update(self.world.act(plan.action))

@@ -1,0 +1,61 @@
+"""What a decision of our loop costs beside one of Algorithm 1, over whole runs on the same ground.
+
+Both see the eight cells around them and keep .98: Algorithm 1 in each plan, with a warm start from
+the plan before, ours over the whole run. Steps are taken in turns, so that other work on the
+machine slows both alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from homeward.runs.rover import make
+from homeward.studies.mars import beside, config_of, settings_of
+from lab.bench.terrain import quartiles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the decisions of a run took.
+
+    Attributes
+    ----------
+    explorer
+        ``paper`` for Algorithm 1, ``rate`` for ours.
+    median, q1, q3
+        ms per decision.
+    """
+
+    explorer: str
+    steps: int
+    q1: float
+    median: float
+    q3: float
+
+
+def measure(steps: int, seed: int, scale: float = 1.0) -> list[Pace]:
+    """Run both for so many steps on one synthetic ground."""
+    papers = settings_of(steps, scale)
+    cells = [papers[0], beside(papers)[1]]
+    _seconds(cells, 3, seed)  # compiles
+    found = []
+    for cell, seconds in zip(cells, _seconds(cells, steps, seed), strict=True):
+        median, q1, q3 = (1e3 * time for time in quartiles(seconds))
+        found.append(Pace(cell["algorithm"], len(seconds), q1, median, q3))
+    return found
+
+
+def _seconds(cells: Sequence[dict[str, object]], steps: int, seed: int) -> list[list[float]]:
+    """Return the seconds of every decision of each run."""
+    runs = [make(config_of(cell, seed)).explorer().explore(steps) for cell in cells]
+    found: list[list[float]] = [[] for _ in cells]
+    for turn in zip_longest(*runs):
+        for times, step in zip(found, turn, strict=True):
+            if step is not None:
+                times.append(step.seconds)
+    return found

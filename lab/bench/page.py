@@ -1,0 +1,299 @@
+"""How long the page takes to answer, measured in a real browser.
+
+jumps   A rover's run of 15,000 steps on 50 × 100 cells: the fields of random steps requested over
+        loopback, and then, in a browser, the time from the input of the time slider to the painted
+        frame; each step twice.
+live    A rover on 1000 × 2000 cells, started from the page and watched for a minute: the longest
+        tasks of the page's thread, in wall time and in processor time, and, to separate the page
+        from the machine, the longest pause of a process that needs 2 ms of work each time.
+first   The page as `homeward serve` opens it in an empty folder: its first paint, the time until
+        the list and the map are visible, and the requests to other hosts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+from homeward.cli.show import say
+from homeward.errors import InvalidInputError
+from homeward.planning.warm_start import WarmStart
+from homeward.runs import Run
+from homeward.runs.config import checked
+from homeward.runs.log import Record, to_line
+from homeward.runs.rover import SPACING, RoverConfig, make
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+STEPS, JUMPS, WARM = 15_000, 200, 20
+WATCHED = 60.0
+"""Seconds for which a live run is watched."""
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SERVE = "from homeward.cli import main; main()"
+QUERIES = {
+    "height": "fields?layers=height",
+    "height, seen": "fields?layers=height,seen",
+    "all layers": "fields?layers=height,uncertainty,seen,visited,v,bonus,success,truth",
+    "why": "why",
+}
+TASKS = """
+window.tasks = [];
+new PerformanceObserver((list) => {
+  for (const task of list.getEntries()) window.tasks.push([task.startTime, task.duration]);
+}).observe({ type: "longtask", buffered: true });
+"""
+PAUSES = """
+import sys, time
+longest = 0.0
+while True:
+    time.sleep(0.01)
+    began = time.perf_counter()
+    end = time.thread_time() + 0.002
+    while time.thread_time() < end:
+        pass
+    took = 1e3 * (time.perf_counter() - began)
+    if took > longest:
+        longest = took
+        say(f"{longest:.0f}", flush=True)
+"""
+JUMP = """
+(step) => new Promise((resolve) => {
+  const slider = document.querySelector(".scrub");
+  const canvas = document.querySelector(".map canvas");
+  const began = performance.now();
+  const channel = new MessageChannel(); // heard once the frame has been painted
+  channel.port1.onmessage = () => resolve(performance.now() - began);
+  const watch = new MutationObserver(() => {
+    if (canvas.dataset.step !== String(step)) return;
+    watch.disconnect();
+    channel.port2.postMessage(null);
+  });
+  watch.observe(canvas, { attributes: true, attributeFilter: ["data-step"] });
+  slider.value = String(step);
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+})
+"""
+
+
+@contextmanager
+def served(root: Path) -> Iterator[str]:
+    """Serve a folder as the command does; give the address."""
+    command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        found = next(a for line in server.stdout if (a := re.search(r"http://[^\s]+", line)))
+        try:
+            yield found[0].rstrip("/")
+        finally:
+            server.terminate()
+            server.stdout.read()
+
+
+def walk(folder: Path) -> None:
+    """Record a random walk as a rover's run, with seeds as often as a run has some."""
+    run = Run.create(folder, "rover", {"limit": STEPS})
+    setup = make(checked(RoverConfig, run.config, "c"))
+    world, start = setup.world, setup.world.state
+    belief = setup.belief.update(world.look())
+    rng = np.random.default_rng(0)
+    with open(folder / "steps.jsonl", "wb") as log:
+        for step in range(1, STEPS + 1):
+            here, action = world.state, int(rng.integers(1, 9))
+            seeds = None
+            if step % SPACING == 0:
+                seeds = WarmStart.of(setup.planner.plan(belief, here, start)).encode()
+            belief = belief.update(world.act(action))
+            bound = (1.0,)
+            told = Record(
+                *(step, here, action, world.state, None, "optimal", 1.0, 1.0, bound, bound, seeds)
+            )
+            log.write(to_line(told))
+
+
+def spread(times: list[float]) -> str:
+    """Return the median, the 95th percentile and the maximum of times in ms, as text."""
+    middle, high = np.percentile(times, [50, 95])
+    return f"median {middle:.1f} ms, 95 % below {high:.1f}, most {max(times):.1f}"
+
+
+def ask(address: str, path: str) -> bytes:
+    """Return the body of a response of the server."""
+    with urllib.request.urlopen(f"{address}{path}") as answer:
+        content: bytes = answer.read()
+    return content
+
+
+def jumps(browser: Browser, place: Path) -> None:
+    """Time jumps of the cursor, by the server alone and in the browser."""
+    root = place / "long"
+    root.mkdir()
+    walk(root / "run")
+    with served(root) as address:
+        began = time.perf_counter()
+        details = json.loads(ask(address, "/api/runs/run"))
+        ask(address, f"/api/runs/run/steps/{STEPS - 1}/fields?layers=height")
+        took = time.perf_counter() - began
+        say(f"{details['shape']} cells, {STEPS:,} steps learned in {took:.1f} s")
+        rng = np.random.default_rng(1)
+        for name, query in QUERIES.items():
+            times = []
+            for step in rng.integers(0, STEPS, JUMPS if query != "why" else JUMPS // 10).tolist():
+                began = time.perf_counter()
+                ask(address, f"/api/runs/run/steps/{step}/{query}")
+                times.append(1e3 * (time.perf_counter() - began))
+            say(f"server, {name}: {spread(times[1:])}")
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.add_init_script(TASKS)
+        page.goto(f"{address}/#/run/run?step=7")
+        page.wait_for_selector('.map canvas[data-step="7"]', timeout=60_000)
+        page.wait_for_timeout(2_000)
+        steps = rng.permutation(STEPS)[: WARM + JUMPS].tolist()
+        for pause, how in ((0, "one after another"), (400, "after a rest each")):
+            some = steps[: len(steps) if not pause else WARM + JUMPS // 4]
+            first = [_jump(page, step + (pause > 0), pause) for step in some][WARM:]
+            again = [_jump(page, step + (pause > 0), 0) for step in some[WARM:]]
+            say(f"page, {how}, first time: {spread(first)}")
+            say(f"page, {how}, once more: {spread(again)}")
+        say(f"page: {_long(page)}")
+        page.close()
+
+
+def _jump(page: Page, step: int, pause: int) -> float:
+    if pause:
+        page.wait_for_timeout(pause)
+    took: float = page.evaluate(JUMP, step)
+    return took
+
+
+def _long(page: Page) -> str:
+    tasks: list[list[float]] = page.evaluate("window.tasks")
+    told = ", ".join(f"{length:.0f} ms at {1e-3 * start:.1f} s" for start, length in tasks)
+    return f"{len(tasks)} tasks above 50 ms" + (f": {told}" if told else "")
+
+
+@contextmanager
+def paused() -> Iterator[list[str]]:
+    """Note how long, at most, a process with next to nothing to do was kept from it, in ms."""
+    found: list[str] = []
+    with subprocess.Popen(
+        [sys.executable, "-c", PAUSES], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield found
+        finally:
+            process.kill()
+            assert process.stdout is not None
+            found += process.stdout.read().split()
+
+
+def longest(trace: bytes) -> str:
+    """Name the longest tasks of the thread that draws the page, from a trace of the browser."""
+    events = json.loads(trace)["traceEvents"]
+    drawing = {(e["pid"], e["tid"]) for e in events if _says(e, "CrRendererMain")}
+    tasks = [e for e in events if e.get("ph") == "X" and (e["pid"], e["tid"]) in drawing]
+    tasks.sort(key=lambda task: -task["dur"])
+    told = (f"{1e-3 * t['dur']:.0f} ms ({1e-3 * t.get('tdur', 0):.0f})" for t in tasks[:5])
+    busiest = max(task.get("tdur", 0) for task in tasks)
+    return f"{', '.join(told)}; at most {1e-3 * busiest:.0f} ms of the processor"
+
+
+def _says(event: dict[str, Any], name: str) -> bool:
+    return event.get("name") == "thread_name" and event["args"]["name"] == name
+
+
+def live(browser: Browser, place: Path) -> None:
+    """Watch a large run go."""
+    root = place / "large"
+    root.mkdir()
+    Run.create(root / "small", "grid", {"size": 4}).resume()
+    with served(root) as address:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.add_init_script(TASKS)
+        page.goto(f"{address}/#/new")
+        body = {"kind": "rover", "name": "large", "config": {"cell": 1.0, "sensor_range": 100.0}}
+        page.evaluate(
+            "(body) => fetch('/api/runs', { method: 'POST', body: JSON.stringify(body),"
+            " headers: { 'X-Homeward': '1', 'Content-Type': 'application/json' } })",
+            body,
+        )
+        began = time.perf_counter()
+        page.goto("about:blank")
+        page.goto(f"{address}/#/run/large")
+        page.wait_for_selector(".map canvas[data-step]", timeout=300_000)
+        say(f"{page.locator('.run-head').inner_text().split(chr(10))}")
+        say(f"map on view after {time.perf_counter() - began:.1f} s")
+        until = time.perf_counter() + WATCHED
+        browser.start_tracing(page=page, categories=["toplevel"])
+        with paused() as pauses:
+            while time.perf_counter() < until:
+                page.wait_for_timeout(1_000)
+                page.mouse.move(500, 450 + 40 * (time.perf_counter() % 2))
+                page.mouse.wheel(0, -60)
+        say(f"after {WATCHED:.0f} s: {page.locator('.count').inner_text()}, {_long(page)}")
+        say(f"longest tasks, in brackets of the processor: {longest(browser.stop_tracing())}")
+        say(f"longest pause of a process with 2 ms to do: {pauses[-1]} ms")
+        page.close()
+
+
+def first(browser: Browser, place: Path) -> None:
+    """Time the first sight of the page in an empty folder."""
+    with served(place / "empty") as address:
+        foreign: list[str] = []
+        for link, sight in (("", "tr[data-run]"), ("#/run/demo-safe", ".map canvas[data-step]")):
+            for visit in ("first", "second"):
+                context = browser.new_context(viewport={"width": 1440, "height": 900})
+                page = context.new_page()
+                page.on(
+                    "request",
+                    lambda request: (
+                        foreign.append(request.url)
+                        if not request.url.startswith((address, "blob:", "data:"))
+                        else None
+                    ),
+                )
+                page.goto(f"{address}/{link}")
+                seen: float = page.wait_for_function(  # looks at every frame
+                    "(sight) => document.querySelector(sight) && performance.now()", arg=sight
+                ).json_value()
+                paints: Any = page.evaluate(
+                    "performance.getEntriesByType('paint').map((p) => [p.name, p.startTime])"
+                )
+                told = ", ".join(f"{name} {start:.0f} ms" for name, start in paints)
+                say(f"/{link}, {visit} visit: {sight} by {seen:.0f} ms, {told}")
+                context.close()
+        say(f"requests to other hosts: {len(foreign)}")
+
+
+PARTS = {"jumps": jumps, "live": live, "first": first}
+
+
+def measure_parts(wanted: list[str]) -> None:
+    """Measure the parts with these names, or all; print a line for each figure."""
+    for name in wanted:
+        if name not in PARTS:
+            raise InvalidInputError(f"there is no part {name}; there are {', '.join(PARTS)}")
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise InvalidInputError("there is no Chromium on this machine")
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found)
+        for name in wanted or PARTS:
+            say(f"== {name}")
+            PARTS[name](browser, Path(place))
+        browser.close()

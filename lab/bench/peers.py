@@ -1,0 +1,103 @@
+"""Other people's solvers on the same problems: LP solvers, MDP libraries, a model checker.
+
+They come with the extra ``lab``; one that is missing says so.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.sparse import csc_array, csr_matrix, identity, vstack
+
+from homeward.errors import MissingExtraError
+from homeward.solvers import Status
+from homeward.solvers.occupancy import run_lp, statement_of
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.models import SparseMDP
+    from homeward.solvers import ConstrainedProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A peer's answer, and the seconds that its solver took."""
+
+    status: Status
+    objective: float
+    seconds: float
+
+
+def need(module: str) -> Any:
+    """Import a peer; raise an error that names the extra if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as cause:
+        raise MissingExtraError(f"{module} is not installed; pip install -e '.[lab]'") from cause
+
+
+def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
+    """Solve the occupancy LP by HiGHS as it comes: its own tolerances, and one method alone."""
+    answer = run_lp(problem, method, tolerance=1e-7, smallest=1e-9)
+    return Answer(answer.status, answer.objective, answer.seconds)
+
+
+def clarabel_lp(problem: ConstrainedProblem) -> Answer:
+    """Solve the occupancy LP by Clarabel's interior point method."""
+    clarabel = need("clarabel")
+    matrix, low, cost, scale = statement_of(problem)
+    states, columns = problem.model.states, matrix.shape[1]
+    count = len(problem.levels)
+    rows = vstack([matrix[:states], -matrix[states:], -identity(columns)])
+    side = np.concatenate([low[:states], -low[states:], np.zeros(columns)])
+    cones = [clarabel.ZeroConeT(states), clarabel.NonnegativeConeT(count + columns)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    solver = clarabel.DefaultSolver(
+        csc_array((columns, columns)), cost, csc_array(rows), side, cones, settings
+    )
+    solution = solver.solve()
+    solved = str(solution.status) in ("Solved", "AlmostSolved")
+    return Answer(
+        Status.OPTIMAL if solved else Status.NUMERICAL,
+        -float(solution.obj_val) * scale,
+        float(solution.solve_time),
+    )
+
+
+def quantecon_values(
+    model: SparseMDP, reward: FloatArray, discount: float, method: str
+) -> tuple[FloatArray, float]:
+    """Solve an unconstrained MDP by QuantEcon's DiscreteDP; return the values [S] and seconds."""
+    markov = need("quantecon").markov
+    states = np.repeat(np.arange(model.states), model.actions)
+    actions = np.tile(np.arange(model.actions), model.states)
+    rows = csr_matrix(
+        (model.transitions.data, model.transitions.indices, model.transitions.indptr),
+        shape=model.transitions.shape,
+    )
+    problem = markov.DiscreteDP(reward.ravel(), rows, discount, states, actions)
+    problem.solve(method=method, max_iter=1)  # compiles
+    before = time.perf_counter()
+    found = problem.solve(method=method, epsilon=1e-8, max_iter=100_000)
+    return np.asarray(found.v, np.float64), time.perf_counter() - before
+
+
+def mdptoolbox_values(
+    model: SparseMDP, reward: FloatArray, discount: float
+) -> tuple[FloatArray, float]:
+    """Solve an unconstrained MDP by pymdptoolbox; return the values [S] and seconds."""
+    toolbox = need("mdptoolbox.mdp")
+    rows = [csr_matrix(model.transitions[a :: model.actions]) for a in range(model.actions)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it compares its matrices as SciPy would not
+        problem = toolbox.PolicyIteration(rows, reward, discount, eval_type=0)
+    before = time.perf_counter()
+    problem.run()
+    return np.asarray(problem.V, np.float64), time.perf_counter() - before

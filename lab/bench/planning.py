@@ -1,0 +1,148 @@
+"""How long one decision takes at the paper's size, beside the LP that the paper solved.
+
+An actual exploration of a 50 × 100 terrain at γ = .999, once per setting. Each step is planned cold
+and warm (from the plan before), given what the LP is given too: the mean model and the bonus. What
+is timed is the rest: the corrections, the way home, the constrained problem, the decision and its
+evidence. What it takes to come by the mean model and the bonus is timed apart. On some of the very
+same problems the occupancy LP is solved by HiGHS (interior point and simplex) and by Clarabel; of
+these only the solver's own time counts.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs import corrections_of
+from homeward.bonuses import Information
+from homeward.planning.planner import Planner
+from homeward.safety import Correction, ReturnHome, Situation
+from homeward.solvers import ConstrainedProblem, Status
+from lab.bench.peers import clarabel_lp, highs_lp
+from lab.bench.terrain import SENSOR, quartiles, set_out
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+    from homeward.beliefs.terrain import TerrainBelief
+    from homeward.planning.plan import Plan
+
+DISCOUNT = 0.999
+PAPER = {"0.98": 5.86, "0.90": 10.94, "0.70": 4.57, "naive": 2.55, "unconstrained": 1.62}
+"""Seconds per step in the paper's Table 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    delta: float | None
+    correction: Correction | None = None
+
+
+SETTINGS = (
+    Setting("0.98", 0.98),
+    Setting("0.90", 0.90),
+    Setting("0.70", 0.70),
+    Setting("unconstrained", None),
+    Setting("naive", 0.98, Correction.NAIVE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one setting took."""
+
+    setting: str
+    steps: int
+    warm: tuple[float, float, float]  # s: median, lower and upper quartile
+    cold: tuple[float, float, float]
+    lp: dict[str, float]  # s: median per solver
+    difference: float | None  # worst relative difference of objectives, against HiGHS
+    given: float  # s: median of what the mean model and the bonus take
+    paper: float  # s
+
+    @property
+    def best_lp(self) -> tuple[str, float] | None:
+        """The fastest LP solver and its time, if any had an answer."""
+        return min(self.lp.items(), key=lambda item: item[1], default=None)
+
+
+def measure(
+    setting: Setting,
+    steps: int,
+    samples: int,
+    shape: tuple[int, int] = (50, 100),
+    seed: int = 0,
+) -> Timing:
+    """Explore for some steps, timing each decision; solve the LP of `samples` of them."""
+    belief, world = set_out(shape, seed)
+    bonus = Information(SENSOR)
+    criteria = [] if setting.delta is None else [ReturnHome(setting.delta)]
+    asked = np.linspace(1, steps - 1, samples).round().astype(int) if samples else ()
+    plan: Plan | None = None
+    warm, cold, given, differences = [], [], [], []
+    lp: dict[str, list[float]] = {}
+    for step in range(-1, steps):  # the first decision compiles and is not counted
+        sooner = time.perf_counter()
+        belief.mean()
+        gain = bonus(belief)
+        planner = Planner(lambda _, gain=gain: gain, criteria, DISCOUNT, setting.correction)
+        before = time.perf_counter()
+        fresh = planner.plan(belief, world.state)
+        between = time.perf_counter()
+        again = planner.plan(belief, world.state, previous=plan)
+        after = time.perf_counter()
+        if step >= 0:
+            given.append(before - sooner)
+            cold.append(between - before)
+            warm.append(after - between)
+        if step in asked:
+            problem = statement(planner, belief, world.state, gain)
+            best = None
+            for name, solve in (
+                ("HiGHS ipm", lambda p: highs_lp(p, "ipm")),
+                ("HiGHS simplex", lambda p: highs_lp(p, "simplex")),
+                ("Clarabel", clarabel_lp),
+            ):
+                answer = solve(problem)
+                if answer.status is not Status.OPTIMAL:
+                    continue
+                lp.setdefault(name, []).append(answer.seconds)
+                if name.startswith("HiGHS"):
+                    best = answer.objective if best is None else max(best, answer.objective)
+            if best is not None:
+                size = max(abs(best), 1e-300)
+                differences += [abs(p.exploration_value - best) / size for p in (fresh, again)]
+        plan = again
+        belief = belief.update(world.act(plan.action))
+    return Timing(
+        setting=setting.name,
+        steps=steps,
+        warm=quartiles(warm),
+        cold=quartiles(cold),
+        lp={name: float(np.median(times)) for name, times in lp.items()},
+        difference=max(differences, default=None),
+        given=float(np.median(given)),
+        paper=PAPER[setting.name],
+    )
+
+
+def statement(
+    planner: Planner, belief: TerrainBelief, state: int, bonus: FloatArray
+) -> ConstrainedProblem:
+    """State the constrained problem that a planner solves, for other solvers."""
+    model = belief.mean()
+    corrections = corrections_of(belief, model, planner.discount, planner.correction)
+    situation = Situation(model, corrections, planner.discount, state, state)
+    asked = [criterion.require(situation) for criterion in planner.criteria]
+    return ConstrainedProblem(
+        model,
+        planner.discount,
+        state,
+        np.stack([model.reward + bonus, *(r.reward for r in asked)]),
+        np.array([r.level for r in asked], np.float64),
+    )

@@ -1,0 +1,64 @@
+"""How time and memory grow with the map: one cold and one warm decision per size."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs.terrain import grid_graph
+from homeward.bonuses import Information
+from homeward.planning.planner import Planner
+from homeward.safety import ReturnHome
+from homeward.solvers.graphs import ways_to
+from lab.bench.terrain import SENSOR, set_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHAPES = ((50, 100), (100, 200), (225, 450), (500, 1000), (1000, 2000))
+DISCOUNT = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One size."""
+
+    states: int
+    cold: float  # s, from a belief to its plan: the mean model, the bonus, everything
+    warm: float  # s, from what was observed after a step to the next plan
+    bytes_per_state: float  # at the peak of a plan: the graph and all that is made for a belief
+
+
+def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growth:
+    """Plan on one map: cold, then warm after a step."""
+    belief, world = set_out(shape, seed)
+    planner = Planner(Information(SENSOR), [ReturnHome(delta)], DISCOUNT)
+    before = time.perf_counter()
+    plan = planner.plan(belief, world.state)
+    cold = time.perf_counter() - before
+    seen = world.act(plan.action)
+    before = time.perf_counter()
+    belief = belief.update(seen)
+    planner.plan(belief, world.state, previous=plan)
+    warm = time.perf_counter() - before
+
+    graph = grid_graph(*shape)
+    kept = graph.dest.nbytes + sum(part.nbytes for part in ways_to(graph))
+    peak = 0
+    for previous in (None, plan):
+        belief = replace(belief)  # forgets what was computed from it
+        tracemalloc.start()
+        planner.plan(belief, world.state, previous=previous)
+        peak = max(peak, tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    states = shape[0] * shape[1]
+    return Growth(states, cold, warm, (peak + kept) / states)
+
+
+def exponent(states: Sequence[int], times: Sequence[float]) -> float:
+    """Fit time ∝ statesᵏ and return k."""
+    return float(np.polyfit(np.log(states), np.log(times), 1)[0])

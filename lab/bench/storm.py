@@ -1,0 +1,72 @@
+"""The constrained problem as a model checker sees it: Storm's multi-objective engine.
+
+Discounting becomes a sink: every move happens with probability γ, else the process ends there. The
+problem is written as a DRN file with two rewards, and asked as
+``multi(R{"xi"}max=? [C], R{"safe"}>=level [C])``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.errors import InvalidProblemError
+from homeward.solvers import Status
+from lab.bench.peers import Answer, need
+
+if TYPE_CHECKING:
+    from homeward.solvers import ConstrainedProblem
+
+
+def write_drn(problem: ConstrainedProblem, scale: float) -> str:
+    """Write the discounted problem in Storm's DRN format, the objective in units of `scale`."""
+    rows = problem.model.sparse().transitions
+    states, actions = problem.model.states, problem.model.actions
+    usable = np.isfinite(problem.objective)
+    lines = [
+        "@type: MDP",
+        "@parameters",
+        "",
+        "@reward_models",
+        "xi safe",
+        "@nr_states",
+        str(states + 1),
+        "@nr_choices",
+        str(int(usable.sum()) + 1),
+        "@model",
+    ]
+    for s in range(states):
+        lines.append(f"state {s} [0, 0]" + (" init" if s == problem.start else ""))
+        for a in np.flatnonzero(usable[s]):
+            total, safe = problem.objective[s, a] / scale, problem.constraints[0, s, a]
+            lines.append(f"\taction {a} [{total:.17g}, {safe:.17g}]")
+            part = slice(*rows.indptr[s * actions + a : s * actions + a + 2])
+            onward = problem.discount * rows.data[part]
+            moves = dict(zip(rows.indices[part].tolist(), onward.tolist(), strict=True))
+            moves[states] = 1.0 - float(onward.sum())
+            lines += [f"\t\t{t} : {p:.17g}" for t, p in sorted(moves.items())]
+    lines += [f"state {states} [0, 0]", "\taction 0 [0, 0]", f"\t\t{states} : 1", ""]
+    return "\n".join(lines)
+
+
+def solve(problem: ConstrainedProblem) -> Answer:
+    """Ask Storm, at its default precision, for the best objective under the one constraint."""
+    if len(problem.levels) != 1:
+        raise InvalidProblemError("the question put to Storm has one constraint")
+    stormpy = need("stormpy")
+    scale = float(np.abs(problem.objective[np.isfinite(problem.objective)]).max()) or 1.0
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "problem.drn"
+        file.write_text(write_drn(problem, scale))
+        model = stormpy.build_model_from_drn(str(file))
+    query = f'multi(R{{"xi"}}max=? [C], R{{"safe"}}>={float(problem.levels[0]):.17g} [C])'
+    (question,) = stormpy.parse_properties(query)
+    before = time.perf_counter()
+    result = stormpy.model_checking(model, question, only_initial_states=True)
+    seconds = time.perf_counter() - before
+    value = float(result.get_value(model.initial_states[0]))
+    return Answer(Status.OPTIMAL, value * scale, seconds)

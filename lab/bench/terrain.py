@@ -1,0 +1,55 @@
+"""The benchmarks' terrain: synthetic Mars in cells of 20 m, as a rover would set out on it.
+
+What is believed is the paper's prior; the truth is the terrain model at the cells' centres and its
+own error. A larger map is larger ground, seen with coarser pixels.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import isqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs import Sensor, TerrainBelief
+from homeward.rasters import synthetic_mars, to_cells
+from homeward.worlds.rover import Rover, true_heights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import FloatArray
+
+CELL = 20.0  # m
+ERROR = 2.0**-4  # m², the variance of the terrain model's error
+FINEST = 20
+"""Pixels along a cell at most: 1 m each."""
+
+PIXELS = 4_000_000
+"""Pixels of one terrain, about."""
+
+SENSOR = Sensor()
+
+
+@lru_cache(maxsize=2)
+def mars(rows: int, columns: int, seed: int) -> tuple[TerrainBelief, FloatArray]:
+    """Return a belief about a map of rows × columns cells, and its true heights [S]."""
+    along = max(1, min(FINEST, isqrt(PIXELS // (rows * columns))))
+    ground = synthetic_mars(seed, rows * along, columns * along, CELL / along)
+    cells = to_cells(ground, CELL, error=ERROR)
+    belief = TerrainBelief(cells.shape, cells.mean.ravel(), cells.variance.ravel(), cells.size)
+    return belief, true_heights(cells.centre, ERROR, seed)
+
+
+def set_out(shape: tuple[int, int], seed: int) -> tuple[TerrainBelief, Rover]:
+    """Return the belief after a first look from the middle of a map, and the rover there."""
+    belief, truth = mars(*shape, seed)
+    rover = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
+    return belief.update(rover.look()), rover
+
+
+def quartiles(seconds: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median, the lower and the upper quartile."""
+    low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75]).tolist()
+    return middle, low, high

@@ -1,0 +1,279 @@
+"""Is a plan's promise kept? Worlds drawn from the belief, one plan followed to the end in each.
+
+The theorem, played out. A plan promises: draw one of its outbound policies, follow it without
+replanning until a recall that comes at each step with chance 1 − γ, then follow the return policy;
+over the worlds of the belief, that ends at home with at least the reported probability. So worlds
+are drawn from that belief, and whoever is back home is counted.
+
+Where δ does not bind, a plan keeps it with room to spare and the count says little. Taken are plans
+with a positive multiplier and a bound within 1e-6 of δ. On terrain some are made after a first look
+with a sensor that does not reach far, and some with the paper's, whose first look makes much of the
+map certain, after an exploration of some steps. `NAIVE` plans run along for comparison:
+they take the mean model at its word, where a way home that may not exist is only tried more often.
+
+Each world goes to a plan that is drawn alike from all of them, so the number back home is binomial
+around the plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99%. A claim
+is refuted if the upper limit is below it: a true one with a chance of at most 1%.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from homeward.arrays import index
+from homeward.beliefs import Sensor
+from homeward.beliefs.heights import Reveal
+from homeward.bonuses import Information, Uncover
+from homeward.errors import InvalidProblemError
+from homeward.models import Moves
+from homeward.planning.paper import PaperExplorer
+from homeward.planning.planner import Planner
+from homeward.safety import Correction, ReturnHome
+from homeward.safety.certify import dense_transitions, play_out
+from homeward.solvers import GIVE_UP
+from homeward.studies.levels import Counted
+from homeward.worlds.maps import HeightMap
+from homeward.worlds.relief import draw_belief
+from homeward.worlds.rover import Rover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.bonuses import Bonus
+    from homeward.models import Model
+    from homeward.planning.plan import Plan
+
+DELTAS = (0.9, 0.8)
+MARS_DELTAS = (0.98, 0.9, 0.8)
+SHORT_SIGHTED = Sensor(range=200.0)
+BINDS = 1e-6
+"""How near to δ the bound is of a plan that δ binds."""
+
+PATIENCE = 20
+"""How many outsets are looked at for each plan that δ shall bind."""
+
+MARS_DISCOUNT = 0.999
+MARS_STEPS = 10
+"""How many steps a rover takes before the plan that is put to the test."""
+
+HEIGHT_WALLS = 0.1
+"""The fraction of walls on a drawn map of heights."""
+
+
+class Outset(NamedTuple):
+    """What is believed after a first look, and where one stands."""
+
+    belief: Belief
+    state: int
+
+
+class Promise(NamedTuple):
+    """A plan and the belief that it was made with."""
+
+    belief: Belief
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where plans are made, and what for."""
+
+    title: str
+    draw: Callable[[np.random.Generator], Outset]
+    bonus: Bonus
+    discount: float
+    deltas: tuple[float, ...] = DELTAS
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration(Counted):
+    """How often some plans, followed to the end, came home."""
+
+    plans: int
+    worlds: int
+    home: int
+    level: float  # δ, what was asked for; the plans' mean
+    bound: float  # what was promised; the plans' mean
+
+    @property
+    def holds(self) -> bool:
+        """Whether neither δ nor the bound is refuted at 99%."""
+        return self.upper >= max(self.level, self.bound)
+
+
+def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:
+    """Draw a map of heights and walls, and look around from its start, any square alike."""
+    grid = HeightMap.random(shape, rng, walls=HEIGHT_WALLS)
+    seen = grid.around(grid.start)
+    look = Reveal(seen, grid.heights.ravel()[seen], grid.start)
+    return Outset(grid.belief().update(look), grid.start)
+
+
+def terrain_outset(
+    shape: tuple[int, int], sensor: Sensor, steps: int, rng: np.random.Generator
+) -> Outset:
+    """Draw a height field, and explore it from any of its cells for so many steps, at δ = .9."""
+    fields, errors = (int(seed) for seed in rng.integers(2**32, size=2))
+    field = np.random.default_rng(fields)
+    belief = draw_belief(shape, field)
+    truth = field.normal(belief.height, np.sqrt(belief.variance))
+    state = int(rng.integers(len(truth)))
+    world = Rover(belief, truth, state, sensor, errors)
+    planner = Planner(Information(sensor), [ReturnHome(0.9, "current")], MARS_DISCOUNT)
+    explorer = PaperExplorer(planner, belief, world)
+    for _ in explorer.explore(steps):
+        pass
+    return Outset(explorer.belief, world.state)
+
+
+SETTINGS = (
+    Setting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
+    Setting("heights, 10 × 10", partial(height_outset, (10, 10)), Uncover(), 0.99),
+    Setting(
+        "terrain, 24 × 32",
+        partial(terrain_outset, (24, 32), SHORT_SIGHTED, 0),
+        Information(SHORT_SIGHTED),
+        MARS_DISCOUNT,
+        MARS_DELTAS,
+    ),
+    Setting(
+        "terrain, 24 × 32, explored",
+        partial(terrain_outset, (24, 32), Sensor(), MARS_STEPS),
+        Information(),
+        MARS_DISCOUNT,
+        MARS_DELTAS,
+    ),
+)
+
+
+def examine(
+    setting: Setting, delta: float, correction: Correction, plans: int, worlds: int, seed: int
+) -> Calibration:
+    """Make plans in a setting and calibrate them; one seed looks at the same outsets each time."""
+    seed = index(seed, 2**63, "the seed", InvalidProblemError)
+    outsets, drawn = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
+    return calibrate(make_promises(setting, delta, correction, plans, outsets), worlds, drawn)
+
+
+def make_promises(
+    setting: Setting, delta: float, correction: Correction, count: int, rng: np.random.Generator
+) -> list[Promise]:
+    """Plan at one outset after the other until δ binds `count` plans; naive ones need no bond."""
+    count = _at_least_one(count, "the number of plans")
+    planner = Planner(setting.bonus, [ReturnHome(delta)], setting.discount, correction)
+    found: list[Promise] = []
+    for _ in range(PATIENCE * count):
+        belief, state = setting.draw(rng)
+        plan = planner.plan(belief, state)
+        if correction is Correction.NAIVE or is_bound(plan):
+            found.append(Promise(belief, plan))
+        if len(found) == count:
+            return found
+    raise InvalidProblemError(
+        f"{setting.title}: δ = {delta:g} binds {len(found)} plans at {PATIENCE * count} outsets, "
+        f"expected {count}"
+    )
+
+
+def is_bound(plan: Plan) -> bool:
+    """Return whether δ binds a plan: it costs something, and no more than δ is kept."""
+    (criterion,) = plan.criteria
+    return criterion.multiplier > 0.0 and abs(criterion.bound - criterion.level) <= BINDS
+
+
+def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:
+    """Draw worlds, each from the belief of any plan alike; follow that plan, count who is home."""
+    worlds = _at_least_one(worlds, "the number of worlds")
+    plans = _at_least_one(len(promises), "the number of plans")
+    shares = rng.multinomial(worlds, np.full(plans, 1.0 / plans))
+    home = 0
+    for (belief, plan), share in zip(promises, shares, strict=True):
+        for _ in range(share):
+            home += come_home(plan, belief.sample(rng), rng)
+    claims = [promise.plan.criteria[0] for promise in promises]
+    return Calibration(
+        plans=plans,
+        worlds=worlds,
+        home=home,
+        level=fmean(claim.level for claim in claims),
+        bound=fmean(claim.bound for claim in claims),
+    )
+
+
+def come_home(plan: Plan, world: Model, rng: np.random.Generator) -> bool:
+    """Follow a plan in a world, out until a drawn recall and back; tell if that ends at home."""
+    back, home = plan.return_policy, plan.criteria[0].home
+    outbound = plan.outbound[rng.choice(len(plan.weights), p=plan.weights)]
+    if not isinstance(world, Moves) or is_chancy(world.success):
+        transitions = dense_transitions(world)
+        return play_out(transitions, outbound, back, home, plan.state, plan.discount, rng)
+    steps = int(rng.geometric(1.0 - plan.discount)) - 1  # the recall may come before the first
+    at_home = np.zeros(world.states, dtype=bool)
+    at_home[home] = True
+    return bool(walk_home(world.dest, world.success, outbound, back, at_home, plan.state, steps))
+
+
+def _walk_home(
+    dest: IntArray,
+    success: FloatArray,
+    outbound: IntArray,
+    back: IntArray,
+    at_home: BoolArray,
+    start: int,
+    steps: int,
+) -> bool:
+    """Return whether `steps` of `outbound` and then `back` end at home, in a world of 0 and 1.
+
+    Each policy [S] is a functional graph. A state that comes again closes a circle, of one state
+    where a move does not work; the way out then skips all rounds but the last, and the way back
+    has missed home for good. So a walk takes O(S), however late the recall.
+    """
+    state, left = start, steps
+    entered = np.full(len(dest), -1, np.int64)  # the steps that were left on entering
+    while left > 0:
+        if entered[state] >= 0:
+            left %= entered[state] - left
+            entered[:] = -1
+            if left == 0:
+                break
+        entered[state] = left
+        if success[state, outbound[state]] == 1.0:
+            state = dest[state, outbound[state]]
+        left -= 1
+    for _ in range(len(dest)):
+        if at_home[state]:
+            return True
+        if back[state] == GIVE_UP or success[state, back[state]] != 1.0:
+            return False
+        state = dest[state, back[state]]
+    return False
+
+
+walk_home = njit(cache=True)(_walk_home)
+
+
+def _is_chancy(success: FloatArray) -> bool:
+    """Return whether there is a move that neither works nor fails for sure."""
+    for row in success:
+        for p in row:
+            if 0.0 < p < 1.0:
+                return True
+    return False
+
+
+is_chancy = njit(cache=True)(_is_chancy)
+
+
+def _at_least_one(count: int, name: str) -> int:
+    count = index(count, 2**31, name, InvalidProblemError)
+    if count == 0:
+        raise InvalidProblemError(f"{name} is 0, expected 1 or more")
+    return count

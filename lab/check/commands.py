@@ -1,0 +1,550 @@
+"""``python -m lab check``: the laws that the planner rests on, checked on random problems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from pathlib import Path  # noqa: TC003 - Typer reads it
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from homeward.cli.options import Json
+from homeward.cli.show import check_writable, save, track
+from lab.check import progress_command
+from lab.report import Seed, Tolerance, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from homeward.safety import Correction
+    from lab.check.soundness import Case
+
+app = typer.Typer(
+    help="Check on random problems the laws that the planner rests on.", no_args_is_help=True
+)
+app.command()(progress_command.progress)
+
+Beliefs = Annotated[int, typer.Option(help="Random beliefs of each kind.", min=1)]
+Problems = Annotated[int, typer.Option(help="Random problems of each kind.", min=1)]
+Together = Annotated[
+    int, typer.Option(help="Beliefs for each combination of criteria; 0 skips them.", min=0)
+]
+Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
+
+Found = TypeVar("Found")
+
+
+@app.command()
+def agreement(
+    problems: Problems = 300,
+    together: Together = 1000,
+    tolerance: Tolerance = 1e-7,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Solve random constrained problems by column generation and by the paper's LP, and compare.
+
+    Each kind of model (move-or-stay, general) with 1, 2 and 3 constraints, some infeasible, some
+    at δ = 1. Statuses must be equal and objectives must agree. Then every criterion, and pairs and
+    triples of them, on random beliefs, recalled at any step or at a fixed one, against an LP that
+    states the same problem directly.
+    """
+    import numpy as np
+
+    from lab.check.agreement import KINDS, compare, compare_together, random_problem
+
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for kind, constraints in product(KINDS, (1, 2, 3)):
+        label = f"{kind}, {constraints} constraint{'s' * (constraints > 1)}"
+        found = [
+            compare(random_problem(kind, constraints, rng))
+            for _ in track(range(problems), label, quiet=as_json)
+        ]
+        ends = Counter(str(a.status) for a in found)
+        rows.append(
+            {
+                "kind": kind,
+                "constraints": constraints,
+                "problems": len(found),
+                "optimal": ends["optimal"],
+                "infeasible": ends["infeasible"],
+                "at delta 1": sum(a.sure for a in found),
+                "disagreements": sum(not a.agrees for a in found),
+                "worst difference": max(a.difference for a in found),
+            }
+        )
+    combined = []
+    for head, met in _combinations(together, rng, compare_together, as_json):
+        ends = Counter(str(a.status) for a in met)
+        combined.append(
+            {
+                **head,
+                "optimal": ends["optimal"],
+                "infeasible": ends["infeasible"],
+                "not sure": sum(not a.sure for a in met),
+                "at the edge": sum(a.agrees and a.sure and a.status is not a.referee for a in met),
+                "disagreements": sum(not a.agrees for a in met),
+                "worst difference": max(a.difference for a in met),
+                "worst shortfall": max(a.shortfall for a in met),
+            }
+        )
+    worst = max(row["worst difference"] for row in [*rows, *combined])
+    short = max((row["worst shortfall"] for row in combined), default=0.0)
+    apart = sum(row["disagreements"] for row in [*rows, *combined])
+    conclude(
+        {
+            "rows": rows,
+            "together": combined,
+            "worst_difference": worst,
+            "disagreements": apart,
+            "holds": max(worst, short) <= tolerance and apart == 0,
+        },
+        {
+            "rows": "Column generation against the occupancy LP",
+            "together": "Plans against an LP stated directly",
+        },
+        f"worst relative difference {worst:.2e}, {apart} disagreements on status",
+        as_json,
+    )
+
+
+def _combinations(
+    count: int,
+    rng: np.random.Generator,
+    examine: Callable[[Case, Correction], Found],
+    quiet: bool,
+) -> list[tuple[dict[str, Any], list[Found]]]:
+    """Examine random cases of every combination of criteria, with either recall.
+
+    Returns the head of a row for each combination, and what was found with each correction.
+    """
+    from lab.check.soundness import TOGETHER, random_case
+
+    rows = []
+    for fixed, asked in product((False, True), TOGETHER) if count else ():
+        found: list[Found] = []
+        for number in track(range(count), " and ".join(asked), quiet=quiet):
+            case = random_case(asked, number, rng, fixed=fixed)
+            found += [examine(case, correction) for correction in case.corrections]
+        head = {
+            "criteria": " and ".join(asked),
+            "recall": "at a step" if fixed else "at any step",
+            "beliefs": count,
+            "plans": len(found),
+        }
+        rows.append((head, found))
+    return rows
+
+
+@app.command()
+def soundness(
+    beliefs: Beliefs = 2000,
+    together: Together = 1000,
+    tolerance: Tolerance = 1e-9,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare every bound with the exact value, by enumeration, on random correlated beliefs.
+
+    Kinds: moves that work or do not, moves that work with a probability, general models. A
+    deliberately wrong correction, −p(1−p) for exploring, is checked as well and must be caught.
+    Then every criterion, and pairs and triples of them, at random levels, recalled at any step or
+    at a fixed one.
+    """
+    import numpy as np
+
+    from homeward.safety import Correction
+    from lab.check.soundness import (
+        DISCOUNTS,
+        KINDS,
+        examine,
+        examine_together,
+        half_exploring,
+        random_belief,
+    )
+
+    rng = np.random.default_rng(seed)
+    worst: dict[tuple[str, str], list[float]] = {}
+    caught = 0
+    for kind in KINDS:
+        for _ in track(range(beliefs), kind, quiet=as_json):
+            belief, discount = random_belief(kind, rng), float(rng.choice(DISCOUNTS))
+            home = int(rng.integers(belief.worlds[0].states))
+            for correction in (Correction.GENERAL, Correction.MOVES):
+                if kind == "general" and correction is Correction.MOVES:
+                    continue
+                found = examine(belief, correction, discount, home)
+                excess = worst.setdefault((kind, str(correction)), [-1.0, -1.0, -1.0])
+                for i, value in enumerate((found.returning, found.exploring, found.planned)):
+                    excess[i] = max(excess[i], value)
+            if kind == "moves":
+                wrong = examine(belief, Correction.MOVES, discount, home, half_exploring)
+                caught += wrong.exploring > tolerance
+    rows = [
+        {
+            "worlds": kind,
+            "correction": correction,
+            "beliefs": beliefs,
+            "excess returning": excess[0],
+            "excess out and back": excess[1],
+            "excess planned": excess[2],
+        }
+        for (kind, correction), excess in worst.items()
+    ]
+    combined: list[dict[str, Any]] = [
+        {
+            **head,
+            "feasible": sum(str(t.status) == "optimal" for t in met),
+            "excess any way": max(t.any_way for t in met),
+            "excess planned": max(t.planned for t in met),
+            "mean looseness": sum(t.looseness for t in met) / len(met),
+        }
+        for head, met in _combinations(
+            together, rng, lambda case, used: examine_together(case, used, rng), as_json
+        )
+    ]
+    most = max(
+        *(max(excess) for excess in worst.values()),
+        *(max(row["excess any way"], row["excess planned"]) for row in combined),
+    )
+    conclude(
+        {
+            "rows": rows,
+            "together": combined,
+            "worst_excess": most,
+            "wrong_caught": int(caught),
+            "holds": most <= tolerance and caught > 0,
+        },
+        {
+            "rows": "Bounds against exact values",
+            "together": "Criteria together, against exact values",
+        },
+        f"largest excess {most:.2e}; the wrong correction was caught on {caught} of "
+        f"{beliefs} beliefs",
+        as_json,
+    )
+
+
+@app.command()
+def promise(
+    beliefs: Beliefs = 250,
+    tolerance: Tolerance = 1e-9,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Follow every history of runs on small random beliefs, and call them off at the worst time.
+
+    Correlated worlds, as move-or-stay graphs and as general models, with one or two homes at random
+    levels. The probability that the held way home works must be at least δ for the worst rule of
+    calling off that depends only on what was observed; with what was spent, it must be at least 1.
+    """
+    import numpy as np
+
+    from lab.check.run_promise import KINDS, examine, random_case
+
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    for kind in KINDS:
+        found = [
+            examine(random_case(kind, rng)) for _ in track(range(beliefs), kind, quiet=as_json)
+        ]
+        rows.append(
+            {
+                "worlds": kind,
+                "beliefs": beliefs,
+                "feasible": sum(p.feasible for p in found),
+                "that risk something": sum(p.spent > 0.0 for p in found),
+                "steps": sum(p.steps for p in found),
+                "below δ": max(p.excess for p in found),
+                "charged too little": max(p.unbalanced for p in found),
+            }
+        )
+    most = max(max(row["below δ"], row["charged too little"]) for row in rows)
+    conclude(
+        {"rows": rows, "worst_excess": most, "holds": most <= tolerance},
+        {"rows": "Runs called off at the worst time"},
+        f"largest excess {most:.2e} over {beliefs * len(KINDS)} beliefs",
+        as_json,
+    )
+
+
+@app.command()
+def edges(
+    problems: Problems = 32,
+    tolerance: Tolerance = 1e-7,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Solve random problems with extreme numbers, and compare with exact rational answers.
+
+    δ = 1, γ = .99999, probabilities of 1e-12 and 1 − 1e-12, bonuses of 1e6, multipliers of zero and
+    without bound, ties, nothing to earn. Each is solved cold and warm, from the solution of a
+    nearby problem. A solution must be right or have a status that claims nothing; the value of a
+    way home must never be above the best there is.
+    """
+    from lab.check.edges import FAMILIES, draw, examine
+
+    rows: list[dict[str, Any]] = []
+    wrong: dict[tuple[str, str, str], list[int]] = {}
+    for family in FAMILIES:
+        found = [
+            examine(draw(family, number, seed), tolerance)
+            for number in track(range(problems), family.name, quiet=as_json)
+        ]
+        answers = [verdict for e in found for verdict in (e.cold, e.warm)]
+        ends = Counter(str(a.status) for a in answers)
+        rows.append(
+            {
+                "family": family.name,
+                "problems": len(found),
+                "answers": len(answers),
+                "optimal": ends["optimal"],
+                "infeasible": ends["infeasible"],
+                "other": len(answers) - ends["optimal"] - ends["infeasible"],
+                "LP off": sum(a.referee == "proof" for a in answers),
+                "disagreements": sum(bool(a.faults) for a in answers),
+                "worst difference": max(a.difference for a in answers),
+                "wrong ways home": sum(bool(e.way_home.faults) for e in found),
+            }
+        )
+        for e in found:
+            for answer, fault in e.faults:
+                wrong.setdefault((family.name, answer, fault), []).append(e.edge.number)
+    total, apart, astray = (
+        sum(row[column] for row in rows)
+        for column in ("problems", "disagreements", "wrong ways home")
+    )
+    worst = max(row["worst difference"] for row in rows)
+    conclude(
+        {
+            "rows": rows,
+            "wrong": [
+                {
+                    "family": name,
+                    "answer": answer,
+                    "fault": fault,
+                    "times": len(numbers),
+                    "first problem": numbers[0],
+                }
+                for (name, answer, fault), numbers in wrong.items()
+            ],
+            "problems": total,
+            "worst_difference": worst,
+            "disagreements": apart,
+            "wrong_ways_home": astray,
+            "holds": not wrong,
+        },
+        {"rows": "Solvers against exact answers", "wrong": "What is wrong"},
+        f"{total} problems: worst relative difference {worst:.2e}, {apart} disagreements, "
+        f"{astray} wrong ways home",
+        as_json,
+    )
+
+
+@app.command()
+def dirichlet(
+    samples: Annotated[int, typer.Option(help="Samples of each row.", min=100)] = 1_000_000,
+    allowed: Annotated[float, typer.Option(help="Allowed distance in standard errors.")] = 4.5,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare the closed-form Dirichlet correction with Monte Carlo.
+
+    Rows of 2 to 50 outcomes, concentrations from 0.01 to 1,000.
+    """
+    import numpy as np
+
+    from lab.check.deviation import examine_row, rows
+
+    rng = np.random.default_rng(seed)
+    found = [
+        examine_row(alpha, scale, samples, rng)
+        for alpha, scale in track(rows(rng), "rows", quiet=as_json)
+    ]
+    table = [
+        {
+            "outcomes": d.outcomes,
+            "concentrations": d.scale,
+            "closed form": d.closed_form,
+            "sampled": d.sampled,
+            "standard error": d.error,
+            "apart (sigmas)": d.sigmas,
+        }
+        for d in found
+    ]
+    worst = max(d.sigmas for d in found)
+    conclude(
+        {"rows": table, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
+        {"rows": "The Dirichlet correction"},
+        f"at most {worst:.2f} standard errors apart over {len(found)} rows",
+        as_json,
+    )
+
+
+@app.command()
+def calibration(
+    worlds: Worlds = 2000,
+    plans: Annotated[int, typer.Option(help="Plans that share them, all bound by δ.", min=1)] = 25,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw worlds from the belief, follow one plan out and back in each, and count returns.
+
+    Grids of heights at δ = .9 and .8, and terrain at .98 as well, after a first look and after an
+    exploration. Neither δ nor the plans' own bounds may be refuted at 99%. Plans without a
+    correction are counted for comparison.
+    """
+    from homeward.safety import Correction
+    from lab.check.calibration import SETTINGS, examine
+
+    rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
+    for setting, delta, correction in track(cases, "following plans", quiet=as_json):
+        found = examine(setting, delta, correction, plans, worlds, seed)
+        rows[correction is not Correction.NAIVE].append(
+            {
+                "belief": setting.title,
+                "δ": delta,
+                "correction": str(correction),
+                "plans": found.plans,
+                "worlds": found.worlds,
+                "back home": found.home,
+                "fraction": found.fraction,
+                "99% at least": found.lower,
+                "mean bound": found.bound,
+                "holds": found.holds,
+            }
+        )
+    refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
+    conclude(
+        {"rows": rows[True], "naive": rows[False], "refuted": refuted, "holds": refuted == 0},
+        {
+            "rows": "One plan followed out and back, in worlds drawn from its belief",
+            "naive": "The same without a correction, for comparison",
+        },
+        f"{refuted} of {len(rows[True])} promises refuted at 99%; without a correction "
+        f"{naive} of {len(rows[False])}",
+        as_json,
+    )
+
+
+@app.command("certify")
+def certificates(
+    plans: Annotated[int, typer.Option(help="Plans as they were made.", min=1)] = 50,
+    forged: Annotated[int, typer.Option(help="Plans with one thing changed.", min=1)] = 50,
+    episodes: Annotated[int, typer.Option(help="Episodes sampled for each plan.", min=1)] = 2000,
+    confidence: Annotated[float, typer.Option(help="Of each plan's intervals together.")] = 0.999,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Certify random plans, and the same kind of plans with one thing changed.
+
+    Every criterion, alone and together, with either recall, on beliefs over worlds, Dirichlet rows
+    and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
+    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, of the
+    plan or in its table of actions, or another action is named than the one whose bounds are
+    claimed, or levels that are kept are called infeasible. Where a bound is off by more than the
+    interval is wide, sampling alone must refute it.
+    """
+    from lab.check.tampering import TAMPERS, try_plans
+
+    trials = try_plans(plans, forged, episodes, confidence, seed)
+    found = list(track(trials, "certifying", quiet=as_json, total=plans + forged))
+    rows = []
+    for tamper in (None, *TAMPERS):
+        mine = [trial for trial in found if trial.tamper == tamper]
+        if mine:
+            rows.append(
+                {
+                    "changed": "nothing" if tamper is None else tamper,
+                    "plans": len(mine),
+                    "refuted": sum(trial.refuted for trial in mine),
+                    "when read": sum(trial.refused for trial in mine),
+                    "by enumeration": sum(trial.exactly for trial in mine),
+                    "by sampling": sum(trial.sampled for trial in mine),
+                    "by arithmetic": sum(trial.reckoned for trial in mine),
+                    "off by an interval": sum(trial.contradicted for trial in mine),
+                    "of these missed": sum(trial.missed for trial in mine),
+                }
+            )
+    wrong = sum(trial.refuted == (trial.tamper is None) or trial.missed for trial in found)
+    conclude(
+        {"rows": rows, "wrong": wrong, "holds": wrong == 0},
+        {"rows": "Plans as they were made, and forged"},
+        f"{wrong} of {len(found)} plans judged wrongly",
+        as_json,
+    )
+
+
+@app.command()
+def conservative(
+    beliefs: Beliefs = 12,
+    few: Annotated[int, typer.Option(help="Beliefs over a few worlds.", min=1)] = 100,
+    worlds: Worlds = 200,
+    tolerance: Tolerance = 1e-9,
+    seed: Seed = 0,
+    plot: Annotated[Path | None, typer.Option(help="A figure: .png, .pdf or .svg.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare bounds with the truth, and how much is explored at the same true safety.
+
+    Plans at levels from 1 down to .3, with the general and with the moves correction, all on the
+    same beliefs: a few worlds each, where the truth is computed by enumeration and no bound may be
+    above it; grids of heights and terrain, where it is counted in worlds drawn from the belief.
+    """
+    from lab.check.conservative import DELTAS, SETTINGS, averages, gains, study
+
+    if plot is not None:
+        check_writable(plot)
+    samples = []
+    for setting in track(SETTINGS, "planning", quiet=as_json):
+        count = few if setting is SETTINGS[0] else beliefs
+        samples += study(setting, count, worlds, DELTAS, seed)
+    found = averages(samples)
+    rows = [
+        {
+            "belief": a.setting,
+            "correction": str(a.correction),
+            "δ": a.level,
+            "plans": a.plans,
+            "mean bound": a.bound,
+            "mean truth": a.truth,
+            "explored": a.explored,
+        }
+        for a in found
+    ]
+    more = [
+        {
+            "belief": setting,
+            "true safety from": min(factors),
+            "to": max(factors),
+            "least factor": min(factors.values()),
+            "greatest factor": max(factors.values()),
+        }
+        for setting, factors in gains(found).items()
+        if factors
+    ]
+    worst = max(s.excess for s in samples if s.setting == SETTINGS[0].title)
+    if plot is not None:
+        from homeward.plots.conservative import draw_conservative
+
+        save(draw_conservative(samples, found, {s.title: worlds for s in SETTINGS[1:]}), plot)
+    conclude(
+        {
+            "rows": rows,
+            "gains": more,
+            "worst_excess": worst,
+            "plot": None if plot is None else str(plot),
+            "holds": worst <= tolerance,
+        },
+        {
+            "rows": "Bounds against the truth, level by level",
+            "gains": "How many times as much the moves correction explores, as safely",
+        },
+        f"largest excess of a bound over the exact truth {worst:.2e}",
+        as_json,
+    )

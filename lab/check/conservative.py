@@ -1,0 +1,198 @@
+"""How far bounds are below the truth, and what that costs.
+
+A bound must be below the truth; how far below is what the user pays for the proof. Plans are made
+at one level after the other, with the general correction and with the moves correction, on three
+kinds of beliefs. The truth of each plan, the probability of being home after a recall, is computed
+by enumeration where a belief is a handful of worlds, and else counted in worlds drawn from it.
+
+What a plan explores is its exploration value as a fraction of the best there is without any
+criterion, so that beliefs can be averaged. Of two corrections, the one that explores more at the
+same *true* safety wastes less: the level is only a dial, set lower where the bound is looser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs import FiniteBelief
+from homeward.bonuses import Information, Uncover
+from homeward.models import Moves
+from homeward.planning.planner import Planner
+from homeward.safety import Correction, ReturnHome
+from homeward.safety.certify import dense_transitions, exact_recall, exact_way
+from lab.check.calibration import (
+    MARS_DISCOUNT,
+    SHORT_SIGHTED,
+    Outset,
+    Setting,
+    come_home,
+    height_outset,
+    terrain_outset,
+)
+from lab.check.soundness import far_bonus, random_belief
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.planning.plan import Plan
+
+DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3)
+CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
+
+
+def worlds_outset(rng: np.random.Generator) -> Outset:
+    """Draw a few worlds of moves that work or do not, as dependent on each other as may be.
+
+    A first action stays where one is, so that no level is out of reach.
+    """
+    drawn = random_belief("moves", rng)
+    worlds = []
+    for world in drawn.worlds:
+        assert isinstance(world, Moves)
+        here = np.arange(world.states)
+        dest, success = np.c_[here, world.dest], np.c_[np.ones(world.states), world.success]
+        worlds.append(Moves(dest, success, np.c_[np.zeros(world.states), world.reward]))
+    return Outset(FiniteBelief(worlds, drawn.weights), 0)
+
+
+SETTINGS = (
+    Setting("a few worlds", worlds_outset, far_bonus, 0.9),
+    Setting("heights, 8 × 8", partial(height_outset, (8, 8)), Uncover(), 0.99),
+    Setting(
+        "terrain, 12 × 16",
+        partial(terrain_outset, (12, 16), SHORT_SIGHTED, 0),
+        Information(SHORT_SIGHTED),
+        MARS_DISCOUNT,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One plan, and what became of it."""
+
+    setting: str
+    correction: Correction
+    level: float  # δ
+    bound: float  # proven
+    truth: float  # the exact probability, or the fraction of drawn worlds
+    explored: float  # of the exploration value without a criterion
+
+    @property
+    def excess(self) -> float:
+        """How far the bound is above the truth."""
+        return self.bound - self.truth
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The plans of one setting, correction and level."""
+
+    setting: str
+    correction: Correction
+    level: float
+    plans: int
+    bound: float
+    truth: float
+    explored: float
+
+
+def study(
+    setting: Setting, beliefs: int, worlds: int, deltas: Sequence[float], seed: int
+) -> list[Sample]:
+    """Plan on so many beliefs at every level with both corrections, and look at the truth.
+
+    Both corrections and all levels meet the same beliefs and the same drawn worlds.
+    """
+    found: list[Sample] = []
+    for number in range(beliefs):
+        belief, state = setting.draw(np.random.default_rng([seed, number]))
+        free = Planner(setting.bonus, [], setting.discount).plan(belief, state).exploration_value
+        if free <= 0.0:
+            continue
+        for correction in CORRECTIONS:
+            planner = Planner(setting.bonus, [], setting.discount, correction)
+            previous: Plan | None = None
+            for delta in deltas:
+                asked = replace(planner, criteria=(ReturnHome(delta),))
+                plan = previous = asked.plan(belief, state, None, previous)
+                drawn = np.random.default_rng([seed, number, 1])
+                found.append(
+                    Sample(
+                        setting.title,
+                        correction,
+                        delta,
+                        plan.bounds[0],
+                        truth_of(plan, Outset(belief, state), worlds, drawn),
+                        plan.exploration_value / free,
+                    )
+                )
+    return found
+
+
+def truth_of(plan: Plan, outset: Outset, worlds: int, rng: np.random.Generator) -> float:
+    """Return the probability that a plan, followed out and back, ends at home."""
+    belief = outset.belief
+    if not isinstance(belief, FiniteBelief):
+        return sum(come_home(plan, belief.sample(rng), rng) for _ in range(worlds)) / worlds
+    total = 0.0
+    for chance, world in zip(belief.weights, belief.worlds, strict=True):
+        rows = dense_transitions(world)
+        way = exact_way(rows, plan.criteria[0])
+        for weight, policy in zip(plan.weights, plan.outbound, strict=True):
+            total += chance * weight * exact_recall(rows, policy, way, plan.discount)[plan.state]
+    return float(total)
+
+
+def averages(samples: Sequence[Sample]) -> list[Average]:
+    """Average the plans of the same setting, correction and level."""
+    groups: dict[tuple[str, Correction, float], list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault((sample.setting, sample.correction, sample.level), []).append(sample)
+    return [
+        Average(
+            *key,
+            len(group),
+            fmean(s.bound for s in group),
+            fmean(s.truth for s in group),
+            fmean(s.explored for s in group),
+        )
+        for key, group in groups.items()
+    ]
+
+
+def explored_at(curve: Sequence[Average], truth: float) -> float | None:
+    """Return what is explored where the true safety is so high, between two levels if need be.
+
+    None where no two levels of one setting and correction have it between them.
+    """
+    points = sorted((a.truth, a.explored) for a in curve)
+    for (low, less), (high, more) in pairwise(points):
+        if low <= truth <= high:
+            return less if high == low else less + (more - less) * (truth - low) / (high - low)
+    return None
+
+
+def gains(found: Sequence[Average]) -> dict[str, dict[float, float]]:
+    """Return the factor by which the moves correction explores more at the same true safety.
+
+    By setting, then by the true safety of each level of the general correction.
+    """
+    said: dict[str, dict[float, float]] = {}
+    for setting in dict.fromkeys(a.setting for a in found):
+        general, moves = (
+            [a for a in found if a.setting == setting and a.correction is correction]
+            for correction in CORRECTIONS
+        )
+        said[setting] = {}
+        for point in general:
+            ours = explored_at(moves, point.truth)
+            if ours is not None and point.explored > 0.0:
+                said[setting][point.truth] = ours / point.explored
+    return said

@@ -1,0 +1,139 @@
+"""``python -m lab check progress``: whether long runs make progress, or go to and fro."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from contextlib import closing, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.options import Json, Scheduler, Table, Workers
+from homeward.cli.runs import do_all
+from lab.report import conclude
+
+if TYPE_CHECKING:
+    from lab.check.progress import Total
+
+TASK = "lab.check.progress:explore"
+OLD_TASK = "homeward.studies.progress:explore"
+"""Name of the same task in study files that were written before it moved here."""
+
+
+def progress(
+    raster: Annotated[
+        list[Path] | None,
+        typer.Option(help="An elevation raster to explore the middle of; can be repeated."),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of a run at most.")] = 1500,
+    side: Annotated[int, typer.Option(min=4, help="Cells along each side of terrain.")] = 12,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of runs, drawn evenly from all.", show_default="all"),
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that keeps the finished runs; the same command goes on from there.",
+            show_default="progress.sqlite, with what is not the default in its name",
+        ),
+    ] = None,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Run the default explorer for long on many grounds, and judge what the runs do.
+
+    Synthetic Mars and rasters with sensors of 0 to 5 cells and three noises, random grids,
+    FrozenLake and CliffWalking, at δ from 1 to .5. The law: no 200 steps in a row without an
+    observation worth more than the floor; no failed move attempted again with nothing learned about
+    it; news shortly before a step limit. Exit code 1 if a run breaks it.
+
+    After a kill or an interruption, the same command goes on where it was.
+
+    Example: python -m lab check progress --runs 50 --raster DTM.tif
+    """
+    from homeward.planning.explorer import End
+    from homeward.rasters import read_elevation
+    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from lab.check.progress import LIMIT, SIDE, cells_of, faults_of, summarise
+
+    if table is not None:
+        check_table(table)
+    files = [str(path.absolute()) for path in dict.fromkeys(raster or [])]
+    for path in files:
+        read_elevation(path, pixel=1.0 if path.endswith(".npy") else None)
+    cells, counts = cells_of(files, steps, side, runs)
+    definition = define("progress", TASK, cells, range(max(counts)), counts=counts)
+    usual = (steps, side, runs) == (LIMIT, SIDE, None)
+    size = [] if usual else [f"{'all' if runs is None else runs}x{steps}x{side}"]
+    name = "-".join(["progress", *(Path(path).stem for path in files), *size])
+    file = study or Path(f"{name}.sqlite")
+    _rename_task(file)
+    with Ledger.open(file, definition) as ledger:
+        do_all(ledger, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(ledger), ledger.failures()
+    if table is not None:
+        write_table(laid, table)
+    if failed:
+        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        raise typer.Exit(1)
+    found: list[dict[str, Any]] = [
+        {"sensor": None, "noise": None, **dict(zip(laid.columns, row, strict=True))}
+        for row in laid.rows
+    ]
+    totals = summarise(found)
+    asked = ("ground", "sensor", "noise", "delta", "seed", "steps", "end")
+    broken = [
+        {**{key: run[key] for key in asked}, "fault": "; ".join(faults_of(run))}
+        for run in found
+        if faults_of(run)
+    ]
+    ends = [
+        {"end": code, "why": str(End[code]), "runs": count}
+        for code, count in Counter(str(run["end"]) for run in found).most_common()
+    ]
+    conclude(
+        {
+            "rows": [asdict(total) if as_json else _shown(total) for total in totals],
+            "ends": ends,
+            "broken": broken,
+            "holds": not broken,
+            "study": str(file),
+        },
+        {
+            "rows": "Runs of the default explorer: medians of steps and of the longest stretch",
+            "ends": "How they ended",
+            "broken": "Runs that break the law",
+        },
+        f"{len(broken)} of {len(found)} runs break the law; the runs are in {file}",
+        as_json,
+    )
+
+
+def _rename_task(file: Path) -> None:
+    """Give the task of an older study file its present name; the ledger judges all other files."""
+    if file.is_file():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as base, base:
+            base.execute(
+                "UPDATE study SET definition = replace(definition, ?, ?)", (OLD_TASK, TASK)
+            )
+
+
+def _shown(total: Total) -> dict[str, Any]:
+    """Return the row of a total, for a table."""
+    return {
+        "ground": total.ground,
+        "sensor": "" if total.sensor is None else f"{total.sensor:g} cells",
+        "runs": total.runs,
+        "steps": f"{total.steps:g}",
+        "no news (worst)": f"{total.longest:g} ({total.worst})",
+        "failed moves (repeated)": f"{total.failed} ({total.repeated})",
+        "at the limit (gaining)": f"{total.limited} ({total.gaining})",
+        "stranded": total.stranded,
+        "broken": total.broken,
+    }

@@ -1,0 +1,333 @@
+"""Does `certify` tell sound plans from forged ones? Random plans, and the same with a lie in them.
+
+Plans are made on beliefs over finitely many worlds, small and larger, on Dirichlet rows and on
+grids of heights, with every kind of criterion, alone and together, recalled at any step or at a
+fixed one. Each must be confirmed. Then one thing is changed:
+
+- *outbound* or *return*: an entry of a policy, such that by exact enumeration some claim of the
+  plan is no longer true. Among all entries one is drawn that does; a plan that has none is left
+  out. Only finite beliefs can say.
+- *bound*: a claim is raised by .05 of its unit. It may still be true, since bounds are
+  conservative, but nothing proves it any more.
+- *action*: another action is named than the one that the action's part starts with. What is claimed
+  of that part is still true, but says nothing of what would be done.
+- *table*: a bound in the table of actions is raised by .05 of its unit.
+- *status*: the levels are said to be infeasible, though the plan keeps them.
+
+Each must be refuted, or refused when it is put together. Of those whose exact value contradicts the
+claim by more than the sampled interval is wide, sampling alone must refute every one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.certificates import StoredPlan, certify
+from homeward.certificates.exact import enumerate_worlds
+from homeward.errors import InvalidProblemError
+from homeward.models import Moves, SparseMDP
+from homeward.planning.plan import Verdict
+from homeward.planning.planner import Planner
+from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import Status
+from lab.check.calibration import height_outset
+from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from homeward.beliefs import Belief
+    from homeward.certificates import Certificate
+    from homeward.safety import Criterion
+
+Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
+TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")
+
+RAISED = 0.05
+"""By how much of its unit a bound is raised."""
+
+FALSE = 1e-3
+"""By how much of its unit a claim must exceed the exact value to count as made untrue."""
+
+CHANGES = 25
+"""Entries of policies that are tried before a plan is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The verdict of `certify` on one plan."""
+
+    belief: str
+    tamper: str | None  # None for a plan as it was made
+    refuted: bool
+    exactly: bool  # by enumeration
+    sampled: bool  # by sampling
+    reckoned: bool  # by arithmetic
+    contradicted: bool  # some claim is off by more than its interval is wide
+    missed: bool  # of those, sampling let one pass
+    refused: bool = False  # at once, since it does not fit itself
+
+
+def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
+    """Make the next plan in turn: of six, three on few states, one on more, two on other beliefs.
+
+    Criteria go through all kinds, pairs and triples in turn, the recalls alternate.
+    """
+    asked, fixed = TOGETHER[number % len(TOGETHER)], bool(number // 2 % 2)
+    turn = number % 6
+    if turn < 3:
+        case = random_case(asked, number, rng, fixed=fixed)
+        correction = case.corrections[int(rng.integers(len(case.corrections)))]
+        return _planned(case.belief, case.criteria, case.discount, correction, case.recall, 0)
+    recall = int(rng.integers(2, 6)) if fixed else None
+    if turn == 5:
+        belief, state = height_outset((5, 5), rng)
+        states = belief.mean().states
+        inside = np.ones(states, dtype=bool)
+        inside[rng.choice(np.delete(np.arange(states), state), 4, replace=False)] = False
+        earn = EarnAtLeast(0.0, np.ones((states, belief.mean().actions)))
+        ways: list[Criterion] = [ReturnHome(0.8), ReturnWithin(6, 0.7), StayInside(inside, 0.6)]
+        picked = [ways[int(rng.integers(3))], *([earn] if rng.random() < 0.3 else [])]
+        return _planned(belief, picked, 0.95, None, recall, state)
+    discount = float(rng.choice(DISCOUNTS[2:5]))
+    if turn == 4:
+        rows = rng.choice([0.0, 0.0, 0.3, 2.0, 20.0], (5, 3, 5))
+        rows[:, 0] += 5.0 * np.eye(5)
+        rows[:, 1:, 0] += 0.5
+        tabular: Belief = DirichletBelief.independent(rows, rng.uniform(0.0, 1.0, (5, 3)))
+    else:
+        tabular = paid(_larger(rng), rng)
+    home = int(rng.integers(2))
+    criteria: list[Criterion] = [
+        ReturnHome(float(rng.choice([0.3, 0.6, 0.9])), home),
+        ReturnWithin(int(rng.integers(2, 9)), float(rng.choice([0.2, 0.5, 0.8])), home),
+    ]
+    return _planned(tabular, criteria[: 1 + number // 6 % 2], discount, None, recall, home)
+
+
+def _larger(rng: np.random.Generator) -> FiniteBelief:
+    """Draw 3 to 6 worlds with 6 to 12 states and 3 actions, of either model."""
+    states, count = int(rng.integers(6, 13)), int(rng.integers(3, 7))
+    weights = rng.dirichlet(np.ones(count))
+    if rng.random() < 0.5:
+        dest = rng.integers(0, states, (states, 3))
+        dest[:, 0] = np.arange(states)
+        works = rng.random((count, states, 3)) < rng.uniform(0.3, 1.0, (states, 3))
+        return FiniteBelief([Moves(dest, world * 1.0) for world in works], weights)
+    rows = rng.dirichlet(np.full(states, 0.1), (count, states, 3))
+    rows[rows < 1e-6] = 0.0
+    rows /= rows.sum(axis=3, keepdims=True)
+    rows[:, rng.random((states, 3)) < 0.4] = np.eye(states)[rng.integers(states)]
+    return FiniteBelief([SparseMDP.from_dense(world) for world in rows], weights)
+
+
+def _planned(
+    belief: Belief,
+    criteria: list[Criterion],
+    discount: float,
+    correction: Correction | None,
+    recall: int | None,
+    state: int,
+) -> StoredPlan:
+    """Plan with a bonus for being far from state 0."""
+    planner = Planner(far_bonus, criteria, discount, correction, recall=recall)
+    return StoredPlan.of(planner.plan(belief, state), belief, planner)
+
+
+def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
+    """Forge a plan; None if there is nothing to forge.
+
+    What does not fit itself is refused as an `InvalidProblemError`, as it is when read from a file.
+    """
+    if tamper == "bound":
+        return _raised(stored, rng)
+    if tamper == "action":
+        return _renamed(stored, rng)
+    if tamper == "table":
+        return _tabled(stored, rng)
+    if tamper == "status":
+        return _denied(stored)
+    if not isinstance(stored.belief, FiniteBelief):
+        return None
+    forged = _outbound(stored, rng) if tamper == "outbound" else _return(stored, rng)
+    return next((found for found in forged if is_untrue(found)), None)
+
+
+def is_untrue(stored: StoredPlan) -> bool:
+    """Return whether some claim of a plan on a finite belief is above the exact value."""
+    true = enumerate_worlds(stored)
+    units = np.array([c.unit for c in stored.plan.criteria])
+    return any(
+        bool((np.array(part.claims) - true[part.name] > FALSE * units).any())
+        for part in stored.parts
+    )
+
+
+def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+    """Raise one of the bounds, of the plan or of its action's part."""
+    criteria = stored.plan.criteria
+    room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - RAISED]
+    if not room:
+        return None
+    k = int(rng.choice(room))
+    more = RAISED * criteria[k].unit
+    raised = replace(criteria[k], bound=criteria[k].bound + more)
+    if rng.random() < 0.5:
+        raised = replace(criteria[k], kept_bound=criteria[k].kept_bound + more)
+    changed = (*criteria[:k], raised, *criteria[k + 1 :])
+    return replace(stored, plan=replace(stored.plan, criteria=changed))
+
+
+def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+    """Name another action that could be chosen as well."""
+    plan = stored.plan
+    usable = np.flatnonzero(np.isfinite(stored.belief.mean().reward[plan.state]))
+    others = usable[usable != plan.action]
+    if not others.size:
+        return None
+    return replace(stored, plan=replace(plan, action=int(rng.choice(others))))
+
+
+def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
+    """Raise a bound of an action that could be chosen, in the table of actions."""
+    plan, rows = stored.plan, list(stored.plan.evidence)
+    room = [
+        (row.action, k)
+        for row in rows
+        for k, c in enumerate(plan.criteria)
+        if row.verdict is not Verdict.UNAVAILABLE
+        and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISED)
+    ]
+    if not room:
+        return None
+    action, k = room[int(rng.integers(len(room)))]
+    safety = list(rows[action].safety)
+    safety[k] += RAISED * plan.criteria[k].unit
+    rows[action] = rows[action]._replace(safety=tuple(safety))
+    return replace(stored, plan=replace(plan, evidence=tuple(rows)))
+
+
+def _denied(stored: StoredPlan) -> StoredPlan | None:
+    """Call the levels of a plan infeasible although it keeps them, also in its table of actions."""
+    plan = stored.plan
+    if plan.status is not Status.OPTIMAL:
+        return None
+    left_out = (Verdict.UNSAFE, Verdict.WORTH_LESS)
+    rows = tuple(
+        row._replace(verdict=Verdict.NO_SAFER) if row.verdict in left_out else row
+        for row in plan.evidence
+    )
+    denied = replace(
+        plan,
+        status=Status.INFEASIBLE,
+        upper_bound=-np.inf,
+        gap=0.0,
+        criteria=tuple(replace(c, multiplier=np.inf) for c in plan.criteria),
+        evidence=rows,
+    )
+    return replace(stored, plan=denied)
+
+
+def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
+    """Yield the plan with one entry of one of its policies changed, some of all there are."""
+    plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
+    for place in rng.permutation(plan.outbound.size)[:CHANGES]:
+        at = np.unravel_index(int(place), plan.outbound.shape)
+        for action in np.flatnonzero(usable[at[-1]]):
+            if action != plan.outbound[at]:
+                policies = plan.outbound.copy()
+                policies[at] = action
+                yield replace(stored, plan=replace(plan, outbound=policies))
+
+
+def _return(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
+    """Yield the plan with one entry of a way home changed, some of all there are."""
+    plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
+    for k, criterion in enumerate(plan.criteria):
+        if criterion.kind != "return":
+            continue
+        layers = criterion.return_layers
+        ways = criterion.return_policy[None] if layers is None else layers
+        for place in rng.permutation(ways.size)[:CHANGES]:
+            at = np.unravel_index(int(place), ways.shape)
+            for action in (-1, *np.flatnonzero(usable[at[-1]])):
+                if action == ways[at]:
+                    continue
+                other = ways.copy()
+                other[at] = action
+                changed = replace(
+                    criterion,
+                    return_policy=other[-1],
+                    return_layers=None if layers is None else other,
+                )
+                criteria = (*plan.criteria[:k], changed, *plan.criteria[k + 1 :])
+                yield replace(stored, plan=replace(plan, criteria=criteria))
+
+
+def examine(
+    stored: StoredPlan, tamper: Tamper | None, episodes: int, confidence: float, seed: int
+) -> Trial:
+    """Certify a plan, and return the methods that refuted it."""
+    found = certify(stored, episodes=episodes, confidence=confidence, seed=seed)
+    wrong = _wrong(found)
+    return Trial(
+        type(stored.belief).__name__,
+        tamper,
+        found.refuted,
+        any("exactly" in reason for reason in wrong),
+        any("sampling" in reason for reason in wrong),
+        found.worth.refuted
+        or bool(found.said)
+        or any("exactly" not in reason and "sampling" not in reason for reason in wrong),
+        *_missed(found),
+    )
+
+
+def _wrong(found: Certificate) -> list[str]:
+    return [reason for verdict in found.verdicts for reason in verdict.reasons]
+
+
+def _missed(found: Certificate) -> tuple[bool, bool]:
+    """Return whether a claim is off by more than its interval, and whether sampling let it pass."""
+    off = [
+        verdict
+        for verdict in found.verdicts
+        if verdict.exact is not None
+        and verdict.sampled is not None
+        and verdict.claimed - verdict.exact > verdict.sampled.high - verdict.sampled.low
+    ]
+    passed = any(v.sampled is not None and v.sampled.high >= v.claimed for v in off)
+    return bool(off), passed
+
+
+def try_plans(
+    plans: int, forged: int, episodes: int, confidence: float, seed: int
+) -> Iterator[Trial]:
+    """Yield what becomes of so many sound plans and of so many forged ones, in turns of a kind."""
+    rng = np.random.default_rng(seed)
+    for number in range(plans):
+        yield examine(random_plan(number, rng), None, episodes, confidence, seed)
+    number = made = 0
+    while made < forged:
+        tamper = TAMPERS[made % len(TAMPERS)]
+        sound = random_plan(number, rng)
+        number += 1
+        try:
+            plan = tampered(sound, tamper, rng)
+        except InvalidProblemError:
+            made += 1
+            yield refusal(sound, tamper)
+            continue
+        if plan is not None:
+            made += 1
+            yield examine(plan, tamper, episodes, confidence, seed)
+
+
+def refusal(sound: StoredPlan, tamper: Tamper) -> Trial:
+    """Return the trial of a forged plan that was refused when it was put together."""
+    none = (False, False, False, False, False)
+    return Trial(type(sound.belief).__name__, tamper, True, *none, refused=True)

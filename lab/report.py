@@ -1,0 +1,29 @@
+"""What the lab's commands share: options that are declared once, and the end of a check."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from homeward.cli.show import show
+
+Seed = Annotated[int, typer.Option(help="Random seed.", min=0)]
+Tolerance = Annotated[float, typer.Option(help="Largest error allowed, for rounding.")]
+Steps = Annotated[int, typer.Option(help="Steps of each exploration.", min=1)]
+
+
+def conclude(
+    result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool
+) -> NoReturn:
+    """Show the result of a check, without empty tables; exit with 0 if the law holds, else 1.
+
+    Parameters
+    ----------
+    result
+        Tables, as lists of rows, and numbers; ``holds`` says whether the law holds.
+    titles
+        Title of each table.
+    """
+    show(result, {key: title for key, title in titles.items() if result[key]}, conclusion, as_json)
+    raise typer.Exit(0 if result["holds"] else 1)

@@ -1,1 +1,0 @@
-"""Benchmarks: ratios against peers that solve the same problem in the same run."""

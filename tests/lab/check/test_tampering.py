@@ -1,0 +1,135 @@
+"""Sound plans are confirmed and forged ones refuted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.certificates.cases import every_plan, ridge_plan
+
+from homeward.certificates.exact import enumerate_worlds
+from homeward.errors import InvalidProblemError
+from lab.check.tampering import (
+    Trial,
+    examine,
+    is_untrue,
+    random_plan,
+    tampered,
+    try_plans,
+)
+
+
+@pytest.fixture(scope="module")
+def trials() -> list[Trial]:
+    """Try fifty plans as they were made, and fifty with a lie in them."""
+    return list(try_plans(50, 50, episodes=600, confidence=0.999, seed=0))
+
+
+def test_fifty_sound_plans_are_confirmed(trials: list[Trial]) -> None:
+    sound = [trial for trial in trials if trial.tamper is None]
+    assert len(sound) == 50
+    assert Counter(t.belief for t in sound) == {
+        "FiniteBelief": 34,
+        "DirichletBelief": 8,
+        "HeightBelief": 8,
+    }
+    assert not any(trial.refuted for trial in sound)
+
+
+def test_fifty_forged_plans_are_refuted(trials: list[Trial]) -> None:
+    forged = [trial for trial in trials if trial.tamper is not None]
+    assert Counter(t.tamper for t in forged) == {
+        "outbound": 9,
+        "return": 9,
+        "bound": 8,
+        "action": 8,
+        "table": 8,
+        "status": 8,
+    }
+    assert all(trial.refuted for trial in forged)
+    assert all(trial.refused == (trial.tamper == "action") for trial in forged)
+    assert all(trial.reckoned for trial in forged if trial.tamper != "action")
+    assert all(trial.exactly for trial in forged if trial.tamper in ("outbound", "return"))
+
+
+def test_sampling_misses_none_that_is_off_by_more_than_its_interval(trials: list[Trial]) -> None:
+    off = [trial for trial in trials if trial.contradicted]
+    tampers = {trial.tamper for trial in off}
+    assert {"outbound", "return"} <= tampers <= {"outbound", "return", "bound"}
+    assert not any(trial.missed for trial in off)
+    assert all(trial.sampled for trial in off)
+
+
+def test_random_plans_have_every_kind_of_criterion_and_either_recall() -> None:
+    rng = np.random.default_rng(0)
+    plans = [random_plan(number, rng) for number in range(50)]
+    kinds = {
+        (type(s.belief).__name__, c.kind, c.within is None) for s in plans for c in s.plan.criteria
+    }
+    for kind in ("return", "stay", "earn"):
+        assert ("FiniteBelief", kind, True) in kinds
+    assert {("FiniteBelief", "return", False), ("HeightBelief", "stay", True)} <= kinds
+    assert {s.plan.steps is None for s in plans} == {True, False}
+    assert max(s.bonus.shape[0] for s in plans if type(s.belief).__name__ == "FiniteBelief") > 6
+
+
+@pytest.mark.parametrize("tamper", ["outbound", "return"])
+def test_a_forged_policy_makes_a_claim_untrue_by_one_entry(tamper: str) -> None:
+    stored = ridge_plan(0.9)
+    forged = tampered(stored, tamper, np.random.default_rng(0))  # type: ignore[arg-type]
+    assert forged is not None
+    assert not is_untrue(stored)
+    assert is_untrue(forged)
+    assert enumerate_worlds(forged)["plan"][0] < 0.89
+    changes = (stored.plan.outbound != forged.plan.outbound).sum() + (
+        stored.plan.return_policy != forged.plan.return_policy
+    ).sum()
+    assert changes == 1
+    assert stored.plan.bounds == forged.plan.bounds
+
+
+def test_a_bound_is_raised_by_a_twentieth_of_one_part() -> None:
+    forged = tampered(ridge_plan(0.9), "bound", np.random.default_rng(0))
+    assert forged is not None
+    (before,), (after,) = ridge_plan(0.9).plan.criteria, forged.plan.criteria
+    more = sorted([after.bound - before.bound, after.kept_bound - before.kept_bound])
+    assert more == pytest.approx([0.0, 0.05])
+
+
+def test_another_action_than_the_parts_own_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="the plan's action is 1, but kept_outbound"):
+        tampered(ridge_plan(0.9), "action", np.random.default_rng(0))
+
+
+def test_what_can_not_be_forged_is_left_out() -> None:
+    rng = np.random.default_rng(0)
+    assert tampered(every_plan("heights"), "outbound", rng) is None
+    stored = ridge_plan(0.9)
+    sure = (replace(stored.plan.criteria[0], bound=0.99),)
+    assert tampered(replace(stored, plan=replace(stored.plan, criteria=sure)), "bound", rng) is None
+
+
+def test_a_trial_says_by_which_ways_it_was_refuted() -> None:
+    forged = tampered(ridge_plan(0.9), "return", np.random.default_rng(0))
+    assert forged is not None
+    trial = examine(forged, "return", 2000, 0.99, 0)
+    assert (trial.exactly, trial.sampled, trial.reckoned) == (True, True, True)
+    assert (trial.contradicted, trial.missed) == (True, False)
+    sound = examine(ridge_plan(0.9), None, 200, 0.99, 0)
+    assert sound == Trial("FiniteBelief", None, False, False, False, False, False, False)
+
+
+def test_a_raised_bound_in_the_table_is_refuted_by_arithmetic_alone() -> None:
+    forged = tampered(ridge_plan(0.5), "table", np.random.default_rng(0))
+    assert forged is not None
+    trial = examine(forged, "table", 200, 0.99, 0)
+    assert (trial.exactly, trial.sampled, trial.reckoned) == (False, False, True)
+
+
+def test_levels_that_are_kept_can_not_be_called_infeasible() -> None:
+    forged = tampered(ridge_plan(1.0), "status", np.random.default_rng(0))
+    assert forged is not None
+    assert examine(forged, "status", 200, 0.99, 0).reckoned
+    assert tampered(forged, "status", np.random.default_rng(0)) is None
