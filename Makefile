@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 
 PAGE := $(shell find src/homeward/web/page -name node_modules -prune -o -type f -print)
 
-.PHONY: demo serve test browser format clean
+.PHONY: demo serve test check bench browser format clean
 
 demo: $(READY)  ## safe and unsafe explorers side by side, and the picture
 	$(BIN)/homeward demo --out demo.png
@@ -18,6 +18,25 @@ test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.compiling & $(BIN)/mypy && wait
 	$(BIN)/pytest -n 2 --dist loadfile
+
+check: $(READY)  ## the laws behind the planner on random problems, each on a small sample
+	$(BIN)/python -m lab check soundness --beliefs 200 --together 20
+	$(BIN)/python -m lab check agreement --problems 50 --together 20
+	$(BIN)/python -m lab check edges --problems 6
+	$(BIN)/python -m lab check dirichlet --samples 100000
+	$(BIN)/python -m lab check promise --beliefs 25
+	$(BIN)/python -m lab check calibration --worlds 500 --plans 5
+	$(BIN)/python -m lab check certify --plans 20 --forged 20
+	$(BIN)/python -m lab check conservative --beliefs 2 --worlds 50
+	$(BIN)/python -m lab check progress --runs 40 --steps 300 --study $$(mktemp -d)/progress.sqlite
+
+bench: $(READY)  ## times and ratios against peers, each on a small sample
+	$(BIN)/python -m lab bench planning --steps 10 --samples 1
+	$(BIN)/python -m lab bench scale --largest 110000
+	$(BIN)/python -m lab bench peers --small
+	$(BIN)/python -m lab bench loops --steps 200
+	$(BIN)/python -m lab bench grid --steps 100
+	$(BIN)/python -m lab bench criteria --steps 10 --terrains 2
 
 browser:  ## a Chromium to test the page in, from the system's packages where there is none
 	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \

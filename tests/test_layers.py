@@ -1,4 +1,7 @@
-"""Imports go downward only. Read from the source, so that no import can hide in a branch."""
+"""Imports go downward only, and none leaves the product for the lab.
+
+They are read from the source, so that no import can hide in a branch.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ STRICTER = {
 
 
 def imports(source: str, module: str, *, package: bool) -> set[str]:
-    """List the modules under homeward that a source imports, wherever in it, without the prefix.
+    """Return the modules of homeward (without that prefix) and of lab that a source imports.
 
     `module` is the importer's own dotted name; a name that is imported from the package's root is
     traced to the module that it lives in.
@@ -55,11 +58,12 @@ def imports(source: str, module: str, *, package: bool) -> set[str]:
                 found |= {f"{origin}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             found |= {str(a.value) for a in node.args if isinstance(a, ast.Constant)}
-    return {name.removeprefix("homeward.") for name in found if name.startswith("homeward.")}
+    ours = {name for name in found if name.partition(".")[0] in ("homeward", "lab")}
+    return {name.removeprefix("homeward.") for name in ours - {"homeward"}}
 
 
 def offences(source: str, module: str, *, package: bool = False) -> set[str]:
-    """Tell which parts of the house a module under homeward imports and should not."""
+    """Return the parts that a module of homeward imports and must not, the lab among them."""
     here = module.removeprefix("homeward.").partition(".")[0]
     broken = set()
     for name in imports(source, module, package=package):
@@ -140,6 +144,10 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.beliefs.finite", "import homeward.safety", "safety"),
         ("homeward.worlds.stories", "from homeward.studies import x", "studies"),
         ("homeward.errors", "from homeward.planning.planner import Planner", "planning"),
+        ("homeward.cli.app", "import lab", "lab"),
+        ("homeward.cli.app", "from lab.check import edges", "lab"),
+        ("homeward.studies.levels", "def f():\n    import lab.check.calibration", "lab"),
+        ("homeward.studies.levels", "importlib.import_module('lab.bench')", "lab"),
     ],
 )
 def test_an_import_upward_is_found(importer: str, line: str, culprit: str) -> None:
