@@ -39,7 +39,7 @@ class Pace:
 
 
 def measure(steps: int, seed: int, scale: float = 1.0) -> list[Pace]:
-    """Run both for so many steps on one synthetic ground."""
+    """Run both for `steps` steps on one synthetic ground."""
     papers = settings_of(steps, scale)
     cells = [papers[0], beside(papers)[1]]
     _seconds(cells, 3, seed)  # compiles

@@ -93,7 +93,7 @@ JUMP = """
 
 @contextmanager
 def served(root: Path) -> Iterator[str]:
-    """Serve a folder as the command does; give the address."""
+    """Serve a folder as the command does; yield the address."""
     command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

@@ -61,7 +61,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same of the problem, or ours that it is not sure."""
+        """Whether both have the same status, or ours claims nothing."""
         return self.status is self.referee or self.status is Status.NUMERICAL
 
 
@@ -152,7 +152,7 @@ class Directly:
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same of the problem, as far as the plan is sure of it.
+        """Whether both have the same status, or the plan claims nothing.
 
         Nearer to the edge than the solvers' tolerance, where a level can just be kept or just not,
         either is right.
@@ -370,7 +370,7 @@ def _solve(
     levels: FloatArray,
     free: int = 0,
 ) -> tuple[Status, float]:
-    """Maximise over non-negative variables, of which the last so many are free."""
+    """Maximise over non-negative variables; the last `free` of them have no bound."""
     ends = set()
     bounds = [(0.0, None)] * (len(worth) - free) + [(None, None)] * free
     # Presolve may call what can just be kept, at δ = 1, impossible; the simplex may lose its way.

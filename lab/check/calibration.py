@@ -3,7 +3,7 @@
 The theorem, played out. A plan promises: draw one of its outbound policies, follow it without
 replanning until a recall that comes at each step with chance 1 − γ, then follow the return policy;
 over the worlds of the belief, that ends at home with at least the reported probability. So worlds
-are drawn from that belief, and whoever is back home is counted.
+are drawn from that belief, and the runs that end at home are counted.
 
 Where δ does not bind, a plan keeps it with room to spare and the count says little. Taken are plans
 with a positive multiplier and a bound within 1e-6 of δ. On terrain some are made after a first look
@@ -55,14 +55,14 @@ DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDS = 1e-6
-"""How near to δ the bound is of a plan that δ binds."""
+"""Largest distance between the bound and δ of a plan that δ binds."""
 
 PATIENCE = 20
-"""How many outsets are looked at for each plan that δ shall bind."""
+"""Outsets tried for each plan that δ must bind."""
 
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10
-"""How many steps a rover takes before the plan that is put to the test."""
+"""Steps that a rover takes before the plan that is tested."""
 
 HEIGHT_WALLS = 0.1
 """The fraction of walls on a drawn map of heights."""
@@ -120,7 +120,7 @@ def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:
 def terrain_outset(
     shape: tuple[int, int], sensor: Sensor, steps: int, rng: np.random.Generator
 ) -> Outset:
-    """Draw a height field, and explore it from any of its cells for so many steps, at δ = .9."""
+    """Draw a height field, and explore it from a random cell for `steps` steps, at δ = .9."""
     fields, errors = (int(seed) for seed in rng.integers(2**32, size=2))
     field = np.random.default_rng(fields)
     belief = draw_belief(shape, field)
@@ -209,7 +209,7 @@ def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator
 
 
 def come_home(plan: Plan, world: Model, rng: np.random.Generator) -> bool:
-    """Follow a plan in a world, out until a drawn recall and back; tell if that ends at home."""
+    """Follow a plan in a world, out until a drawn recall and back; return whether it is home."""
     back, home = plan.return_policy, plan.criteria[0].home
     outbound = plan.outbound[rng.choice(len(plan.weights), p=plan.weights)]
     if not isinstance(world, Moves) or is_chancy(world.success):

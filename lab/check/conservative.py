@@ -106,7 +106,7 @@ class Average:
 def study(
     setting: Setting, beliefs: int, worlds: int, deltas: Sequence[float], seed: int
 ) -> list[Sample]:
-    """Plan on so many beliefs at every level with both corrections, and look at the truth.
+    """Plan on random beliefs at every level with both corrections, and compare with the truth.
 
     Both corrections and all levels meet the same beliefs and the same drawn worlds.
     """
@@ -168,7 +168,7 @@ def averages(samples: Sequence[Sample]) -> list[Average]:
 
 
 def explored_at(curve: Sequence[Average], truth: float) -> float | None:
-    """Return what is explored where the true safety is so high, between two levels if need be.
+    """Return what is explored at a true safety, interpolated between two levels if necessary.
 
     None where no two levels of one setting and correction have it between them.
     """

@@ -116,7 +116,7 @@ def progress(
 
 
 def _rename_task(file: Path) -> None:
-    """Give the task of an older study file its present name; the ledger judges all other files."""
+    """Rename the task in a study file from before the move; leave every other file alone."""
     if file.is_file():
         with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as base, base:
             base.execute(

@@ -1,4 +1,4 @@
-"""Does `certify` tell sound plans from forged ones? Random plans, and the same with a lie in them.
+"""Does `certify` tell sound plans from forged ones? Random plans, and the same with one change.
 
 Plans are made on beliefs over finitely many worlds, small and larger, on Dirichlet rows and on
 grids of heights, with every kind of criterion, alone and together, recalled at any step or at a
@@ -307,7 +307,7 @@ def _missed(found: Certificate) -> tuple[bool, bool]:
 def try_plans(
     plans: int, forged: int, episodes: int, confidence: float, seed: int
 ) -> Iterator[Trial]:
-    """Yield what becomes of so many sound plans and of so many forged ones, in turns of a kind."""
+    """Yield the trials of sound plans, then of forged ones, each kind of forgery in turn."""
     rng = np.random.default_rng(seed)
     for number in range(plans):
         yield examine(random_plan(number, rng), None, episodes, confidence, seed)
