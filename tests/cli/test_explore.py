@@ -162,7 +162,6 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "algorithm": "rate",
         "floor": 0.1,
         "correction": "general",
-        "discount": 0.99,
         "seed": 5,
         "window": "1,1,10,8",
         "pixel": 25.0,
@@ -178,7 +177,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named = {name.replace("-", "_"): value for name, value in options.items()}
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
-    assert config == named | rest
+    assert config == named | rest | {"discount": 0.999}
 
 
 def test_the_option_for_a_budget_says_what_took_its_place(homeward: Callable[..., Said]) -> None:
@@ -655,11 +654,11 @@ def test_all_that_can_be_asked_is_in_the_run_and_what_is_said(
 ) -> None:
     area = write_area(tmp_path / "area.geojson")
     asked = ("--start", HERE, "--base", HERE, "--back-within", 9, "--keep-in", area)
-    levels = ("--delta", 0.9, "--keep-in-delta", 0.8, "--back-within-delta", 0.7, "--film", "gif")
+    levels = ("--delta", 0.9, "--back-within-delta", 0.7, "--film", "gif")
     said = homeward("explore", raster, *asked, *levels, "--steps", 4, "--out", "one", "--json").json
     names = ["return to base 4,4", "return to base 4,4 within 9 steps", "stay inside"]
     assert [found["name"] for found in said["criteria"]] == names
-    assert [found["level"] for found in said["criteria"]] == [0.9, 0.7, 0.8]
+    assert [found["level"] for found in said["criteria"]] == [0.9, 0.7, 0.9]
     assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
     assert said["conflict"] is None
     assert "one/keep_in.geojson" in said["outputs"]
@@ -723,6 +722,18 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
         (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),
         (("--base", HERE, "--unsafe"), "--base is for an explorer that keeps something safe"),
+        (("--delta", 0.98, "--unsafe"), "--delta is for an explorer that keeps something safe"),
+        (("--home", "start", "--unsafe"), "--home is for an explorer that keeps something safe"),
+        (("--correction", "moves", "--unsafe"), "--correction is for an explorer that keeps "),
+        (("--correction", "moves", "--naive"), "--correction: the naive explorer plans without "),
+        (("--base", HERE, "--home", "start"), "--home and --base: choose one"),
+        (("--discount", 0.999), "--discount needs --algorithm paper: the default algorithm "),
+        (("--terrain-seed", 0), "--terrain-seed is of synthetic Mars alone, not of "),
+        (
+            ("--keep-in", "area.geojson", "--keep-in-delta", 0.5),
+            "--keep-in-delta needs --algorithm paper: the default algorithm takes no action that "
+            "might leave the area of --keep-in\n",
+        ),
         (("--base", "4"), "a base is '4', expected X,Y in map coordinates or cell:ROW,COLUMN"),
         (("--base", "cell:9,4"), "a base, row 9 and column 4, is off the map of 9 rows"),
         (("--base", "0,0"), "a base: (0, 0) is off the map, which reaches from (500, 720)"),
@@ -773,6 +784,14 @@ def test_bad_input_is_one_sentence_and_makes_no_run(
     assert said.err.startswith(f"homeward: {message}")
     assert said.err.count("\n") == 1
     assert not Path("one").exists()
+
+
+def test_a_key_of_a_config_file_that_changes_nothing_is_named(
+    homeward: Callable[..., Said], tmp_path: Path
+) -> None:
+    (tmp_path / "c.toml").write_text('explorer = "unsafe"\ndelta = 0.5\n')
+    said = homeward("explore", "--config", "c.toml", code=2)
+    assert said.err == "homeward: c.toml: delta is for an explorer that keeps something safe\n"
 
 
 def test_a_misfit_in_a_config_file_names_the_file(

@@ -126,8 +126,9 @@ def test_an_area_has_so_many_corners_at_most(tmp_path: Path) -> None:
 
 
 def test_the_unsafe_explorer_of_a_pair_promises_nothing(tmp_path: Path) -> None:
-    shared = {"size": 6, "home": "start", "algorithm": "paper", "recall": 9}
-    asked = {**shared, "back_within": 30, "keep_in": ((0, 5), (0, 5))}
+    shared = {"size": 6, "algorithm": "paper", "recall": 9}
+    promised = {"delta": 0.9, "home": "start", "correction": "general"}
+    asked = {**shared, **promised, "back_within": 30, "keep_in": ((0, 5), (0, 5))}
     pair = pair_of("grid", asked)
     assert pair["safe"] == {**asked, "explorer": "safe"}
     assert pair["unsafe"] == {**shared, "explorer": "uncover"}

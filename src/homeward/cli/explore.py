@@ -388,7 +388,8 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
     """Refuse settings that do not go together, by the names that they were given by."""
     from homeward.errors import InvalidInputError
-    from homeward.runs.criteria import misfit
+    from homeward.runs.criteria import misfit, unused
+    from homeward.runs.rover import RoverConfig
 
     _check_terrain(values, options, place)
     unsafe = values.get("explorer") == "unsafe"
@@ -397,7 +398,9 @@ def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> 
         is_from_file = bool(place) or (name in values and name not in options)
         return name if is_from_file else _flag(name)
 
-    fault = misfit(values, unsafe, said)
+    plain = {name: about.default for name, about in RoverConfig.model_fields.items()}
+    given = {n: v for n, v in values.items() if n in options or v != plain.get(n)}
+    fault = misfit(values, unsafe, said) or unused(given, unsafe, said)
     if fault is not None:
         raise InvalidInputError(f"{place}{fault}")
 
@@ -412,7 +415,8 @@ def _check_terrain(values: dict[str, Any], options: dict[str, Any], place: str) 
         raise InvalidInputError(f"{place}the terrain has an empty name")
     if terrain == MARS:
         return
-    alien = [name for name in ("rows", "columns", "terrain_seed") if values.get(name)]
+    mars = ("rows", "columns", "terrain_seed")
+    alien = [name for name in mars if values.get(name) or name in options]
     alien += ["pixel"] * (terrain == SAMPLE and values.get("pixel") is not None)
     for name in alien:
         said = _flag(name) if name in options else name

@@ -36,7 +36,8 @@ BackWithin = Annotated[int | None, typer.Option(
 BackWithinDelta = Annotated[float | None, typer.Option(
     help="Probability required for --back-within.", show_default="as --delta")]
 KeepInDelta = Annotated[float | None, typer.Option(
-    help="Probability required for --keep-in.", show_default="as --delta")]
+    help="With --algorithm paper: probability required for --keep-in. By default the "
+    "area is never left.", show_default="as --delta")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
 Recall = Annotated[int | None, typer.Option(

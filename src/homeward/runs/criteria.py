@@ -158,6 +158,36 @@ def misfit(
     return None
 
 
+def unused(given: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]) -> str | None:
+    """Return which of the `given` keys would change nothing, and why; None if each counts.
+
+    `said` names a key as the user gave it. Keys that ask for nothing are not in `given`.
+    """
+    if keeps_nothing:
+        for name in ("delta", "correction", "home"):
+            if name in given:
+                return f"{said(name)} is for an explorer that keeps something safe"
+    if given.get("explorer") == "naive" and "correction" in given:
+        return f"{said('correction')}: the naive explorer plans without a correction"
+    if "home" in given and _is_asked(given.get("bases")):
+        return f"{said('home')} and {said('bases')}: choose one"
+    if "map" in given:
+        for name in ("size", "walls", "seed"):
+            if name in given:
+                return f"{said(name)} and {said('map')}: a map says itself what the world is"
+    if given.get("algorithm") == "paper":
+        return None
+    paper = f"{said('algorithm')} paper"
+    if "discount" in given:
+        return f"{said('discount')} needs {paper}: the default algorithm does not discount"
+    if "keep_in_delta" in given:
+        return (
+            f"{said('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
+            f"might leave the area of {said('keep_in')}"
+        )
+    return None
+
+
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
@@ -261,9 +291,15 @@ def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
 
 
 def check_levels(config: SafeConfig) -> None:
-    """Refuse a new run whose keys do not go together."""
+    """Refuse a new run whose keys do not go together, or change nothing.
+
+    A value that is the default passes, so that the complete configuration of a run makes another.
+    """
     values = {name: getattr(config, name) for name in config.model_fields_set}
-    fault = misfit(values, config.keeps_nothing(), str)
+    plain = {name: about.default for name, about in type(config).model_fields.items()}
+    given = {name: value for name, value in values.items() if value != plain[name]}
+    nothing = config.keeps_nothing()
+    fault = misfit(values, nothing, str) or unused(given, nothing, str)
     if fault is not None:
         raise InvalidInputError(fault)
 

@@ -48,7 +48,7 @@ KEYS = {
 CORNERS = 1000
 """Corners of the polygons to keep in, all together."""
 
-PROMISES = tuple(name for name in ASKED if name != "recall")
+PROMISES = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
 """Keys that are for an explorer that keeps something safe."""
 
 UNSAFE = {"grid": "uncover", "rover": "unsafe"}
