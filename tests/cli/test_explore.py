@@ -281,9 +281,27 @@ def test_a_run_of_another_configuration_is_refused_and_left_as_it_is(
     homeward("explore", raster, "--steps", 2, "--out", "one")
     before = {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()}
     said = homeward("explore", raster, "--out", "one", "--seed", 4, "--climb", 9, code=2)
-    assert "climb is 5.0, not 9.0" in said.err
-    assert "seed is 0, not 4" in said.err
+    assert "(--seed: recorded 0, given 4; --climb: recorded 5.0, given 9.0)" in said.err
     assert {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()} == before
+
+
+def test_only_what_was_given_and_differs_is_told(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    homeward("explore", raster, "--steps", 1, "--climb", 8, "--start", HERE, "--out", "one")
+    told = "homeward: one: there is a run of another configuration already ({}); name another "
+    for words, difference in (
+        (("--delta", 0.5), "--delta: recorded 0.98, given 0.5"),
+        (("--climb", 8.0, "--back-within", 9), "--back-within: recorded none, given 9"),
+        (
+            (raster, "--climb", 8, "--start", "cell:5,5"),
+            "--start: recorded cell:4,4, given cell:5,5",
+        ),
+        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 5.0"),
+        ((raster, "--unsafe"), "explorer: recorded safe, given unsafe"),
+    ):
+        said = homeward("explore", *words, "--out", "one", code=2)
+        assert said.err.startswith(told.format(difference))
 
 
 def test_a_film_is_drawn_on_request_also_afterwards(
@@ -385,7 +403,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "--config wrong.toml": ('wrong.toml: delta is "high"', ""),
     "ok.tif --out folder": ("folder: is not a run: there is no config.json", ""),
     "ok.tif --out ok.tif/run": ("ok.tif/run: can't be written: ok.tif is no folder", ""),
-    "ok.tif --out text.tif": ("text.tif: there is something already", ""),
+    "ok.tif --out text.tif": ("text.tif: is a file, expected a new folder", ""),
 }
 
 
@@ -456,7 +474,7 @@ def test_a_raster_that_has_changed_is_told_as_such(
     assert "crater.tif: the terrain is not what it was when the run in one was made" in said.err
     assert not re.search("[0-9a-f]{12}", said.err)
     said = homeward(*asked, "--cell", 40, code=2)
-    assert "(cell is 20.0, not 40.0)" in said.err
+    assert "(--cell: recorded 20.0, given 40.0)" in said.err
 
 
 def test_fewer_steps_than_there_are_change_nothing(
@@ -681,10 +699,10 @@ def test_the_same_command_goes_on_and_another_area_is_another_run(
     command = ("explore", raster, "--start", HERE, "--keep-in", area, "--out", "one")
     homeward(*command, "--steps", 1)
     assert homeward(*command, "--steps", 3, "--json").json["steps"] == 3
-    assert "keep_in" in homeward("explore", raster, "--start", HERE, "--out", "one", code=2).err
+    assert "--keep-in" in homeward("explore", raster, "--start", HERE, "--out", "one", code=2).err
     corners = [[x + 20, y] for x, y in AREA["coordinates"][0]]
     write_area(area, {"type": "Polygon", "coordinates": [corners]})
-    assert "(keep_in is another area)" in homeward(*command, code=2).err
+    assert "(--keep-in: recorded another area)" in homeward(*command, code=2).err
     assert homeward("explore", "--out", "one", "--steps", 4, "--json").json["steps"] == 4
 
 

@@ -152,6 +152,15 @@ def test_a_map_leaves_nothing_to_draw(tmp_path: Path, name: str) -> None:
         runner.invoke(app, words, catch_exceptions=False)
 
 
+def test_a_recorded_run_is_not_walked_again_and_says_how_to_go_on(tmp_path: Path) -> None:
+    there = tmp_path / "run"
+    words = ["grid", "--size", "4", "--limit", "1", "--out", str(tmp_path / "a.png")]
+    words += ["--run", str(there)]
+    runner.invoke(app, words, catch_exceptions=False)
+    with pytest.raises(InvalidInputError, match=f"{there}: there is a run already; to go on: hom"):
+        runner.invoke(app, words, catch_exceptions=False)
+
+
 def test_criteria_that_conflict_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "map.txt").write_text("55e55\n")
     words = ["--map", str(tmp_path / "map.txt"), "--base", "0,0", "--base", "0,4", "--each-base"]

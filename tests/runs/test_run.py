@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -384,13 +385,24 @@ def test_a_run_is_not_made_over_something(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken/thesis.txt").write_text("years")
     (tmp_path / "file").touch()
-    for name in ("taken", "file"):
-        with pytest.raises(InvalidFileError, match=f"{name}: there is something already"):
+    for name, reason in (
+        ("taken", "already exists and is not empty"),
+        ("file", "is a file, expected a new folder"),
+    ):
+        with pytest.raises(InvalidFileError, match=f"{name}: {reason}"):
             meadow(tmp_path / name)
     assert (tmp_path / "taken/thesis.txt").read_text() == "years"
     with pytest.raises(InvalidFileError, match="file/run: can't be written"):
         meadow(tmp_path / "file" / "run")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "taken"]
+
+
+def test_a_run_that_is_there_already_is_named_with_how_to_go_on(tmp_path: Path) -> None:
+    meadow(tmp_path / "my run")
+    there = tmp_path / "my run"
+    said = f"{there}: there is a run already; to go on: homeward runs resume '{there}'"
+    with pytest.raises(InvalidFileError, match=f"^{re.escape(said)}$"):
+        meadow(there)
 
 
 def test_a_run_is_made_in_an_empty_folder(tmp_path: Path) -> None:

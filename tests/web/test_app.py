@@ -273,7 +273,7 @@ def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
     pair = busy.post("/api/pairs", wanted).json()
     assert (pair["safe"]["explorer"], pair["unsafe"]["explorer"]) == ("safe", "uncover")
     configs = [Run(busy.root / pair[end]["id"]).config for end in ("safe", "unsafe")]
-    assert configs[0] == {**configs[1], "explorer": "safe"}
+    assert configs[0] == {**configs[1], "explorer": "safe", "delta": 0.9}
     assert busy.get(f"/api/runs/{pair['safe']['id']}").json()["pair"] == pair["unsafe"]["id"]
     bad = busy.post("/api/pairs", {"kind": "grid", "name": "bad", "config": {"delta": 7}})
     assert bad.status_code == 400

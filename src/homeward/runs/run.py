@@ -22,6 +22,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -102,8 +103,13 @@ class Run:
         known.make(complete)
         target = run.directory
         with refusing(target, "can't be written"):
-            if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-                raise InvalidFileError(f"{target}: there is something already")
+            if (target / CONFIG).is_file():
+                again = f"homeward runs resume {shlex.quote(str(target))}"
+                raise InvalidFileError(f"{target}: there is a run already; to go on: {again}")
+            if target.exists() and not target.is_dir():
+                raise InvalidFileError(f"{target}: is a file, expected a new folder")
+            if target.exists() and any(target.iterdir()):
+                raise InvalidFileError(f"{target}: already exists and is not empty")
             for folder in target.parents:
                 if folder.exists() and not folder.is_dir():
                     raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
