@@ -313,7 +313,7 @@ class Guide:
             elif share[a] > 1.0 or (inside is not None and not inside[state, a]):
                 verdict = Verdict.UNSAFE
             else:
-                verdict = Verdict.WORTH_LESS
+                verdict = Verdict.NOT_CHOSEN
             weight = float(a == action)
             found.append(
                 ActionEvidence(a, float(leaving[a]), float(rates[a]), safety, weight, verdict)
