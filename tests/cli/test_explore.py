@@ -356,7 +356,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "text.tif": ("text.tif: ", ""),
     "missing.tif": ("missing.tif: can't be read: No such file", ""),
     "folder": ("folder: is a directory, expected a raster file", ""),
-    "huge.tif": ("huge.tif: 5e+08 m at row 1, column 1 is no height", ""),
+    "huge.tif": ("huge.tif: 5e+08 m at row 1, column 1 is not a height", ""),
     "a.npy": ("a.npy: has no pixel size of its own", "with --pixel"),
     "cube.npy --pixel 1": ("cube.npy: has shape (2, 2, 2)", ""),
     "words.npy --pixel 1": ("words.npy: ", ""),
@@ -402,7 +402,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "--config unknown.toml": ("unknown.toml: wheels is not known", ""),
     "--config wrong.toml": ('wrong.toml: delta is "high"', ""),
     "ok.tif --out folder": ("folder: is not a run: there is no config.json", ""),
-    "ok.tif --out ok.tif/run": ("ok.tif/run: can't be written: ok.tif is no folder", ""),
+    "ok.tif --out ok.tif/run": ("ok.tif/run: can't be written: ok.tif is not a folder", ""),
     "ok.tif --out text.tif": ("text.tif: is a file, expected a new folder", ""),
 }
 
@@ -757,7 +757,7 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--base", "0,0"), "a base: (0, 0) is off the map, which reaches from (500, 720)"),
         (("--base", "cell:2,3"), "a base, row 2 and column 3, is blocked: the terrain has no data"),
         (("--keep-in", "no.geojson"), "no.geojson: can't be read: No such file or directory"),
-        (("--keep-in", "crater.tif"), "crater.tif: is no GeoJSON: "),
+        (("--keep-in", "crater.tif"), "crater.tif: is not GeoJSON: "),
         (("--keep-in", "point.geojson"), "point.geojson: it is a Point, expected a Polygon"),
         (("--keep-in", "bow.geojson"), "bow.geojson: polygon 1 crosses itself: "),
         (("--keep-in", "open.geojson"), "open.geojson: ring 1 of polygon 1 is open: "),

@@ -283,6 +283,9 @@ def test_the_account_is_the_lowest_bound_by_name() -> None:
     [
         ({}, "whenever it is called off, it can come home to the start with probability 0.98"),
         ({"bases": [[1, 2]]}, "can come home to base 1,2 with probability 0.98 or more"),
+        ({"delta": 1.0}, "can come home to the start with certainty"),
+        ({"delta": 0.99999999}, "come home to the start with probability 0.99999999 or more"),
+        ({"algorithm": "paper", "delta": 1.0}, "get back to the start with certainty, plan by"),
         ({"algorithm": "paper"}, "get back to the start with probability 0.98 or more, plan by"),
         (
             {"algorithm": "paper", "home": "current"},

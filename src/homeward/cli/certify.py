@@ -40,7 +40,7 @@ def certify(
     method: Annotated[
         str, typer.Option(help="all that is possible, or one of exact, sampling, arithmetic.")
     ] = "all",
-    seed: Annotated[int, typer.Option(min=0, help="Where the random numbers come from.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -142,12 +142,11 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
             }
         )
     else:
-        say(
-            f"{what}: the whole run says that it keeps {floored(run.kept)}, asked for {run.level:g}"
-        )
+        claimed = f"the whole run says that it keeps {floored(run.kept)}, asked for {run.level:g}"
+        say(f"{what}: {claimed if run.level > 0.0 else 'the run promises no way home'}")
         for home in recorded.homes:
             say(
-                f"Audit, {home.name} at {home.level:g}: keeps {floored(home.kept)}, and had to "
+                f"Audit, “{home.name}” at {home.level:g}: keeps {floored(home.kept)}, and had to "
                 f"spend {home.charged:.3g} at least; {home.words}."
             )
         say(f"Planned again: {run.words}.")

@@ -238,15 +238,20 @@ def promise_of(config: SafeConfig, named: str = "it") -> str:
     if not config.of_the_run():
         place = "where it plans" if config.home == "current" else place_of(config)
         return (
-            f"at each step {named} can get back to {place} with probability {config.delta:g} or "
-            "more, plan by plan; nothing is promised of the whole run"
+            f"at each step {named} can get back to {place} {surely(config.delta)}, plan by plan; "
+            "nothing is promised of the whole run"
         )
     if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
         return f"δ = {config.delta:g} is kept on the average world alone, which proves nothing"
     return (
-        f"whenever {named} is called off, it can come home to {place_of(config)} with "
-        f"probability {config.delta:g} or more"
+        f"whenever {named} is called off, it can come home to {place_of(config)} "
+        f"{surely(config.delta)}"
     )
+
+
+def surely(level: float) -> str:
+    """Write a level as the probability with which something happens."""
+    return "with certainty" if level >= 1.0 else f"with probability {level:.12g} or more"
 
 
 def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:

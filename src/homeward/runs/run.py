@@ -112,7 +112,7 @@ class Run:
                 raise InvalidFileError(f"{target}: already exists and is not empty")
             for folder in target.parents:
                 if folder.exists() and not folder.is_dir():
-                    raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
+                    raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a folder")
             target.parent.mkdir(parents=True, exist_ok=True)
             part = Path(tempfile.mkdtemp(PART, f".{target.name}.", target.parent))
             try:
