@@ -218,6 +218,20 @@ def test_an_unsafe_run_has_nothing_to_certify(tmp_path: Path) -> None:
     assert answer(paper.directory)["verdicts"] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("episodes", 9), ("confidence", 2), ("method", "magic"), ("seed", 1)],
+)
+def test_options_of_sampling_are_refused_for_a_run_that_is_audited(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 1})
+    run.resume()
+    assert f"--{name} is for plans of the paper's algorithm" in refused(
+        run.directory, f"--{name}", value
+    )
+
+
 def test_homes_are_named_by_row_and_column(tmp_path: Path) -> None:
     asked = {"map": "111\n11a\n111", "limit": 1, "back_within": 9}
     run = Run.create(tmp_path / "run", "grid", asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -304,6 +305,19 @@ def test_only_what_was_given_and_differs_is_told(
         assert said.err.startswith(told.format(difference))
 
 
+def test_a_finished_run_that_lost_a_part_is_told_by_its_name(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    homeward("explore", raster, "--steps", 1, "--out", "one")
+    Path("one/map.png").unlink()
+    shutil.rmtree("one/fields/height")
+    said = homeward("explore", "--out", "one", code=2)
+    assert said.err == "homeward: one/fields: is damaged: there is no height\n"
+    Path("one/summary.json").write_text("{}")
+    said = homeward("explore", "--out", "one", code=2)
+    assert said.err == "homeward: one/summary.json: is damaged: steps is missing\n"
+
+
 def test_a_film_is_drawn_on_request_also_afterwards(
     homeward: Callable[..., Said], raster: Path
 ) -> None:
@@ -386,6 +400,9 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --seed -1": ("--seed is -1: ", ""),
     "ok.tif --sensor-noise 0": ("--sensor-noise is 0.0: ", ""),
     "ok.tif --sensor-range -2": ("--sensor-range is -2.0: ", ""),
+    "ok.tif --sensor-noise 1e-320": ("--sensor-noise is 1e-320: ", ""),
+    "ok.tif --error 1e300": ("--error is 1e+300: ", ""),
+    "--pixel 1e-300": ("--pixel is 1e-300: ", ""),
     "ok.tif --sensor-offset 0": ("--sensor-offset is 0.0: ", ""),
     "ok.tif --home nowhere": ("--home is nowhere: ", "'current' or 'start'"),
     "ok.tif --truth guess": ("--truth is guess: ", ""),

@@ -120,6 +120,8 @@ def test_a_recall_at_a_fixed_step_is_planned_for(tmp_path: Path) -> None:
         (["--keep-in", "6:4,0:9"], "the window to keep in, rows 6:4 and columns 0:9, is empty"),
         (["--keep-in", "0:9,0:10"], "is off the map of 10 rows and 10 columns"),
         (["--keep-in", "0:4,0:9"], "the start, row 5 and column 5, is outside the window"),
+        (["--delta", "nan"], "the grid world: delta is nan, expected a finite number"),
+        (["--map", "gone.txt"], "^gone.txt: can't be read: No such file or directory$"),
         (["--each-base"], "--each-base says nothing without --base"),
         (["--base", "5,5", "--explorer", "rmax"], "--base is for an explorer that keeps"),
         (["--delta", "1", "--explorer", "uncover"], "--delta is for an explorer that keeps"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -379,6 +380,19 @@ def test_a_folder_that_is_no_run_is_refused(
             (tmp_path / "run" / name).touch()
     with pytest.raises(InvalidFileError, match=message):
         Run.open(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("name", "value"), [("kind", 3), ("version", None), ("config", [1])])
+def test_a_damaged_configuration_is_named(tmp_path: Path, name: str, value: Any) -> None:
+    run = meadow(tmp_path / "run")
+    path = run.directory / "config.json"
+    written = json.loads(path.read_text()) | {name: value}
+    path.write_text(json.dumps(written))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest = run.manifest.model_copy(update={"config_sha256": digest})
+    manifest.write(run.directory / "manifest.json")
+    with pytest.raises(InvalidFileError, match=rf"config\.json: is damaged: {name} is "):
+        Run.open(run.directory)
 
 
 def test_a_run_is_not_made_over_something(tmp_path: Path) -> None:

@@ -551,11 +551,15 @@ def _taken(run: Run) -> int:
 def _draw_map(run: Run, config: RoverConfig) -> None:
     """Draw what is known in the end and the path."""
     from homeward.cli.show import save
+    from homeward.errors import InvalidFileError
     from homeward.plots.terrain import TerrainPanel, draw_terrain
     from homeward.runs.rover import area_of, cells_of
     from homeward.runs.rover_products import path_of, read_facts
 
     facts, known = read_facts(run.directory), run.fields()
+    for name in ("height", "deviation"):
+        if name not in known:
+            raise InvalidFileError(f"{run.directory / 'fields'}: is damaged: there is no {name}")
     cells = cells_of(config)
     start = facts["start"][0] * cells.shape[1] + facts["start"][1]
     panel = TerrainPanel(

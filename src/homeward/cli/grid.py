@@ -339,7 +339,8 @@ def _read(file: Path) -> str:
         text = file.read_text(encoding="utf-8")
         HeightMap.from_text(text)
     except (OSError, UnicodeDecodeError) as cause:
-        raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
+        reason = cause.strerror if isinstance(cause, OSError) else cause
+        raise InvalidFileError(f"{file}: can't be read: {reason}") from cause
     except InvalidFileError as cause:
         raise InvalidFileError(f"{file}: {cause}") from cause
     return text

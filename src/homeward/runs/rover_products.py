@@ -105,11 +105,18 @@ def write_products(ended: Ended) -> None:
     replace_file(ended.directory / SUMMARY, text.encode())
 
 
+AMOUNTS = ("distance_m", "cells_visited", "entropy_reduction")
+"""Facts that are told in words wherever a run is."""
+
+
 def read_facts(directory: Path) -> dict[str, Any]:
     """Read the facts of a run that has ended."""
     facts = read_json(directory / FACTS)
     if not isinstance(facts, dict):
         raise InvalidFileError(f"{directory / FACTS}: is not a summary")
+    for name in ("steps", "end", "start", "stranded", "seconds", *AMOUNTS, "missing"):
+        if name not in facts:
+            raise InvalidFileError(f"{directory / FACTS}: is damaged: {name} is missing")
     return facts
 
 

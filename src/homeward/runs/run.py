@@ -347,6 +347,9 @@ class Run:
         check_format(value, path)
         if _digest(path) != self.manifest.config_sha256:
             raise InvalidFileError(f"{path}: was changed after the run was made")
+        for name, kind in (("kind", str), ("version", int), ("config", dict)):
+            if not isinstance(value.get(name), kind):
+                raise InvalidFileError(f"{path}: is damaged: {name} is {value.get(name)!r}")
         written: dict[str, Any] = value
         return written
 
