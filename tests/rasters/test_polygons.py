@@ -109,9 +109,9 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([1, 2], "is no GeoJSON: it is no object"),
+        ([1, 2], "is not GeoJSON: it is not an object"),
         ({"type": "FeatureCollection"}, "it has no list of features"),
-        ({"type": "FeatureCollection", "features": [3]}, "feature 1 is no object"),
+        ({"type": "FeatureCollection", "features": [3]}, "feature 1 is not an object"),
         ({"type": "FeatureCollection", "features": []}, "there is no polygon in it"),
         ({"type": "MultiPolygon", "coordinates": []}, "there is no polygon in it"),
         ({"type": "Polygon", "coordinates": []}, "polygon 1 has no ring"),
@@ -120,11 +120,11 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             {"type": "GeometryCollection", "geometries": [{"type": "LineString"}]},
             "geometry 1 is a LineString",
         ),
-        ({"type": "Polygon"}, "the coordinates of it are no rings"),
-        ({"type": "Polygon", "coordinates": [3]}, "the coordinates of it are no rings"),
-        (polygon([[1.0], [2.0]]), r"\[1.0\] in it is no position"),
-        (polygon([["x", 2.0]]), "is no position"),
-        (polygon([[True, 2.0]]), "is no position"),
+        ({"type": "Polygon"}, "the coordinates of it are not rings"),
+        ({"type": "Polygon", "coordinates": [3]}, "the coordinates of it are not rings"),
+        (polygon([[1.0], [2.0]]), r"\[1.0\] in it is not a position"),
+        (polygon([["x", 2.0]]), "is not a position"),
+        (polygon([[True, 2.0]]), "is not a position"),
         (polygon(SQUARE[:3]), "ring 1 of polygon 1 has 3 positions"),
         (polygon(SQUARE[:-1]), r"ring 1 of polygon 1 is open: it begins at \(510, 810\)"),
         (polygon(SQUARE, HOLE[:-1]), "ring 2 of polygon 1 is open"),
@@ -143,7 +143,7 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             r"ring 1 of polygon 1 has a corner at \(1e\+308, 1\), expected coordinates of 1e\+15",
         ),
         (polygon([[0, 0], [1, 1e200], [-1, 1], [0, 0]]), "expected coordinates of 1e"),
-        (polygon([[[[1] * 90]]]), "is no position"),
+        (polygon([[[[1] * 90]]]), "is not a position"),
         (
             {"type": "FeatureCollection", "features": [named(polygon(SQUARE), CRS84)]},
             "feature 1 has a crs member of its own, expected one for the whole",
@@ -216,7 +216,7 @@ def test_edges_cross_only_if_each_passes_between_the_ends_of_the_other() -> None
 def test_a_file_that_is_no_json_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.geojson"
     path.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(InvalidFileError, match=r"a.geojson: is no GeoJSON: "):
+    with pytest.raises(InvalidFileError, match=r"a.geojson: is not GeoJSON: "):
         read_area(path, cells())
 
 

@@ -32,21 +32,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 # fmt: off
 BackWithin = Annotated[int | None, typer.Option(
-    metavar="STEPS", help="Be home within so many steps of the call, too.")]
+    metavar="STEPS", help="Also be able to be home within this number of steps of the call.")]
 BackWithinDelta = Annotated[float | None, typer.Option(
     help="Probability required for --back-within.", show_default="as --delta")]
 KeepInDelta = Annotated[float | None, typer.Option(
-    help="Probability required for --keep-in.", show_default="as --delta")]
+    help="With --algorithm paper: probability required for --keep-in. By default the "
+    "area is never left.", show_default="as --delta")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
 Recall = Annotated[int | None, typer.Option(
-    metavar="STEPS", help="Plan for a call after exactly so many steps; with --algorithm paper.",
+    metavar="STEPS", help="With --algorithm paper: plan for a call after exactly this many steps.",
     show_default="at any step")]
 Algorithm = Annotated[str | None, typer.Option(
     help="rate: go where there is most to learn per step, and keep the level over the whole run. "
     "paper: Algorithm 1 of the paper, which keeps it plan by plan.", show_default="rate")]
 Floor = Annotated[float | None, typer.Option(
-    help="End when nothing is left that brings so much per step.",
+    help="End when nothing is left that gains this much per step.",
     show_default="0.05 nats, or 0.001 squares")]
 Budget = Annotated[float | None, typer.Option(
     "--budget", hidden=True, callback=_refuse_budget)]

@@ -81,7 +81,7 @@ def show_run(
         found["criteria"] = [promise._asdict() for promise in promises]
         say_json({**found, "last_steps": last})
         return
-    say(f"{directory}: a {run.kind} run, {status}, {taken} steps")
+    say(f"{directory}: a {run.kind} run, {status}, {taken} step{'s' * (taken != 1)}")
     for key, value in config.items():
         text = f"  {key} = {value}"
         say(text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…")
@@ -128,9 +128,10 @@ def start(
     values: dict[str, Any] = {}
     if config is not None:
         try:
-            values = tomllib.loads(config.read_text())
+            values = tomllib.loads(config.read_text(encoding="utf-8"))
         except (OSError, ValueError) as cause:
-            raise InvalidFileError(f"{config}: can't be read: {cause}") from cause
+            reason = cause.strerror if isinstance(cause, OSError) else cause
+            raise InvalidFileError(f"{config}: can't be read: {reason}") from cause
     _go_on(Run.create(directory, kind, values), None, other_versions=False, as_json=as_json)
 
 

@@ -103,7 +103,9 @@ def _open(path: Path) -> Any:
             refusal = refusal or cause
     if not path.stat().st_size:
         raise InvalidFileError(f"{path}: is empty") from refusal
-    raise InvalidFileError(f"{path}: is no raster that can be read: {told(refusal)}") from refusal
+    raise InvalidFileError(
+        f"{path}: is not an elevation raster that Homeward can read: {told(refusal)}"
+    ) from refusal
 
 
 def _check_kind(path: Path, dataset: Any, band: int) -> None:

@@ -65,9 +65,9 @@ def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
     try:
         value = json.loads(data, parse_constant=_no_number)
     except ValueError as cause:  # of Unicode and JSON alike
-        raise InvalidFileError(f"{path}: is no GeoJSON: {cause}") from cause
+        raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
     except RecursionError as cause:
-        raise InvalidFileError(f"{path}: is no GeoJSON: it is nested too deep") from cause
+        raise InvalidFileError(f"{path}: is not GeoJSON: it is nested too deep") from cause
     try:
         area = area_from(value)
         name = _crs_of(value)
@@ -158,7 +158,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     if depth > DEEPEST:
         raise InvalidInputError(f"is nested more than {DEEPEST} deep, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise InvalidInputError(f"is no GeoJSON: {where} is no object with a type")
+        raise InvalidInputError(f"is not GeoJSON: {where} is not an object with a type")
     if depth and value.get("crs") is not None:
         raise InvalidInputError(f"{where} has a crs member of its own, expected one for the whole")
     kind = value["type"]
@@ -170,7 +170,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     if inner is not None:
         parts = value.get(inner)
         if not isinstance(parts, list):
-            raise InvalidInputError(f"is no GeoJSON: {where} has no list of {inner}")
+            raise InvalidInputError(f"is not GeoJSON: {where} has no list of {inner}")
         name = "feature" if inner == "features" else "geometry"
         return [
             polygon
@@ -183,7 +183,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     elif kind != "MultiPolygon":
         raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
     if not _is_list(given, 3):
-        raise InvalidInputError(f"is no GeoJSON: the coordinates of {where} are no rings")
+        raise InvalidInputError(f"is not GeoJSON: the coordinates of {where} are not rings")
     return [tuple(tuple(_corner(c, where) for c in ring) for ring in rings) for rings in given]
 
 
@@ -201,7 +201,7 @@ def _corner(value: Any, where: str) -> tuple[float, float]:
         or len(value) < 2
         or any(isinstance(x, bool) or not isinstance(x, int | float) for x in value)
     ):
-        raise InvalidInputError(f"is no GeoJSON: {_shown(value)} in {where} is no position")
+        raise InvalidInputError(f"is not GeoJSON: {_shown(value)} in {where} is not a position")
     try:
         return float(value[0]), float(value[1])
     except OverflowError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""How a lock is opened: no link is followed, and nothing is waited for that is no plain file."""
+"""How a lock is opened: no link is followed, and nothing is waited for that is not a plain file."""
 
 PATIENCE = 0.5
 """Seconds to wait for a lock: longer than `is_held` holds one, shorter than people notice."""

@@ -321,7 +321,7 @@ class Server:
                 raise RefusalError(400, f"{key[:40]!r} is not known")
         kind, config = check_kind(body.get("kind")), body.get("config")
         if config is not None and not isinstance(config, dict):
-            raise RefusalError(400, "the configuration is no JSON object")
+            raise RefusalError(400, "the configuration is not a JSON object")
         name = None if body.get("name") is None else check_name(body["name"])
         return kind, name, config or {}
 
@@ -407,7 +407,7 @@ class Server:
         wide = request.query_params.get("pixel")
         pixel = None if wide is None else value_of(wide)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
-            raise RefusalError(400, "the pixel size is no length in metres")
+            raise RefusalError(400, "the pixel size is not a length in metres")
         name = os.path.basename(request.path_params["name"])
         return said(await self.uploads.take(name, length, request.stream(), pixel), 201)
 
@@ -496,5 +496,5 @@ async def read_json_body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError) as cause:
         raise RefusalError(400, "the request is not JSON") from cause
     if not isinstance(value, dict):
-        raise RefusalError(400, "the request is no JSON object")
+        raise RefusalError(400, "the request is not a JSON object")
     return value

@@ -109,7 +109,7 @@ def _check(source: Path) -> None:
             warnings.simplefilter("ignore")
             dataset = rasterio.open(source)
     except RasterioError as cause:
-        raise ValueError(f"{source}: is no raster that is read here") from cause
+        raise ValueError(f"{source}: is not an elevation raster that Homeward can read") from cause
     with dataset:
         _check_size(source, dataset.height, dataset.width)
         if [Path(file) for file in dataset.files] != [source]:
