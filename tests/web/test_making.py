@@ -67,8 +67,8 @@ def test_a_value_out_of_range_is_named(
             {"rows": 4000, "columns": 4000, "cell": 1.0, "window": "map:0,0,9,9"},
             "4000 x 4000 cells are more than",
         ),
-        ("rover", {"pixel": 1e-300}, "a pixel is 0.001 to 1e"),
-        ("rover", {"pixel": 1e300}, "a pixel is 0.001 to 1e"),
+        ("rover", {"pixel": 1e-4}, "a pixel is 0.001 to 1e"),
+        ("rover", {"pixel": 1e7}, "a pixel is 0.001 to 1e"),
         ("grid", {"map": "3" * 4_000_001}, "a map of 4,000,001 letters"),
     ],
 )
