@@ -71,7 +71,7 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "manifest.json",
         "steps.jsonl",
         "plan_ms.f32",
-        "fields",
+        "fields.npz",
         "path.geojson",
         "terrain.tif",
         "summary.md",
