@@ -34,7 +34,7 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
 from homeward.rasters.gdal import need_rasterio, told
-from homeward.rasters.transforms import to_grid, to_map
+from homeward.rasters.transforms import to_grid, to_map, wkt_name
 from homeward.rasters.writing import crs_name
 
 if TYPE_CHECKING:
@@ -301,10 +301,10 @@ def _converted(area: Area, name: str, cells: Cells) -> Area:
     """Bring an area from a named coordinate system to the map of some cells."""
     if cells.crs is None:
         raise InvalidInputError(
-            f"is in {_short(name)}, but {cells.name} has no coordinate system: give the area in "
+            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area in "
             "its map coordinates, without a crs member"
         )
-    need_rasterio(f"an area in {_short(name)}")
+    need_rasterio(f"an area in {wkt_name(name)}")
     from rasterio.crs import CRS
     from rasterio.errors import CRSError, RasterioError
     from rasterio.warp import transform
@@ -323,14 +323,9 @@ def _converted(area: Area, name: str, cells: Cells) -> Area:
             found.append(tuple(moved))
     except (CRSError, RasterioError, ValueError) as cause:
         raise InvalidInputError(
-            f"can't be brought from {_short(name)} to the map of {cells.name}: {told(cause)}"
+            f"can't be brought from {wkt_name(name)} to the map of {cells.name}: {told(cause)}"
         ) from cause
     return tuple(found)
-
-
-def _short(name: str) -> str:
-    """Return a coordinate system's name without all of its WKT."""
-    return name.split('"')[1] if name.count('"') > 1 else name
 
 
 def _said(corner: Any) -> str:
