@@ -176,7 +176,7 @@ def test_a_circle_is_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": set(), "d": {"a", "d"}}) == []
 
 
-REFEREE = {"actions", "arithmetic", "audit", "believed", "chain", "verdict", "ways"}
+REFEREE = {"actions", "arithmetic", "audit", "believed", "chain", "checked_claim", "ways"}
 
 
 @pytest.mark.parametrize("name", sorted(REFEREE))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from homeward.certificates.verdict import Verdict
+from homeward.certificates.checked_claim import CheckedClaim
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class AuditStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HomeVerdict(Verdict):
+class HomeVerdict(CheckedClaim):
     """What became of the claim that a run keeps a way home.
 
     Attributes

@@ -23,8 +23,8 @@ import numpy as np
 from homeward.arrays import index, number
 from homeward.certificates import exact
 from homeward.certificates.arithmetic import TOLERANCE, Recomputed, recompute
+from homeward.certificates.checked_claim import CheckedClaim
 from homeward.certificates.sampling import Sampled, sample, unit_of
-from homeward.certificates.verdict import Verdict
 from homeward.errors import InvalidInputError
 from homeward.safety import Correction
 from homeward.solvers import Status
@@ -63,7 +63,7 @@ CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimVerdict(Verdict):
+class ClaimVerdict(CheckedClaim):
     """What became of one claim: a bound on a criterion, of the plan or of its action's part."""
 
     criterion: str
@@ -141,7 +141,7 @@ class ClaimVerdict(Verdict):
 
 
 @dataclass(frozen=True, slots=True)
-class ValueVerdict(Verdict):
+class ValueVerdict(CheckedClaim):
     """What became of the plan's claims on its own worth."""
 
     value: float  # what the mixture is worth, as claimed
@@ -163,7 +163,7 @@ class ValueVerdict(Verdict):
 
 
 @dataclass(frozen=True, slots=True)
-class RunVerdict(Verdict):
+class RunVerdict(CheckedClaim):
     """What became of the claim of a run with a budget: so much of certainty is kept of its way."""
 
     level: float  # what was asked for

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 
-class Verdict:
+class CheckedClaim:
     """A claim that was checked; a dataclass adds the fields, `reasons` among them."""
 
     __slots__ = ()

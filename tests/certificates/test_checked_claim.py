@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from homeward.certificates.verdict import Verdict
+from homeward.certificates.checked_claim import CheckedClaim
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed(Verdict):
+class Weighed(CheckedClaim):
     weight: float
     reasons: tuple[str, ...] = ()
 
