@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from homeward.certificates.intervals import bernstein, clopper_pearson
+from homeward.certificates.intervals import bernstein, clopper_pearson, lower_limit
 
 
 @given(st.integers(1, 200), st.floats(0.0, 1.0), st.sampled_from([0.5, 0.05, 1e-4]))
@@ -52,3 +52,7 @@ def test_bernstein_is_the_formula() -> None:
     expected = math.sqrt(2 * 0.25 * math.log(40) / 100) + 7 * 2 * math.log(40) / (3 * 99)
     assert bernstein(0.25, 100, 2.0, 0.1) == pytest.approx(expected)
     assert bernstein(0.0, 1, 1.0, 0.1) == math.inf
+
+
+def test_more_doubt_gives_a_higher_limit() -> None:
+    assert lower_limit(90, 100, 0.05) > lower_limit(90, 100, 0.01)

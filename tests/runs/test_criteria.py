@@ -20,13 +20,13 @@ from homeward.runs.criteria import (
     criteria_of,
     misfit,
     promise_of,
-    reached,
     state_of,
     unused,
 )
 from homeward.runs.grid import GridConfig, make
 from homeward.runs.rover import RoverConfig
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from pathlib import Path

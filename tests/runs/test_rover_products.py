@@ -13,7 +13,6 @@ from tests.rasters.planetary import MARS, write_raster
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError
 from homeward.runs import Ended, Run
-from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
 from homeward.runs.rover_products import (
     KEYS,
@@ -27,6 +26,7 @@ from homeward.runs.rover_products import (
     summary_of,
     write_products,
 )
+from homeward.solvers.reach import reached
 from homeward.worlds.relief import draw_relief
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "manifest.json",
         "steps.jsonl",
         "plan_ms.f32",
-        "fields",
+        "fields.npz",
         "path.geojson",
         "terrain.tif",
         "summary.md",

@@ -164,7 +164,7 @@ def test_a_run_killed_at_random_moments_goes_the_same_way(tmp_path: Path) -> Non
     assert all(found["same"])
     assert found["whole"]["status"] == "finished"
     assert found["whole"]["steps"] == 30
-    files = ["config.json", "fields", "manifest.json", "plan_ms.f32", "steps.jsonl"]
+    files = ["config.json", "fields.npz", "manifest.json", "plan_ms.f32", "steps.jsonl"]
     assert found["whole"]["files"] == files
 
 

@@ -33,7 +33,6 @@ from homeward.studies.calibration import (
     examine,
     height_outset,
     is_bound,
-    lower_limit,
     make_promises,
     terrain_outset,
     walk_home,
@@ -293,10 +292,6 @@ def test_the_limits_make_the_count_just_this_rare(trials: int, data: st.DataObje
         assert binom.cdf(hits, trials, found.upper) == pytest.approx(0.01, rel=1e-6)
     else:
         assert found.upper == 1.0
-
-
-def test_more_doubt_gives_a_higher_limit() -> None:
-    assert lower_limit(90, 100, 0.05) > lower_limit(90, 100) == lower_limit(90, 100, 0.01)
 
 
 @pytest.mark.parametrize(

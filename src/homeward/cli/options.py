@@ -11,6 +11,9 @@ import typer
 
 from homeward.errors import InvalidInputError
 
+KEPT = "Where the runs are kept as they come; the same command goes on from there."
+"""The help of --study, whose default is named by each command."""
+
 
 def _refuse_budget(value: float | None) -> None:
     """Say what took the place of an option that is gone."""
@@ -28,6 +31,7 @@ Workers = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(help="The address of a Dask scheduler, instead of processes.")
 ]
+Figure = Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 # fmt: off

@@ -13,8 +13,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-import numpy as np
-from numba import njit
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from homeward.errors import InvalidInputError, InvalidProblemError
@@ -25,11 +23,12 @@ from homeward.planning.plan import floored
 from homeward.runs.config import Config
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
+from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import BoolArray
     from homeward.models import Moves
     from homeward.planning.plan import Plan
     from homeward.runs.kinds import Ended, Setup
@@ -276,23 +275,6 @@ def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, column
     """Tell whether in the true world there is no way from a state to what was asked for."""
     found = reached(moves.dest, moves.success, state)
     return not all(found[homes].any() for homes in homes_of(config, start, columns))
-
-
-@njit(cache=True)
-def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
-    """Tell which states [S] moves that may work lead to."""
-    found = np.zeros(len(dest), np.bool_)
-    ahead = np.empty(len(dest), np.int64)
-    found[state], ahead[0], count = True, state, 1
-    while count > 0:
-        count -= 1
-        here = ahead[count]
-        for a in range(dest.shape[1]):
-            there = dest[here, a]
-            if success[here, a] > 0.0 and not found[there]:
-                found[there], ahead[count] = True, there
-                count += 1
-    return found
 
 
 def check_levels(config: SafeConfig) -> None:

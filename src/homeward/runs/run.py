@@ -69,7 +69,7 @@ CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
     "manifest.json",
     "steps.jsonl",
     "plan_ms.f32",
-    "fields",
+    "fields.npz",
     "lock",
 )
 REFRESH = 1.0

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.special import betaincinv
 
 from homeward.arrays import index
 from homeward.beliefs import Sensor
 from homeward.beliefs.heights import Reveal
 from homeward.bonuses import Information, Uncover
+from homeward.certificates.intervals import lower_limit
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.paper import PaperExplorer
@@ -96,8 +96,31 @@ class Setting:
     deltas: tuple[float, ...] = DELTAS
 
 
+class Counted:
+    """Worlds in which the explorer came home, of all worlds; limits are one-sided at 99 %."""
+
+    __slots__ = ()
+    home: int
+    worlds: int
+
+    @property
+    def fraction(self) -> float:
+        """The fraction that came home."""
+        return self.home / self.worlds
+
+    @property
+    def lower(self) -> float:
+        """The lower limit of the true probability."""
+        return lower_limit(self.home, self.worlds, DOUBT)
+
+    @property
+    def upper(self) -> float:
+        """The upper limit of the true probability."""
+        return 1.0 - lower_limit(self.worlds - self.home, self.worlds, DOUBT)
+
+
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Counted):
     """How often some plans, followed to the end, came home."""
 
     plans: int
@@ -107,29 +130,9 @@ class Calibration:
     bound: float  # what was promised; the plans' mean
 
     @property
-    def fraction(self) -> float:
-        """The fraction that came home."""
-        return self.home / self.worlds
-
-    @property
-    def lower(self) -> float:
-        """The one-sided 99% lower limit of the true probability."""
-        return lower_limit(self.home, self.worlds)
-
-    @property
-    def upper(self) -> float:
-        """The one-sided 99% upper limit of the true probability."""
-        return 1.0 - lower_limit(self.worlds - self.home, self.worlds)
-
-    @property
     def holds(self) -> bool:
         """Whether neither δ nor the bound is refuted at 99%."""
         return self.upper >= max(self.level, self.bound)
-
-
-def lower_limit(hits: int, trials: int, doubt: float = DOUBT) -> float:
-    """Give Clopper and Pearson's limit: the probability that makes so many hits just this rare."""
-    return float(betaincinv(hits, trials - hits + 1, doubt)) if hits else 0.0
 
 
 def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:

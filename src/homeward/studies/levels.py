@@ -26,7 +26,7 @@ import numpy as np
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.runs.config import checked
 from homeward.runs.rover import RoverConfig, make
-from homeward.studies.calibration import lower_limit
+from homeward.studies.calibration import Counted
 from homeward.studies.mars import RING, clairvoyant
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def has_way(row: dict[str, Any], step: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Count(Counted):
     """How many of some worlds have a way home.
 
     Attributes
@@ -152,19 +152,9 @@ class Count:
     step: int | None = None
 
     @property
-    def fraction(self) -> float:
-        """The fraction with a way home."""
-        return self.home / self.worlds
-
-    @property
-    def lower(self) -> float:
-        """The one-sided 99 % lower limit of its probability."""
-        return lower_limit(self.home, self.worlds)
-
-    @property
     def holds(self) -> bool:
         """Whether the level is not refuted at 99 %."""
-        return 1.0 - lower_limit(self.worlds - self.home, self.worlds) >= self.level
+        return self.upper >= self.level
 
 
 @dataclass(frozen=True, slots=True)
