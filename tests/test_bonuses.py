@@ -17,7 +17,17 @@ from homeward.beliefs import (
     Transition,
     Visit,
 )
-from homeward.bonuses import Information, MbieEb, NearBayesian, RMax, Uncover, weights_of
+from homeward.bonuses import (
+    Information,
+    InformationGain,
+    MbieEb,
+    NearBayesian,
+    RMax,
+    Uncover,
+    amount,
+    unit_of,
+    weights_of,
+)
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 
@@ -170,3 +180,16 @@ def test_the_weights_of_a_map_are_computed_once() -> None:
 def test_information_needs_a_sensor() -> None:
     with pytest.raises(InvalidProblemError, match="the sensor is 200"):
         Information(200)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("bonus", "one", "more"),
+    [
+        (InformationGain(Sensor(60.0)), "1 nat", "2.5 nats"),
+        (Uncover(), "1 square", "2.5 squares"),
+        (Uncover(3.0), "1 unit of bonus", "2.5 units of bonus"),
+        (RMax(), "1 unit of bonus", "2.5 units of bonus"),
+    ],
+)
+def test_a_gain_is_written_with_its_unit(bonus: Any, one: str, more: str) -> None:
+    assert (amount(1.0, unit_of(bonus)), amount(2.5, unit_of(bonus))) == (one, more)

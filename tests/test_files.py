@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from homeward.errors import InvalidFileError
-from homeward.files import read_json, refusing, replace_file, replace_json, sweep, sync_tree
+from homeward.files import read_json, refusing, replace_file, replace_json, sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,16 +104,3 @@ def test_sweeping_removes_parts_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a.part").touch()
     sweep(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["a.part"]
-
-
-def test_a_tree_is_brought_to_the_disk_from_the_inside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "leaf").touch()
-    synced = []
-    monkeypatch.setattr(
-        os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}"))
-    )
-    sync_tree(tmp_path / "a")
-    assert [name.removeprefix(f"{tmp_path}/") for name in synced] == ["a/b/leaf", "a/b", "a"]

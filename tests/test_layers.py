@@ -17,7 +17,7 @@ import homeward
 ROOT = Path(str(homeward.__file__)).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "arrays", "compiling", "files", "memory"),
+    ("errors", "arrays", "compiling", "extras", "files", "memory"),
     ("models",),
     ("solvers",),
     ("safety",),
@@ -184,7 +184,7 @@ def test_a_circle_is_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": set(), "d": {"a", "d"}}) == []
 
 
-REFEREE = {"actions", "arithmetic", "audit", "believed", "chain", "ways"}
+REFEREE = {"actions", "arithmetic", "audit", "believed", "chain", "checked_claim", "ways"}
 
 
 @pytest.mark.parametrize("name", sorted(REFEREE))

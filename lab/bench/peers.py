@@ -8,13 +8,12 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_matrix, identity, vstack
 
-from homeward.errors import MissingExtraError
+from homeward.extras import need
 from homeward.solvers import Status
 from homeward.solvers.occupancy import run_lp, statement_of
 
@@ -33,12 +32,9 @@ class Answer:
     seconds: float
 
 
-def need(module: str) -> Any:
-    """Import a peer; raise an error that names the extra if it is missing."""
-    try:
-        return import_module(module)
-    except ImportError as cause:
-        raise MissingExtraError(f"{module} is not installed; pip install -e '.[lab]'") from cause
+def peer(module: str) -> Any:
+    """Import a peer."""
+    return need(module, "lab", f"{module} is not installed")
 
 
 def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
@@ -49,7 +45,7 @@ def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> 
 
 def clarabel_lp(problem: ConstrainedProblem) -> Answer:
     """Solve the occupancy LP by Clarabel's interior point method."""
-    clarabel = need("clarabel")
+    clarabel = peer("clarabel")
     matrix, low, cost, scale = statement_of(problem)
     states, columns = problem.model.states, matrix.shape[1]
     count = len(problem.levels)
@@ -75,7 +71,7 @@ def quantecon_values(
     model: SparseMDP, reward: FloatArray, discount: float, method: str
 ) -> tuple[FloatArray, float]:
     """Solve an unconstrained MDP by QuantEcon's DiscreteDP; return the values [S] and seconds."""
-    markov = need("quantecon").markov
+    markov = peer("quantecon").markov
     states = np.repeat(np.arange(model.states), model.actions)
     actions = np.tile(np.arange(model.actions), model.states)
     rows = csr_matrix(
@@ -93,7 +89,7 @@ def mdptoolbox_values(
     model: SparseMDP, reward: FloatArray, discount: float
 ) -> tuple[FloatArray, float]:
     """Solve an unconstrained MDP by pymdptoolbox; return the values [S] and seconds."""
-    toolbox = need("mdptoolbox.mdp")
+    toolbox = peer("mdptoolbox.mdp")
     rows = [csr_matrix(model.transitions[a :: model.actions]) for a in range(model.actions)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it compares its matrices as SciPy would not

@@ -16,7 +16,7 @@ import numpy as np
 
 from homeward.errors import InvalidProblemError
 from homeward.solvers import Status
-from lab.bench.peers import Answer, need
+from lab.bench.peers import Answer, peer
 
 if TYPE_CHECKING:
     from homeward.solvers import ConstrainedProblem
@@ -57,7 +57,7 @@ def solve(problem: ConstrainedProblem) -> Answer:
     """Ask Storm, at its default precision, for the best objective under the one constraint."""
     if len(problem.levels) != 1:
         raise InvalidProblemError("the question put to Storm has one constraint")
-    stormpy = need("stormpy")
+    stormpy = peer("stormpy")
     scale = float(np.abs(problem.objective[np.isfinite(problem.objective)]).max()) or 1.0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "problem.drn"

@@ -30,6 +30,7 @@ from homeward.arrays import index
 from homeward.beliefs import Sensor
 from homeward.beliefs.heights import Reveal
 from homeward.bonuses import Information, Uncover
+from homeward.certificates.intervals import ReturnCount
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.paper import PaperExplorer
@@ -37,7 +38,6 @@ from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome
 from homeward.safety.certify import dense_transitions, play_out
 from homeward.solvers import GIVE_UP
-from homeward.studies.levels import Counted
 from homeward.worlds.maps import HeightMap
 from homeward.worlds.relief import draw_belief
 from homeward.worlds.rover import Rover
@@ -94,7 +94,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(Counted):
+class Calibration(ReturnCount):
     """How often some plans, followed to the end, came home."""
 
     plans: int

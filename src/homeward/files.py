@@ -10,13 +10,13 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PART = ".part"
 """How the names of files that are still being written end."""
@@ -70,18 +70,6 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def sync_tree(directory: Path) -> None:
-    """Bring everything below a directory to the disk, the innermost first."""
-    for folder, _, names in os.walk(directory, topdown=False):
-        for name in names:
-            handle = os.open(os.path.join(folder, name), os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        sync_directory(Path(folder))
 
 
 def sweep(directory: Path) -> None:

@@ -266,7 +266,7 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"\x00" * 500, b"not a plan at all"])
 def test_what_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
-    assert "is no plan, or was cut short" in refused(tmp_path, data)
+    assert "is not a plan, or was cut short" in refused(tmp_path, data)
 
 
 def test_a_foreign_archive_is_refused(tmp_path: Path) -> None:

@@ -232,4 +232,4 @@ def test_a_run_that_keeps_nothing_has_nothing_to_audit(tmp_path: Path) -> None:
     made.resume()
     found = plan_of_step(made)
     assert not found.refuted
-    assert found.notes == ("the run keeps no way home: there is nothing to audit",)
+    assert found.notes == ("nothing was promised of this run, so there is nothing to audit",)

@@ -208,12 +208,41 @@ def test_an_unsafe_run_has_nothing_to_certify(tmp_path: Path) -> None:
     run.resume()
     result = invoke(run.directory)
     assert result.exit_code == 0
-    assert "The run keeps no way home: there is nothing to audit." in result.stdout
+    assert f"{run.directory}: the run promises no way home\n" in result.stdout
+    assert "Nothing was promised of this run, so there is nothing to audit." in result.stdout
+    assert "asked for" not in result.stdout
     paper = Run.create(tmp_path / "paper", "grid", {**config, "algorithm": "paper"})
     paper.resume()
     told = invoke(paper.directory)
     assert "step 3: the plan has no criteria: there is nothing to certify" in told.stdout
     assert answer(paper.directory)["verdicts"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("episodes", 9), ("confidence", 2), ("method", "magic"), ("seed", 1)],
+)
+def test_options_of_sampling_are_refused_for_a_run_that_is_audited(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 1})
+    run.resume()
+    assert f"--{name} is for plans of the paper's algorithm" in refused(
+        run.directory, f"--{name}", value
+    )
+
+
+def test_homes_are_named_by_row_and_column(tmp_path: Path) -> None:
+    asked = {"map": "111\n11a\n111", "limit": 1, "back_within": 9}
+    run = Run.create(tmp_path / "run", "grid", asked)
+    run.resume()
+    told = invoke(run.directory).stdout
+    assert "Audit, “return to the start, 1,2” at 1: keeps 1.000000" in told
+    assert "Audit, “return to the start, 1,2 within 9 steps” at 1" in told
+    asked |= {"bases": [[0, 0], [2, 1]]}
+    based = Run.create(tmp_path / "based", "grid", asked)
+    based.resume()
+    assert "“return to any of 0,0; 2,1” at 1" in invoke(based.directory).stdout
 
 
 def test_ctrl_c_exits_as_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +271,7 @@ def test_a_damaged_plan_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
     (tmp_path / "plan.npz").write_bytes(b"rubbish")
     result = homeward("certify", str(tmp_path / "plan.npz"))
     assert result.returncode == 2
-    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is no plan, or was cut short\n"
+    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or was cut short\n"
 
 
 def test_help_teaches_with_an_example() -> None:

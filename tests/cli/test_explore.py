@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -162,7 +163,6 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "algorithm": "rate",
         "floor": 0.1,
         "correction": "general",
-        "discount": 0.99,
         "seed": 5,
         "window": "1,1,10,8",
         "pixel": 25.0,
@@ -178,7 +178,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named = {name.replace("-", "_"): value for name, value in options.items()}
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
-    assert config == named | rest
+    assert config == named | rest | {"discount": 0.999}
 
 
 def test_the_option_for_a_budget_says_what_took_its_place(homeward: Callable[..., Said]) -> None:
@@ -282,9 +282,40 @@ def test_a_run_of_another_configuration_is_refused_and_left_as_it_is(
     homeward("explore", raster, "--steps", 2, "--out", "one")
     before = {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()}
     said = homeward("explore", raster, "--out", "one", "--seed", 4, "--climb", 9, code=2)
-    assert "climb is 5.0, not 9.0" in said.err
-    assert "seed is 0, not 4" in said.err
+    assert "(--seed: recorded 0, given 4; --climb: recorded 5.0, given 9.0)" in said.err
     assert {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()} == before
+
+
+def test_only_what_was_given_and_differs_is_told(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    homeward("explore", raster, "--steps", 1, "--climb", 8, "--start", HERE, "--out", "one")
+    told = "homeward: one: there is a run of another configuration already ({}); name another "
+    for words, difference in (
+        (("--delta", 0.5), "--delta: recorded 0.98, given 0.5"),
+        (("--climb", 8.0, "--back-within", 9), "--back-within: recorded none, given 9"),
+        (
+            (raster, "--climb", 8, "--start", "cell:5,5"),
+            "--start: recorded cell:4,4, given cell:5,5",
+        ),
+        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 5.0"),
+        ((raster, "--unsafe"), "explorer: recorded safe, given unsafe"),
+    ):
+        said = homeward("explore", *words, "--out", "one", code=2)
+        assert said.err.startswith(told.format(difference))
+
+
+def test_a_finished_run_that_lost_a_part_is_told_by_its_name(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    homeward("explore", raster, "--steps", 1, "--out", "one")
+    Path("one/map.png").unlink()
+    shutil.rmtree("one/fields/height")
+    said = homeward("explore", "--out", "one", code=2)
+    assert said.err == "homeward: one/fields: is damaged: there is no height\n"
+    Path("one/summary.json").write_text("{}")
+    said = homeward("explore", "--out", "one", code=2)
+    assert said.err == "homeward: one/summary.json: is damaged: steps is missing\n"
 
 
 def test_a_film_is_drawn_on_request_also_afterwards(
@@ -339,7 +370,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "text.tif": ("text.tif: ", ""),
     "missing.tif": ("missing.tif: can't be read: No such file", ""),
     "folder": ("folder: is a directory, expected a raster file", ""),
-    "huge.tif": ("huge.tif: 5e+08 m at row 1, column 1 is no height", ""),
+    "huge.tif": ("huge.tif: 5e+08 m at row 1, column 1 is not a height", ""),
     "a.npy": ("a.npy: has no pixel size of its own", "with --pixel"),
     "cube.npy --pixel 1": ("cube.npy: has shape (2, 2, 2)", ""),
     "words.npy --pixel 1": ("words.npy: ", ""),
@@ -369,6 +400,9 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --seed -1": ("--seed is -1: ", ""),
     "ok.tif --sensor-noise 0": ("--sensor-noise is 0.0: ", ""),
     "ok.tif --sensor-range -2": ("--sensor-range is -2.0: ", ""),
+    "ok.tif --sensor-noise 1e-320": ("--sensor-noise is 1e-320: ", ""),
+    "ok.tif --error 1e300": ("--error is 1e+300: ", ""),
+    "--pixel 1e-300": ("--pixel is 1e-300: ", ""),
     "ok.tif --sensor-offset 0": ("--sensor-offset is 0.0: ", ""),
     "ok.tif --home nowhere": ("--home is nowhere: ", "'current' or 'start'"),
     "ok.tif --truth guess": ("--truth is guess: ", ""),
@@ -385,8 +419,8 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "--config unknown.toml": ("unknown.toml: wheels is not known", ""),
     "--config wrong.toml": ('wrong.toml: delta is "high"', ""),
     "ok.tif --out folder": ("folder: is not a run: there is no config.json", ""),
-    "ok.tif --out ok.tif/run": ("ok.tif/run: can't be written: ok.tif is no folder", ""),
-    "ok.tif --out text.tif": ("text.tif: there is something already", ""),
+    "ok.tif --out ok.tif/run": ("ok.tif/run: can't be written: ok.tif is not a folder", ""),
+    "ok.tif --out text.tif": ("text.tif: is a file, expected a new folder", ""),
 }
 
 
@@ -457,7 +491,7 @@ def test_a_raster_that_has_changed_is_told_as_such(
     assert "crater.tif: the terrain is not what it was when the run in one was made" in said.err
     assert not re.search("[0-9a-f]{12}", said.err)
     said = homeward(*asked, "--cell", 40, code=2)
-    assert "(cell is 20.0, not 40.0)" in said.err
+    assert "(--cell: recorded 20.0, given 40.0)" in said.err
 
 
 def test_fewer_steps_than_there_are_change_nothing(
@@ -655,11 +689,11 @@ def test_all_that_can_be_asked_is_in_the_run_and_what_is_said(
 ) -> None:
     area = write_area(tmp_path / "area.geojson")
     asked = ("--start", HERE, "--base", HERE, "--back-within", 9, "--keep-in", area)
-    levels = ("--delta", 0.9, "--keep-in-delta", 0.8, "--back-within-delta", 0.7, "--film", "gif")
+    levels = ("--delta", 0.9, "--back-within-delta", 0.7, "--film", "gif")
     said = homeward("explore", raster, *asked, *levels, "--steps", 4, "--out", "one", "--json").json
     names = ["return to base 4,4", "return to base 4,4 within 9 steps", "stay inside"]
     assert [found["name"] for found in said["criteria"]] == names
-    assert [found["level"] for found in said["criteria"]] == [0.9, 0.7, 0.8]
+    assert [found["level"] for found in said["criteria"]] == [0.9, 0.7, 0.9]
     assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
     assert said["conflict"] is None
     assert "one/keep_in.geojson" in said["outputs"]
@@ -682,10 +716,10 @@ def test_the_same_command_goes_on_and_another_area_is_another_run(
     command = ("explore", raster, "--start", HERE, "--keep-in", area, "--out", "one")
     homeward(*command, "--steps", 1)
     assert homeward(*command, "--steps", 3, "--json").json["steps"] == 3
-    assert "keep_in" in homeward("explore", raster, "--start", HERE, "--out", "one", code=2).err
+    assert "--keep-in" in homeward("explore", raster, "--start", HERE, "--out", "one", code=2).err
     corners = [[x + 20, y] for x, y in AREA["coordinates"][0]]
     write_area(area, {"type": "Polygon", "coordinates": [corners]})
-    assert "(keep_in is another area)" in homeward(*command, code=2).err
+    assert "(--keep-in: recorded another area)" in homeward(*command, code=2).err
     assert homeward("explore", "--out", "one", "--steps", 4, "--json").json["steps"] == 4
 
 
@@ -723,12 +757,24 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
         (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),
         (("--base", HERE, "--unsafe"), "--base is for an explorer that keeps something safe"),
+        (("--delta", 0.98, "--unsafe"), "--delta is for an explorer that keeps something safe"),
+        (("--home", "start", "--unsafe"), "--home is for an explorer that keeps something safe"),
+        (("--correction", "moves", "--unsafe"), "--correction is for an explorer that keeps "),
+        (("--correction", "moves", "--naive"), "--correction: the naive explorer plans without "),
+        (("--base", HERE, "--home", "start"), "--home and --base: choose one"),
+        (("--discount", 0.999), "--discount needs --algorithm paper: the default algorithm "),
+        (("--terrain-seed", 0), "--terrain-seed is of synthetic Mars alone, not of "),
+        (
+            ("--keep-in", "area.geojson", "--keep-in-delta", 0.5),
+            "--keep-in-delta needs --algorithm paper: the default algorithm takes no action that "
+            "might leave the area of --keep-in\n",
+        ),
         (("--base", "4"), "a base is '4', expected X,Y in map coordinates or cell:ROW,COLUMN"),
         (("--base", "cell:9,4"), "a base, row 9 and column 4, is off the map of 9 rows"),
         (("--base", "0,0"), "a base: (0, 0) is off the map, which reaches from (500, 720)"),
         (("--base", "cell:2,3"), "a base, row 2 and column 3, is blocked: the terrain has no data"),
         (("--keep-in", "no.geojson"), "no.geojson: can't be read: No such file or directory"),
-        (("--keep-in", "crater.tif"), "crater.tif: is no GeoJSON: "),
+        (("--keep-in", "crater.tif"), "crater.tif: is not GeoJSON: "),
         (("--keep-in", "point.geojson"), "point.geojson: it is a Point, expected a Polygon"),
         (("--keep-in", "bow.geojson"), "bow.geojson: polygon 1 crosses itself: "),
         (("--keep-in", "open.geojson"), "open.geojson: ring 1 of polygon 1 is open: "),
@@ -773,6 +819,14 @@ def test_bad_input_is_one_sentence_and_makes_no_run(
     assert said.err.startswith(f"homeward: {message}")
     assert said.err.count("\n") == 1
     assert not Path("one").exists()
+
+
+def test_a_key_of_a_config_file_that_changes_nothing_is_named(
+    homeward: Callable[..., Said], tmp_path: Path
+) -> None:
+    (tmp_path / "c.toml").write_text('explorer = "unsafe"\ndelta = 0.5\n')
+    said = homeward("explore", "--config", "c.toml", code=2)
+    assert said.err == "homeward: c.toml: delta is for an explorer that keeps something safe\n"
 
 
 def test_a_misfit_in_a_config_file_names_the_file(

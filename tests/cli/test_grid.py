@@ -70,13 +70,13 @@ def test_all_that_can_be_asked_is_told_by_name(tmp_path: Path) -> None:
     (tmp_path / "map.txt").write_text("11111\n11a11\n11111\n")
     words = ["grid", "--map", str(tmp_path / "map.txt"), "--out", str(tmp_path / "a.png")]
     asked = ["--delta", "0.9", "--keep-in", "0:2,1:3", "--back-within", "3", "--base", "1,2"]
-    record = ["--run", str(tmp_path / "run"), "--keep-in-delta", "0.8"]
+    record = ["--run", str(tmp_path / "run"), "--back-within-delta", "0.8"]
     said = json.loads(
         runner.invoke(app, [*words, *asked, *record, "--json"], catch_exceptions=False).stdout
     )
     names = ["return to base 1,2", "return to base 1,2 within 3 steps", "stay inside"]
     assert [found["name"] for found in said["criteria"]] == names
-    assert [found["level"] for found in said["criteria"]] == [0.9, 0.9, 0.8]
+    assert [found["level"] for found in said["criteria"]] == [0.9, 0.8, 0.9]
     assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
     assert said["conflict"] is None
     summary = json.loads((tmp_path / "run/summary.json").read_text())
@@ -120,8 +120,22 @@ def test_a_recall_at_a_fixed_step_is_planned_for(tmp_path: Path) -> None:
         (["--keep-in", "6:4,0:9"], "the window to keep in, rows 6:4 and columns 0:9, is empty"),
         (["--keep-in", "0:9,0:10"], "is off the map of 10 rows and 10 columns"),
         (["--keep-in", "0:4,0:9"], "the start, row 5 and column 5, is outside the window"),
+        (["--delta", "nan"], "the grid world: delta is nan, expected a finite number"),
+        (["--map", "gone.txt"], "^gone.txt: can't be read: No such file or directory$"),
         (["--each-base"], "--each-base says nothing without --base"),
         (["--base", "5,5", "--explorer", "rmax"], "--base is for an explorer that keeps"),
+        (["--delta", "1", "--explorer", "uncover"], "--delta is for an explorer that keeps"),
+        (["--home", "start", "--explorer", "rmax"], "--home is for an explorer that keeps"),
+        (
+            ["--correction", "moves", "--explorer", "near-bayesian"],
+            "--correction is for an explorer that keeps",
+        ),
+        (["--home", "start", "--base", "5,5"], "--home and --base: choose one"),
+        (["--discount", "0.99"], "--discount needs --algorithm paper: the default algorithm"),
+        (
+            ["--keep-in", "0:9,0:9", "--keep-in-delta", "0.5"],
+            "--keep-in-delta needs --algorithm paper: the default algorithm takes no action",
+        ),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, words: list[str], message: str) -> None:
@@ -129,6 +143,24 @@ def test_bad_input_is_named(tmp_path: Path, words: list[str], message: str) -> N
     with pytest.raises(InvalidInputError, match=message):
         runner.invoke(app, ["grid", "--out", str(out), *words], catch_exceptions=False)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["size", "walls", "seed"])
+def test_a_map_leaves_nothing_to_draw(tmp_path: Path, name: str) -> None:
+    (tmp_path / "map.txt").write_text("11a11\n")
+    words = ["grid", "--map", str(tmp_path / "map.txt"), f"--{name}", "1"]
+    words[-1] = "10" if name == "size" else "0"
+    with pytest.raises(InvalidInputError, match=f"--{name} and --map: a map says itself"):
+        runner.invoke(app, words, catch_exceptions=False)
+
+
+def test_a_recorded_run_is_not_walked_again_and_says_how_to_go_on(tmp_path: Path) -> None:
+    there = tmp_path / "run"
+    words = ["grid", "--size", "4", "--limit", "1", "--out", str(tmp_path / "a.png")]
+    words += ["--run", str(there)]
+    runner.invoke(app, words, catch_exceptions=False)
+    with pytest.raises(InvalidInputError, match=f"{there}: there is a run already; to go on: hom"):
+        runner.invoke(app, words, catch_exceptions=False)
 
 
 def test_criteria_that_conflict_are_refused_by_name(tmp_path: Path) -> None:

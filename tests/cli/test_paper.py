@@ -221,7 +221,8 @@ def test_without_a_solver_random_formulas_are_refused_in_one_line(
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     code, _, err = run("sat", "--formulas", "2")
     assert code == 2
-    assert err == "homeward: no SAT solver to compare with: install homeward[sat]\n"
+    said = "there is no SAT solver to compare with: pip install 'homeward[sat]'"
+    assert err == f"homeward: {said}\n"
 
 
 @pytest.mark.parametrize(

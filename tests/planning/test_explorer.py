@@ -41,7 +41,7 @@ def test_it_does_not_fall_into_a_pit() -> None:
     scout = explorer(Walk(PIT), ReturnHome(1.0))
     assert list(scout.explore(100)) == []
     assert scout.end is not End.ALL_SEEN
-    assert "1 could still be learned elsewhere." in scout.why()
+    assert "Left to learn elsewhere: 1 unit of bonus." in scout.why()
 
 
 def test_without_a_criterion_it_does() -> None:

@@ -6,14 +6,16 @@ from tests.planning.test_explorer import forked
 from tests.planning.test_paper import PIT, corridor
 
 from homeward.beliefs import FiniteBelief, Visit
-from homeward.bonuses import RMax
+from homeward.bonuses import RMax, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planning.explorer import End
+from homeward.planning.explorer import End, Explorer
 from homeward.planning.guide import Guide, graph_of
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
+from homeward.worlds.height_grid import HeightGridWorld
+from homeward.worlds.maps import HeightMap
 from lab.check import run_promise
 
 
@@ -48,6 +50,18 @@ def test_actions_are_judged_by_what_the_budget_allows() -> None:
     assert plan is not None
     verdicts = [e.verdict for e in plan.evidence]
     assert verdicts[:2] == [Verdict.CHOSEN, Verdict.UNSAFE]
+
+
+def test_a_safe_action_is_not_said_to_be_worth_less_than_what_is_pursued() -> None:
+    # A tour may begin with another place than the one of the highest rate.
+    grid = HeightMap.random((8, 8), 0, walls=0.2)
+    world = HeightGridWorld(grid)
+    scout = Explorer(Planner(Uncover(), [ReturnHome(0.9)]), grid.belief("known"), world)
+    plan = next(scout.explore(1)).plan
+    best = max(plan.evidence, key=lambda action: action.exploration)
+    assert best.exploration > plan.exploration_value
+    assert best.verdict is Verdict.NOT_CHOSEN
+    assert "worth no more" not in plan.explain()
 
 
 def test_on_a_general_model_a_pit_is_left_alone_and_the_end_is_named() -> None:

@@ -228,4 +228,4 @@ def test_a_worth_that_is_rounding_is_shown_as_nothing() -> None:
 
 
 def test_every_verdict_is_a_sentence_of_its_own() -> None:
-    assert len({str(verdict) for verdict in Verdict}) == len(Verdict) == 7
+    assert len({str(verdict) for verdict in Verdict}) == len(Verdict) == 8

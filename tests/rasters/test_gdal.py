@@ -101,7 +101,10 @@ def test_a_model_that_is_cut_short_is_refused(
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"", "is empty"), (b"nothing but words" * 50, "is no raster that can be read")],
+    [
+        (b"", "is empty"),
+        (b"nothing but words" * 50, "is not an elevation raster that Homeward can read"),
+    ],
 )
 def test_a_file_that_only_calls_itself_a_raster_is_refused(
     tmp_path: Path, data: bytes, words: str, capfd: pytest.CaptureFixture[str]

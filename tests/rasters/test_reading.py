@@ -129,7 +129,7 @@ def test_an_array_may_have_holes(tmp_path: Path) -> None:
         (np.array([["a", "b"]]), "holds <U1"),
         (np.array([[{}]], object), "Python objects"),
         (np.full((2, 2), np.nan), "holds no data in the window 0,0,2,2, only nodata"),
-        (np.array([[0.0, 5e9]]), r"5e\+09 m at row 0, column 1 is no height"),
+        (np.array([[0.0, 5e9]]), r"5e\+09 m at row 0, column 1 is not a height"),
     ],
 )
 def test_an_array_that_is_no_terrain_is_refused(
@@ -241,7 +241,7 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tif")
-    with pytest.raises(InvalidFileError, match=r"pipe\.tif: is no plain file"):
+    with pytest.raises(InvalidFileError, match=r"pipe\.tif: is not a plain file"):
         read_elevation(tmp_path / "pipe.tif")
 
 

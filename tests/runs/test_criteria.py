@@ -20,12 +20,13 @@ from homeward.runs.criteria import (
     criteria_of,
     misfit,
     promise_of,
-    reached,
     state_of,
+    unused,
 )
 from homeward.runs.grid import GridConfig, make
 from homeward.runs.rover import RoverConfig
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +153,49 @@ def test_what_does_not_go_together_is_named(values: dict[str, Any], fault: str |
     assert misfit(values, False, str) == fault
 
 
+@pytest.mark.parametrize(
+    ("given", "nothing", "fault"),
+    [
+        ({"delta": 1.0}, True, "delta is for an explorer that keeps something safe"),
+        ({"correction": "moves"}, True, "correction is for an explorer that keeps something safe"),
+        ({"home": "start"}, True, "home is for an explorer that keeps something safe"),
+        (
+            {"explorer": "naive", "correction": "moves"},
+            False,
+            "correction: the naive explorer plans without a correction",
+        ),
+        ({"home": "start", "bases": [(1, 2)]}, False, "home and bases: choose one"),
+        ({"home": "start", "bases": []}, False, None),
+        ({"map": "1a", "size": 9}, False, "size and map: a map says itself what the world is"),
+        (
+            {"discount": 0.9},
+            False,
+            "discount needs algorithm paper: the default algorithm does not discount",
+        ),
+        ({"discount": 0.9, "algorithm": "paper"}, True, None),
+        (
+            {"keep_in": "a", "keep_in_delta": 0.5},
+            False,
+            "keep_in_delta needs algorithm paper: the default algorithm takes no action that might "
+            "leave the area of keep_in",
+        ),
+        ({"keep_in": "a", "keep_in_delta": 0.5, "algorithm": "paper"}, False, None),
+    ],
+)
+def test_what_would_change_nothing_is_named(
+    given: dict[str, Any], nothing: bool, fault: str | None
+) -> None:
+    assert unused(given, nothing, str) == fault
+
+
+def test_the_complete_configuration_of_a_run_makes_another(tmp_path: Path) -> None:
+    one = Run.create(tmp_path / "one", "grid", {"explorer": "uncover", "size": 4})
+    Run.create(tmp_path / "two", "grid", one.config)
+    changed = {**one.config, "delta": 0.5}
+    with pytest.raises(InvalidInputError, match=r"^delta is for an explorer that keeps"):
+        Run.create(tmp_path / "three", "grid", changed)
+
+
 @pytest.mark.parametrize("name", [n for n in ASKED if n != "recall"])
 def test_an_explorer_that_keeps_nothing_is_asked_for_nothing(name: str) -> None:
     said = misfit({name: 1 if name != "bases" else [(1, 2)]}, True, lambda key: f"--{key}")
@@ -239,6 +283,9 @@ def test_the_account_is_the_lowest_bound_by_name() -> None:
     [
         ({}, "whenever it is called off, it can come home to the start with probability 0.98"),
         ({"bases": [[1, 2]]}, "can come home to base 1,2 with probability 0.98 or more"),
+        ({"delta": 1.0}, "can come home to the start with certainty"),
+        ({"delta": 0.99999999}, "come home to the start with probability 0.99999999 or more"),
+        ({"algorithm": "paper", "delta": 1.0}, "get back to the start with certainty, plan by"),
         ({"algorithm": "paper"}, "get back to the start with probability 0.98 or more, plan by"),
         (
             {"algorithm": "paper", "home": "current"},

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import gzip
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs.fields import read_fields, write_fields
+from homeward.runs.fields import field_shape, read_fields, write_fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,16 +24,16 @@ ARRAYS = hnp.arrays(
 
 
 @given(st.dictionaries(st.sampled_from(["a", "way_home", "B-2"]), ARRAYS, max_size=3))
-def test_another_program_reads_the_same_arrays(
+def test_numpy_reads_the_same_arrays(
     tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, Any]
 ) -> None:
-    group = tmp_path_factory.mktemp("run") / "fields"
-    write_fields(group, arrays)
-    ours = read_fields(group)
-    theirs = zarr.open_group(group, mode="r")
-    assert set(ours) == set(arrays) == set(theirs.array_keys())
+    path = tmp_path_factory.mktemp("run") / "fields.npz"
+    write_fields(path, arrays)
+    ours, theirs = read_fields(path), dict(np.load(path))
+    assert set(ours) == set(arrays) == set(theirs)
     for name, array in arrays.items():
-        for found in (ours[name], np.asarray(theirs[name])):
+        assert field_shape(path, name) == array.shape
+        for found in (ours[name], theirs[name]):
             assert found.dtype == array.dtype
             np.testing.assert_array_equal(found, array, strict=True)
 
@@ -40,28 +41,28 @@ def test_another_program_reads_the_same_arrays(
 def test_arrays_of_other_orders_are_written_as_they_read(tmp_path: Path) -> None:
     turned = np.arange(6).reshape(2, 3).T
     swapped = np.arange(3).astype(">i4")
-    write_fields(tmp_path / "f", {"turned": turned, "swapped": swapped})
-    found = read_fields(tmp_path / "f")
+    write_fields(tmp_path / "f.npz", {"turned": turned, "swapped": swapped})
+    found = read_fields(tmp_path / "f.npz")
     assert found["turned"].tolist() == turned.tolist()
     assert found["swapped"].tolist() == [0, 1, 2]
     assert not found["turned"].flags.writeable
 
 
 def test_new_fields_take_the_place_of_old_ones(tmp_path: Path) -> None:
-    write_fields(tmp_path / "f", {"a": np.zeros(2), "b": np.zeros(2)})
-    write_fields(tmp_path / "f", {"b": np.ones(3)})
-    assert {k: v.tolist() for k, v in read_fields(tmp_path / "f").items()} == {"b": [1.0] * 3}
-    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+    write_fields(tmp_path / "f.npz", {"a": np.zeros(2), "b": np.zeros(2)})
+    write_fields(tmp_path / "f.npz", {"b": np.ones(3)})
+    assert {k: v.tolist() for k, v in read_fields(tmp_path / "f.npz").items()} == {"b": [1.0] * 3}
+    assert [p.name for p in tmp_path.iterdir()] == ["f.npz"]
 
 
 def test_the_same_arrays_are_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("f", "g"):
+    for name in ("f.npz", "g.npz"):
         write_fields(tmp_path / name, {"a": np.arange(100)})
-    assert (tmp_path / "f/a/c.0").read_bytes() == (tmp_path / "g/a/c.0").read_bytes()
+    assert (tmp_path / "f.npz").read_bytes() == (tmp_path / "g.npz").read_bytes()
 
 
 def test_there_are_no_fields_where_none_were_kept(tmp_path: Path) -> None:
-    assert read_fields(tmp_path / "f") == {}
+    assert read_fields(tmp_path / "f.npz") == {}
 
 
 @pytest.mark.parametrize(
@@ -76,26 +77,69 @@ def test_there_are_no_fields_where_none_were_kept(tmp_path: Path) -> None:
 def test_what_is_no_field_is_refused_and_the_old_ones_stay(
     tmp_path: Path, arrays: dict[str, Any], message: str
 ) -> None:
-    write_fields(tmp_path / "f", {"old": np.zeros(1)})
+    write_fields(tmp_path / "f.npz", {"old": np.zeros(1)})
     with pytest.raises(InvalidInputError, match=message):
-        write_fields(tmp_path / "f", arrays)
-    assert list(read_fields(tmp_path / "f")) == ["old"]
+        write_fields(tmp_path / "f.npz", arrays)
+    assert list(read_fields(tmp_path / "f.npz")) == ["old"]
 
 
-def test_damaged_fields_are_refused_by_name(tmp_path: Path) -> None:
-    write_fields(tmp_path / "f", {"a": np.arange(100)})
-    chunk = tmp_path / "f/a/c.0"
+@pytest.mark.parametrize("data", [b"", b"PK", b"\x93NUMPY\x01\x00", b"gone"])
+def test_damaged_fields_are_refused_by_name(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "f.npz"
+    path.write_bytes(data)
+    with pytest.raises(InvalidFileError, match=r"f\.npz: does not hold our arrays"):
+        read_fields(path)
+    assert field_shape(path, "a") is None
+
+
+def test_fields_with_a_wrong_byte_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f.npz"
+    write_fields(path, {"a": np.arange(100)})
+    data = bytearray(path.read_bytes())
+    data[150] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InvalidFileError, match=r"f\.npz: does not hold our arrays"):
+        read_fields(path)
+
+
+def write_zarr(group: Path, name: str, array: Any) -> Path:
+    """Write an array as earlier versions did; return the file of its chunk."""
+    (group / name).mkdir(parents=True)
+    about = {"shape": array.shape, "data_type": array.dtype.name}
+    (group / name / "zarr.json").write_text(json.dumps(about))
+    chunk = group / name / ".".join(["c", *("0" for _ in array.shape)])
+    chunk.write_bytes(gzip.compress(array.tobytes()))
+    return chunk
+
+
+def test_fields_of_earlier_versions_are_read_until_new_ones_are_written(tmp_path: Path) -> None:
+    path, group = tmp_path / "f.npz", tmp_path / "f"
+    heights = np.arange(6.0).reshape(2, 3)
+    write_zarr(group, "heights", heights)
+    write_zarr(group, "none", np.zeros((0, 2), bool))
+    found = read_fields(path)
+    np.testing.assert_array_equal(found["heights"], heights, strict=True)
+    np.testing.assert_array_equal(found["none"], np.zeros((0, 2), bool), strict=True)
+    assert field_shape(path, "heights") == (2, 3)
+    write_fields(path, {"seen": np.ones(2)})
+    assert list(read_fields(path)) == ["seen"]
+    assert not group.exists()
+
+
+def test_damaged_fields_of_earlier_versions_are_refused_by_name(tmp_path: Path) -> None:
+    path, group = tmp_path / "f.npz", tmp_path / "f"
+    chunk = write_zarr(group, "a", np.arange(100))
     chunk.write_bytes(chunk.read_bytes()[:-9])
     with pytest.raises(InvalidFileError, match="f/a: is not one of our arrays"):
-        read_fields(tmp_path / "f")
+        read_fields(path)
     chunk.unlink()
     with pytest.raises(InvalidFileError, match=r"f/a/c\.0: can't be read"):
-        read_fields(tmp_path / "f")
-    (tmp_path / "f/a/zarr.json").write_text("{}")
+        read_fields(path)
+    (group / "a/zarr.json").write_text("{}")
     with pytest.raises(InvalidFileError, match="f/a: is not one of our arrays"):
-        read_fields(tmp_path / "f")
+        read_fields(path)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFileError, match="gone/f: can't be written"):
-        write_fields(tmp_path / "gone" / "f", {})
+    with pytest.raises(InvalidFileError, match=r"gone/f\.npz: can't be written"):
+        write_fields(tmp_path / "gone" / "f.npz", {})

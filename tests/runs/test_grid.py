@@ -160,7 +160,7 @@ def test_who_asks_for_a_base_is_stranded_where_there_is_no_way_to_it(tmp_path: P
         assert stranded_in(checked(GridConfig, asked, "a grid"), world) is stranded
 
 
-WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "start": 24}
+WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "start": 24}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ WINDOW = {"keep_in": [[0, 5], [0, 4]], "back_within": 4, "keep_in_delta": 0.8, "
         WINDOW,
         {**WINDOW, "bases": [[3, 3], [4, 4]]},
         {"bases": [[3, 3], [4, 4]], "each_base": True, "start": 24, "delta": 0.7},
-        {**WINDOW, "recall": 5, "algorithm": "paper"},
+        {**WINDOW, "keep_in_delta": 0.8, "recall": 5, "algorithm": "paper"},
         {"delta": 0.3},
     ],
 )

@@ -112,7 +112,13 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(
     monkeypatch.setattr(fcntl, "flock", removed_before)
     with locked(path, "it"):
         assert is_held(path)
-    assert len(calls) == 3  # the removed file's, the one that counts, and the look
+    # the removed file's, the one that counts, the look, and the release
+    assert [how & ~fcntl.LOCK_NB for how in calls] == [
+        fcntl.LOCK_EX,
+        fcntl.LOCK_EX,
+        fcntl.LOCK_SH,
+        fcntl.LOCK_UN,
+    ]
 
 
 def test_a_link_is_no_lock_and_what_it_leads_to_stays_as_it_is(tmp_path: Path) -> None:

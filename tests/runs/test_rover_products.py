@@ -13,7 +13,6 @@ from tests.rasters.planetary import MARS, write_raster
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError
 from homeward.runs import Ended, Run
-from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
 from homeward.runs.rover_products import (
     KEYS,
@@ -27,6 +26,7 @@ from homeward.runs.rover_products import (
     summary_of,
     write_products,
 )
+from homeward.solvers.reach import reached
 from homeward.worlds.relief import draw_relief
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_all_of_it_is_in_the_folder_and_nothing_half_written(run: Run) -> None:
         "manifest.json",
         "steps.jsonl",
         "plan_ms.f32",
-        "fields",
+        "fields.npz",
         "path.geojson",
         "terrain.tif",
         "summary.md",
@@ -308,13 +308,14 @@ AREA = [[[[500.0, 720.0], [700.0, 720.0], [700.0, 900.0], [500.0, 900.0], [500.0
 def test_what_else_was_promised_is_told_by_name(run: Run, tmp_path: Path) -> None:
     base = run.config["start"]
     at = f"{base[0]},{base[1]}"
-    asked = {"keep_in": AREA, "keep_in_delta": 0.9, "back_within": 8, "bases": [base], "limit": 4}
+    within = {"back_within": 8, "back_within_delta": 0.9}
+    asked = {"keep_in": AREA, **within, "bases": [base], "limit": 4}
     made = Run.create(tmp_path / "more", "rover", {**run.config, **asked})
     made.resume()
     facts = read_facts(made.directory)
     names = [f"return to base {at}", f"return to base {at} within 8 steps", "stay inside"]
     assert [found["name"] for found in facts["criteria"]] == names
-    assert [found["level"] for found in facts["criteria"]] == [0.98, 0.98, 0.9]
+    assert [found["level"] for found in facts["criteria"]] == [0.98, 0.9, 0.98]
     records = list(made.records())
     for k, found in enumerate(facts["criteria"]):
         assert found["lowest"] == min(record.kept_bounds[k] for record in records)
@@ -330,7 +331,7 @@ def test_what_else_was_promised_is_told_by_name(run: Run, tmp_path: Path) -> Non
     assert "Equirectangular Mars" in written["crs"]["properties"]["name"]
     command = text.split("```sh\n")[1].splitlines()[1]
     assert f"--base cell:{at} --keep-in {made.directory / 'keep_in.geojson'}" in command
-    assert "--back-within 8 --keep-in-delta 0.9" in command
+    assert "--back-within 8 --back-within-delta 0.9" in command
 
 
 def test_a_run_that_ends_for_a_conflict_says_which(run: Run, tmp_path: Path) -> None:

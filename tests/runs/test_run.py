@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -162,7 +164,7 @@ def test_a_run_killed_at_random_moments_goes_the_same_way(tmp_path: Path) -> Non
     assert all(found["same"])
     assert found["whole"]["status"] == "finished"
     assert found["whole"]["steps"] == 30
-    files = ["config.json", "fields", "manifest.json", "plan_ms.f32", "steps.jsonl"]
+    files = ["config.json", "fields.npz", "manifest.json", "plan_ms.f32", "steps.jsonl"]
     assert found["whole"]["files"] == files
 
 
@@ -380,17 +382,41 @@ def test_a_folder_that_is_no_run_is_refused(
         Run.open(tmp_path / "run")
 
 
+@pytest.mark.parametrize(("name", "value"), [("kind", 3), ("version", None), ("config", [1])])
+def test_a_damaged_configuration_is_named(tmp_path: Path, name: str, value: Any) -> None:
+    run = meadow(tmp_path / "run")
+    path = run.directory / "config.json"
+    written = json.loads(path.read_text()) | {name: value}
+    path.write_text(json.dumps(written))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest = run.manifest.model_copy(update={"config_sha256": digest})
+    manifest.write(run.directory / "manifest.json")
+    with pytest.raises(InvalidFileError, match=rf"config\.json: is damaged: {name} is "):
+        Run.open(run.directory)
+
+
 def test_a_run_is_not_made_over_something(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken/thesis.txt").write_text("years")
     (tmp_path / "file").touch()
-    for name in ("taken", "file"):
-        with pytest.raises(InvalidFileError, match=f"{name}: there is something already"):
+    for name, reason in (
+        ("taken", "already exists and is not empty"),
+        ("file", "is a file, expected a new folder"),
+    ):
+        with pytest.raises(InvalidFileError, match=f"{name}: {reason}"):
             meadow(tmp_path / name)
     assert (tmp_path / "taken/thesis.txt").read_text() == "years"
     with pytest.raises(InvalidFileError, match="file/run: can't be written"):
         meadow(tmp_path / "file" / "run")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "taken"]
+
+
+def test_a_run_that_is_there_already_is_named_with_how_to_go_on(tmp_path: Path) -> None:
+    meadow(tmp_path / "my run")
+    there = tmp_path / "my run"
+    said = f"{there}: there is a run already; to go on: homeward runs resume '{there}'"
+    with pytest.raises(InvalidFileError, match=f"^{re.escape(said)}$"):
+        meadow(there)
 
 
 def test_a_run_is_made_in_an_empty_folder(tmp_path: Path) -> None:

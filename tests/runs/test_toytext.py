@@ -68,3 +68,23 @@ def test_a_config_that_is_off_is_refused_and_nothing_is_made(
     with pytest.raises(InvalidInputError, match=f"the config of a toytext run: {message}"):
         Run.create(tmp_path / "run", "toytext", config)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"discount": 0.9}, "discount needs algorithm paper"),
+        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
+        (
+            {"home": "current", "delta": None, "algorithm": "paper"},
+            "home is for an explorer that keeps something safe",
+        ),
+    ],
+)
+def test_a_key_that_would_change_nothing_is_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    config = {"world": "lake", "prior": [1, 1, 1, 1], **change}
+    with pytest.raises(InvalidInputError, match=f"^{message}"):
+        Run.create(tmp_path / "run", "toytext", config)
+    assert list(tmp_path.iterdir()) == []

@@ -156,7 +156,7 @@ def test_the_solver_tells_yes_from_no() -> None:
 
 def test_a_missing_solver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
-    with pytest.raises(MissingExtraError, match=r"install homeward\[sat\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'homeward\[sat\]'"):
         ask_solver(SATISFIABLE)
 
 

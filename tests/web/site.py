@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHANGE = {"X-Homeward": "1"}
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 @dataclass(frozen=True)

@@ -273,7 +273,7 @@ def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
     pair = busy.post("/api/pairs", wanted).json()
     assert (pair["safe"]["explorer"], pair["unsafe"]["explorer"]) == ("safe", "uncover")
     configs = [Run(busy.root / pair[end]["id"]).config for end in ("safe", "unsafe")]
-    assert configs[0] == {**configs[1], "explorer": "safe"}
+    assert configs[0] == {**configs[1], "explorer": "safe", "delta": 0.9}
     assert busy.get(f"/api/runs/{pair['safe']['id']}").json()["pair"] == pair["unsafe"]["id"]
     bad = busy.post("/api/pairs", {"kind": "grid", "name": "bad", "config": {"delta": 7}})
     assert bad.status_code == 400
@@ -286,7 +286,7 @@ def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
         ({"kind": "grid", "config": {"delta": 1.5}}, "delta is 1.5"),
         ({"kind": "grid", "config": {"map": "b1\n1"}}, "the row has 1 squares"),
         ({"kind": "toytext", "config": {}}, "kind of run"),
-        ({"kind": "grid", "config": []}, "no JSON object"),
+        ({"kind": "grid", "config": []}, "not a JSON object"),
         ({"kind": "grid", "name": "../up"}, "a run's name"),
         ({"kind": "grid", "name": 5}, "a run's name"),
         ({"kind": "grid", "speed": 5}, "'speed' is not known"),
@@ -294,7 +294,7 @@ def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
             {"kind": "rover", "config": {"start": [900, 900], "rows": 99, "columns": 99}},
             "off the map",
         ),
-        ([1, 2], "no JSON object"),
+        ([1, 2], "not a JSON object"),
     ],
 )
 def test_a_run_that_can_not_be_made_is_refused_and_leaves_nothing(

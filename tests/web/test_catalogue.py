@@ -69,7 +69,7 @@ def test_a_link_is_no_run(own: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields", "lock"]
+    "part", ["config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock"]
 )
 def test_a_run_with_a_link_in_it_is_none(own: Path, tmp_path: Path, part: str) -> None:
     there = own / "grid-safe" / part
@@ -103,9 +103,10 @@ def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(tmp_path: Path) -> None
     assert StepCounter().count(tmp_path / "steps") == 0
 
 
-def test_a_link_among_the_fields_is_found(own: Path, tmp_path: Path) -> None:
+def test_a_link_among_the_fields_of_an_earlier_version_is_found(own: Path, tmp_path: Path) -> None:
     chunk = own / "grid-safe" / "fields" / "seen" / "c.0.0"
-    chunk.rename(tmp_path / "elsewhere")
+    chunk.parent.mkdir(parents=True)
+    (tmp_path / "elsewhere").touch()
     chunk.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RefusalError, match="link among its fields"):
         Catalogue(own).find("grid-safe")

@@ -16,7 +16,10 @@ LARGE = {"size": 40, "seed": 1, "walls": 0.2, "delta": 0.9}
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "homeward.web.job", str(folder)]
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # A session of its own, as the server starts it: else the job would slow down the tests.
+    return subprocess.Popen(
+        words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
 
 
 def wait_for_steps(folder: Path, process: subprocess.Popen[bytes]) -> None:
@@ -31,7 +34,7 @@ def test_a_job_stops_if_its_starter_is_killed(tmp_path: Path) -> None:
     script = (
         "import subprocess, sys\n"
         f"job = [sys.executable, '-m', 'homeward.web.job', {str(folder)!r}]\n"
-        "subprocess.Popen(job, stdin=subprocess.PIPE).wait()"
+        "subprocess.Popen(job, stdin=subprocess.PIPE, start_new_session=True).wait()"
     )
     starter = subprocess.Popen([sys.executable, "-c", script])
     wait_for_steps(folder, starter)

@@ -149,7 +149,7 @@ def pack(stored: StoredPlan) -> bytes:
 def unpack(data: bytes) -> StoredPlan:
     """Read what `pack` wrote."""
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise InvalidFileError("is no plan, or was cut short")
+        raise InvalidFileError("is not a plan, or was cut short")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         header = _header_of(archive)
         arrays = _arrays_of(archive, header["arrays"])

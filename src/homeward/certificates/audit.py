@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.certificates.checked_claim import CheckedClaim
 from homeward.models import Moves
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class AuditStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HomeVerdict:
+class HomeVerdict(CheckedClaim):
     """What became of the claim that a run keeps a way home.
 
     Attributes
@@ -118,29 +119,9 @@ class HomeVerdict:
     reasons: tuple[str, ...] = ()
 
     @property
-    def refuted(self) -> bool:
-        """Whether something speaks against it."""
-        return bool(self.reasons)
-
-    @property
-    def words(self) -> str:
-        """The verdict in words."""
-        if self.refuted:
-            return f"refuted: {'; '.join(self.reasons)}"
+    def upheld(self) -> str:
+        """What is said of the claim where nothing speaks against it."""
         return f"confirmed: a way home after each of {self.steps} steps, and the charges were paid"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as a JSON value."""
-        return {
-            "name": self.name,
-            "level": self.level,
-            "kept": self.kept,
-            "charged": self.charged,
-            "steps": self.steps,
-            "refuted": self.refuted,
-            "reasons": list(self.reasons),
-            "verdict": self.words,
-        }
 
 
 class Chances(NamedTuple):

@@ -23,6 +23,7 @@ import numpy as np
 from homeward.arrays import index, number
 from homeward.certificates import exact
 from homeward.certificates.arithmetic import TOLERANCE, Recomputed, recompute
+from homeward.certificates.checked_claim import CheckedClaim
 from homeward.certificates.sampling import Sampled, sample, unit_of
 from homeward.errors import InvalidInputError
 from homeward.safety import Correction
@@ -62,7 +63,7 @@ CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimVerdict:
+class ClaimVerdict(CheckedClaim):
     """What became of one claim: a bound on a criterion, of the plan or of its action's part."""
 
     criterion: str
@@ -76,11 +77,6 @@ class ClaimVerdict:
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()  # why it is refuted
     corrected: bool = True  # else the arithmetic proves nothing
-
-    @property
-    def refuted(self) -> bool:
-        """Whether something speaks against it."""
-        return bool(self.reasons)
 
     @property
     def method(self) -> str:
@@ -111,10 +107,8 @@ class ClaimVerdict:
         return None if self.sampled is None else self.sampled.high
 
     @property
-    def words(self) -> str:
-        """The verdict in words."""
-        if self.refuted:
-            return f"refuted: {'; '.join(self.reasons)}"
+    def upheld(self) -> str:
+        """What is said of the claim where nothing speaks against it."""
         if self.exact is not None:
             return "confirmed: true of the belief's worlds, exactly"
         if self.low is not None and self.low >= self.claimed:
@@ -147,7 +141,7 @@ class ClaimVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueVerdict:
+class ValueVerdict(CheckedClaim):
     """What became of the plan's claims on its own worth."""
 
     value: float  # what the mixture is worth, as claimed
@@ -155,11 +149,6 @@ class ValueVerdict:
     recomputed_value: float | None = None
     recomputed_upper: float | None = None
     reasons: tuple[str, ...] = ()
-
-    @property
-    def refuted(self) -> bool:
-        """Whether something speaks against it."""
-        return bool(self.reasons)
 
     def as_dict(self) -> dict[str, Any]:
         """Give it as JSON, which has no infinities."""
@@ -174,7 +163,7 @@ class ValueVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class RunVerdict:
+class RunVerdict(CheckedClaim):
     """What became of the claim of a run with a budget: so much of certainty is kept of its way."""
 
     level: float  # what was asked for
@@ -183,27 +172,9 @@ class RunVerdict:
     reasons: tuple[str, ...] = ()
 
     @property
-    def refuted(self) -> bool:
-        """Whether something speaks against it."""
-        return bool(self.reasons)
-
-    @property
-    def words(self) -> str:
-        """The verdict in words."""
-        if self.refuted:
-            return f"refuted: {'; '.join(self.reasons)}"
+    def upheld(self) -> str:
+        """What is said of the claim where nothing speaks against it."""
         return "confirmed: every step was planned and charged again"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Give it as JSON."""
-        return {
-            "level": self.level,
-            "kept": self.kept,
-            "recomputed": self.recomputed,
-            "refuted": self.refuted,
-            "reasons": list(self.reasons),
-            "verdict": self.words,
-        }
 
 
 @dataclass(frozen=True, slots=True)

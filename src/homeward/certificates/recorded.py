@@ -131,7 +131,7 @@ def _judge_run(
     verdict = RunVerdict(level, kept, found, tuple(reasons))
     note = None
     if not claims:
-        note = "the run keeps no way home: there is nothing to audit"
+        note = "nothing was promised of this run, so there is nothing to audit"
     elif setup.planner.correction is Correction.NAIVE:
         note = f"the books are not audited: {UNCORRECTED}"
     elif (why := why_not(setup.belief)) is not None:
@@ -160,13 +160,28 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
 
 
 def _claims(setup: Setup) -> list[HomeClaim]:
-    """Return the ways home that the criteria ask for, in their order."""
-    start, found = setup.world.state, []
+    """Return the ways home that the criteria ask for, in their order.
+
+    Places are named as the model does, or by row and column on a map.
+    """
+    start, found = int(setup.world.state), []
+    names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
+
+    def place(state: int) -> str:
+        if names is not None:
+            named = str(names[state])
+        elif shape is not None:
+            named = "{},{}".format(*divmod(state, shape[1]))
+        else:
+            named = f"state {state}"
+        return f"the start, {named}" if state == start else named
+
     for criterion in setup.planner.criteria:
         if isinstance(criterion, ReturnHome | ReturnWithin):
             home = start if isinstance(criterion.home, str) else criterion.home
             homes = frozenset(int(h) for h in np.atleast_1d(home))
-            name = f"return to {'any of ' * (len(homes) > 1)}{', '.join(map(str, sorted(homes)))}"
+            places = "; ".join(place(home) for home in sorted(homes))
+            name = f"return to {'any of ' * (len(homes) > 1)}{places}"
             steps = criterion.steps if isinstance(criterion, ReturnWithin) else None
             if steps is not None:
                 name += f" within {steps} step{'s' * (steps != 1)}"

@@ -32,15 +32,23 @@ def certify(
         ),
     ] = None,
     episodes: Annotated[
-        int, typer.Option(min=1, help="Worlds to draw from the belief and to play in.")
-    ] = 10_000,
+        int | None,
+        typer.Option(
+            min=1, help="Worlds to draw from the belief and to play in.", show_default="10000"
+        ),
+    ] = None,
     confidence: Annotated[
-        float, typer.Option(help="The probability that all intervals together hold.")
-    ] = 0.99,
+        float | None,
+        typer.Option(help="The probability that all intervals together hold.", show_default="0.99"),
+    ] = None,
     method: Annotated[
-        str, typer.Option(help="all that is possible, or one of exact, sampling, arithmetic.")
-    ] = "all",
-    seed: Annotated[int, typer.Option(min=0, help="Where the random numbers come from.")] = 0,
+        str | None,
+        typer.Option(
+            help="all that is possible, or one of exact, sampling, arithmetic.",
+            show_default="all",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -83,6 +91,17 @@ def certify(
         recorded = plan_of_step(Run.open(what), step)
         title = f"{what}, step {recorded.record.step}"
         if recorded.stored is None:
+            for name, value in (
+                ("--episodes", episodes),
+                ("--confidence", confidence),
+                ("--method", method),
+                ("--seed", seed),
+            ):
+                if value is not None:
+                    raise InvalidInputError(
+                        f"{what}: {name} is for plans of the paper's algorithm; this run is "
+                        "audited and planned again"
+                    )
             _tell_run(recorded, what, out, as_json=as_json)
         stored: StoredPlan = recorded.stored
     else:
@@ -91,6 +110,8 @@ def certify(
         stored, title = load_plan(what), str(what)
     if out is not None:
         save_stored(stored, out)
+    episodes = 10_000 if episodes is None else episodes
+    method = "all" if method is None else method
     count = len(stored.parts) * len(stored.plan.criteria)
     sampled = count > 0 and method in ("all", "sampling")
     try:
@@ -99,8 +120,8 @@ def certify(
                 stored,
                 method=method,  # type: ignore[arg-type]
                 episodes=episodes,
-                confidence=confidence,
-                seed=seed,
+                confidence=0.99 if confidence is None else confidence,
+                seed=0 if seed is None else seed,
                 jobs=cores() if jobs is None else jobs,
                 progress=progress,
             )
@@ -142,12 +163,11 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
             }
         )
     else:
-        say(
-            f"{what}: the whole run says that it keeps {floored(run.kept)}, asked for {run.level:g}"
-        )
+        claimed = f"the whole run says that it keeps {floored(run.kept)}, asked for {run.level:g}"
+        say(f"{what}: {claimed if run.level > 0.0 else 'the run promises no way home'}")
         for home in recorded.homes:
             say(
-                f"Audit, {home.name} at {home.level:g}: keeps {floored(home.kept)}, and had to "
+                f"Audit, “{home.name}” at {home.level:g}: keeps {floored(home.kept)}, and had to "
                 f"spend {home.charged:.3g} at least; {home.words}."
             )
         say(f"Planned again: {run.words}.")

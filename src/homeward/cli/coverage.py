@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers
-from homeward.cli.runs import do_all
+from homeward.cli.options import KEPT, Figure, Json, Scheduler, Table, Workers
+from homeward.cli.runs import conducted
 from homeward.cli.show import check_writable, save, show
 
 
@@ -17,15 +17,10 @@ def coverage(
     scale: Annotated[
         float, typer.Option(min=0.001, max=10.0, help="How many times the paper's worlds.")
     ] = 1.0,
-    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")] = Path(
-        "coverage.png"
-    ),
+    out: Figure = Path("coverage.png"),
     study: Annotated[
         Path | None,
-        typer.Option(
-            help="Where the runs are kept as they come; the same command goes on from there.",
-            show_default="coverage.sqlite, with the scale in its name",
-        ),
+        typer.Option(help=KEPT, show_default="coverage.sqlite, with the scale in its name"),
     ] = None,
     table: Table = None,
     workers: Workers = None,
@@ -48,25 +43,15 @@ def coverage(
     """
     from homeward.plots.coverage import draw_coverage
     from homeward.studies.coverage import cells_of, charts, claims, steps_by_walls, summarise
-    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from homeward.studies.machine import define
 
     check_writable(out)
-    if table is not None:
-        check_table(table)
     cells, counts = cells_of(scale)
     definition = define(
         "coverage", "homeward.studies.coverage:explore", cells, range(max(counts)), counts=counts
     )
     file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
-    with Ledger.open(file, definition) as ledger:
-        do_all(ledger, workers, scheduler, as_json=as_json)
-        laid, failed = table_of(ledger), ledger.failures()
-    if table is not None:
-        write_table(laid, table)
-    if failed:
-        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
-        raise typer.Exit(1)
-    rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_coverage(charts(found), "grid world size | fraction of walls"), out)
     said = claims(found)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from homeward.cli.options import Json
 from homeward.cli.show import check_writable, save, show
 
 
@@ -14,9 +15,7 @@ def criteria(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder to draw the pictures in.")
     ] = Path("criteria"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the numbers as JSON instead of a table.")
-    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Show what each criterion means: stories whose answers can be done by hand.
 

@@ -298,8 +298,12 @@ def _prepare(
         limit = options.get("limit")
         asked = {name for name in options if name not in APART}
         if asked or spots.are_asked or file is not None:
+            plain = {name: options[name] for name in asked if name != "keep_in"}
+            _check_same(run, run.config | plain, set(plain))  # before all else that may be wrong
             config = _configure(options, spots, file)
-            _check_same(run, config, is_start_asked=spots.start is not None or file is not None)
+            given = {*options, *(["start"] * (spots.start is not None))}
+            given |= {"bases"} if spots.bases else set()
+            _check_same(run, config.model_dump(mode="json"), None if file is not None else given)
             limit = config.limit if "limit" in options or file is not None else None
         return run, _longer(run, limit), options.get("film")
     config = _configure(options, spots, file)
@@ -388,7 +392,8 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
     """Refuse settings that do not go together, by the names that they were given by."""
     from homeward.errors import InvalidInputError
-    from homeward.runs.criteria import misfit
+    from homeward.runs.criteria import misfit, unused
+    from homeward.runs.rover import RoverConfig
 
     _check_terrain(values, options, place)
     unsafe = values.get("explorer") == "unsafe"
@@ -397,7 +402,9 @@ def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> 
         is_from_file = bool(place) or (name in values and name not in options)
         return name if is_from_file else _flag(name)
 
-    fault = misfit(values, unsafe, said)
+    plain = {name: about.default for name, about in RoverConfig.model_fields.items()}
+    given = {n: v for n, v in values.items() if n in options or v != plain.get(n)}
+    fault = misfit(values, unsafe, said) or unused(given, unsafe, said)
     if fault is not None:
         raise InvalidInputError(f"{place}{fault}")
 
@@ -412,7 +419,8 @@ def _check_terrain(values: dict[str, Any], options: dict[str, Any], place: str) 
         raise InvalidInputError(f"{place}the terrain has an empty name")
     if terrain == MARS:
         return
-    alien = [name for name in ("rows", "columns", "terrain_seed") if values.get(name)]
+    mars = ("rows", "columns", "terrain_seed")
+    alien = [name for name in mars if values.get(name) or name in options]
     alien += ["pixel"] * (terrain == SAMPLE and values.get("pixel") is not None)
     for name in alien:
         said = _flag(name) if name in options else name
@@ -469,37 +477,51 @@ def _create(config: RoverConfig, out: Path | None) -> Run:
         number += 1
 
 
-def _check_same(run: Run, config: RoverConfig, *, is_start_asked: bool) -> None:
+def _check_same(run: Run, asked: dict[str, Any], given: set[str] | None) -> None:
     """Refuse a run of another configuration than the one that is asked for.
 
-    The digest of the terrain follows from the other settings and from the raster, as a start does
-    that nobody asked for: these are only told of where nothing else differs.
+    `given` are the keys of the options; None counts every key as given, as by a file. Where one of
+    them differs, only those are named. The digest of the terrain follows from the other settings
+    and from the raster, as a start does that is not given: these are named where nothing else is.
     """
     from homeward.errors import InvalidFileError
 
-    was, asked = run.config, config.model_dump(mode="json")
+    was = run.config
     names = [*asked, *(name for name in was if name not in asked)]
+    given = set(names) if given is None else given
     differ = [name for name in names if name not in APART and was.get(name) != asked.get(name)]
-    follow = {"terrain_sha256"} if is_start_asked else {"terrain_sha256", "start"}
-    told = [name for name in differ if name not in follow]
+    follow = {"terrain_sha256"} if "start" in given else {"terrain_sha256", "start"}
+    told = [name for name in differ if name in given and name not in follow]
+    told = told or [name for name in differ if name not in follow]
     if not told and "terrain_sha256" in differ:
         raise InvalidFileError(
-            f"{config.terrain}: the terrain is not what it was when the run in {run.directory} was "
-            "made; bring the old one back, or name another folder"
+            f"{asked['terrain']}: the terrain is not what it was when the run in {run.directory} "
+            "was made; bring the old one back, or name another folder"
         )
     if differ:
-        said = ", ".join(_difference(name, was, asked) for name in told or differ)
+        said = "; ".join(_difference(name, was, asked, given) for name in told or differ)
         raise InvalidFileError(
             f"{run.directory}: there is a run of another configuration already ({said}); name "
             f"another folder, or go on with it: {_resume(run)}"
         )
 
 
-def _difference(name: str, was: dict[str, Any], asked: dict[str, Any]) -> str:
-    """Say in what a run differs from what is asked for."""
-    if name == "keep_in" and was.get(name) and asked.get(name):
-        return f"{name} is another area"
-    return f"{name} is {was.get(name)}, not {asked.get(name)}"
+def _difference(name: str, was: dict[str, Any], asked: dict[str, Any], given: set[str]) -> str:
+    """Return in what a run differs from what is asked for, by the option."""
+    flag = name if name in ("terrain", "explorer") else _flag(name)
+    if name == "keep_in":
+        was, asked = ({name: "an area"} if c.get(name) else {} for c in (was, asked))
+        if was and asked:
+            return f"{flag}: recorded another area"
+    recorded, wanted = ("none" if c.get(name) is None else _option(c[name]) for c in (was, asked))
+    return f"{flag}: recorded {recorded}, {'given' if name in given else 'by default'} {wanted}"
+
+
+def _option(value: Any) -> str:
+    """Write a value as an option takes it; bases have a cell each."""
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return " ".join(_option(cell) for cell in value)
+    return f"cell:{value[0]},{value[1]}" if isinstance(value, list) else str(value)
 
 
 def _longer(run: Run, limit: int | None) -> int | None:
@@ -529,11 +551,15 @@ def _taken(run: Run) -> int:
 def _draw_map(run: Run, config: RoverConfig) -> None:
     """Draw what is known in the end and the path."""
     from homeward.cli.show import save
+    from homeward.errors import InvalidFileError
     from homeward.plots.terrain import TerrainPanel, draw_terrain
     from homeward.runs.rover import area_of, cells_of
     from homeward.runs.rover_products import path_of, read_facts
 
     facts, known = read_facts(run.directory), run.fields()
+    for name in ("height", "deviation"):
+        if name not in known:
+            raise InvalidFileError(f"{run.directory / 'fields'}: is damaged: there is no {name}")
     cells = cells_of(config)
     start = facts["start"][0] * cells.shape[1] + facts["start"][1]
     panel = TerrainPanel(

@@ -35,11 +35,14 @@ LARGEST = 60
 
 
 def grid(
-    size: Annotated[int, typer.Option(min=2, help="Squares along each side.")] = 10,
+    size: Annotated[
+        int | None, typer.Option(min=2, help="Squares along each side.", show_default="10")
+    ] = None,
     walls: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="The mean fraction of walls.")
-    ] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Which world.")] = 0,
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="The mean fraction of walls.", show_default="0.2"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Which world.", show_default="0")] = None,
     map_file: Annotated[
         Path | None,
         typer.Option(
@@ -59,17 +62,21 @@ def grid(
         ),
     ] = None,
     correction: Annotated[
-        str, typer.Option(help="moves (ours), general (the paper's) or naive (none).")
-    ] = "moves",
+        str | None,
+        typer.Option(
+            help="moves (ours), general (the paper's) or naive (none).", show_default="moves"
+        ),
+    ] = None,
     algorithm: Algorithm = None,
     floor: Floor = None,
     home: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Where the way back leads: start, or with --algorithm paper also current, set "
-            "anew at each step."
+            "anew at each step.",
+            show_default="start",
         ),
-    ] = "start",
+    ] = None,
     base: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,8 +100,11 @@ def grid(
     _budget: Budget = None,
     stay: Annotated[bool, typer.Option(help="Whether the explorer may stay where it is.")] = True,
     discount: Annotated[
-        float, typer.Option(help="With --algorithm paper: γ, the probability of another step.")
-    ] = 0.99,
+        float | None,
+        typer.Option(
+            help="With --algorithm paper: γ, the probability of another step.", show_default="0.99"
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=0, help="Steps at most.", show_default="20 per square")
     ] = None,
@@ -122,20 +132,30 @@ def grid(
     from homeward.plots.films import check_film
     from homeward.plots.height_grid import Panel, draw_panels, write_film
     from homeward.runs.config import checked
-    from homeward.runs.criteria import bounds_said, conflict_said, misfit, place_of, promise_of
+    from homeward.runs.criteria import (
+        bounds_said,
+        conflict_said,
+        misfit,
+        place_of,
+        promise_of,
+        unused,
+    )
     from homeward.runs.grid import GridConfig, stranded_in
 
     check_writable(out)
     if film is not None:
         check_film(film)
-    values: dict[str, Any] = {
+    across = 10 if size is None else size
+    options: dict[str, Any] = {
         "seed": seed,
         "size": size,
         "walls": walls,
-        "start": (size // 2) * size + size // 2 if map_file is None else None,
+        "start": (across // 2) * across + across // 2 if map_file is None else None,
         "map": None if map_file is None else _read(map_file),
         "explorer": explorer,
+        "delta": delta,
         "correction": correction,
+        "algorithm": algorithm,
         "home": home,
         "stay": stay,
         "discount": discount,
@@ -149,11 +169,9 @@ def grid(
         "recall": recall,
         "floor": floor,
     }
-    if delta is not None:
-        values["delta"] = delta
-    if algorithm is not None:
-        values["algorithm"] = algorithm
-    fault = misfit(values, explorer != "safe", _flag)
+    values = {name: value for name, value in options.items() if value is not None}
+    unsafe = explorer != "safe"
+    fault = misfit(values, unsafe, _flag) or unused(values, unsafe, _flag)
     if fault is not None:
         raise InvalidInputError(fault)
     config = checked(GridConfig, values, "the grid world")
@@ -181,7 +199,7 @@ def grid(
                 "shape": list(world.grid.shape),
                 "explorer": explorer,
                 "delta": config.told_level(),
-                "seed": seed,
+                "seed": config.seed,
                 "steps": len(path) - 1,
                 "seen": float(world.seen.mean()),
                 "reached": reached,
@@ -321,7 +339,8 @@ def _read(file: Path) -> str:
         text = file.read_text(encoding="utf-8")
         HeightMap.from_text(text)
     except (OSError, UnicodeDecodeError) as cause:
-        raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
+        reason = cause.strerror if isinstance(cause, OSError) else cause
+        raise InvalidFileError(f"{file}: can't be read: {reason}") from cause
     except InvalidFileError as cause:
         raise InvalidFileError(f"{file}: {cause}") from cause
     return text

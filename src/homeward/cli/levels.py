@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers
-from homeward.cli.runs import do_all
+from homeward.cli.options import KEPT, Figure, Json, Scheduler, Table, Workers
+from homeward.cli.runs import conducted
 from homeward.cli.show import check_writable, save, show
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 def levels(
     worlds: Annotated[int, typer.Option(min=1, help="Worlds of each noise and level.")] = 300,
     steps: Annotated[int, typer.Option(min=1, help="Steps of a run at most.")] = 200,
-    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")] = Path("levels.png"),
+    out: Figure = Path("levels.png"),
     study: Annotated[
         Path | None,
         typer.Option(
-            help="Where the runs are kept as they come; the same command goes on from there.",
-            show_default="levels.sqlite, with what is not the default in its name",
+            help=KEPT, show_default="levels.sqlite, with what is not the default in its name"
         ),
     ] = None,
     table: Table = None,
@@ -45,23 +44,13 @@ def levels(
     """
     from homeward.plots.levels import draw_levels
     from homeward.studies.levels import LIMIT, cells_of, summarise
-    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from homeward.studies.machine import define
 
     check_writable(out)
-    if table is not None:
-        check_table(table)
     definition = define("levels", "homeward.studies.levels:explore", cells_of(steps), range(worlds))
     usual = (worlds, steps) == (300, LIMIT)
     file = study or Path("levels.sqlite" if usual else f"levels-{worlds}x{steps}.sqlite")
-    with Ledger.open(file, definition) as ledger:
-        do_all(ledger, workers, scheduler, as_json=as_json)
-        laid, failed = table_of(ledger), ledger.failures()
-    if table is not None:
-        write_table(laid, table)
-    if failed:
-        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
-        raise typer.Exit(1)
-    rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_levels(found), out)
     refuted = sum(not level.holds for level in found)

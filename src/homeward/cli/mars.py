@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers
-from homeward.cli.runs import do_all
+from homeward.cli.options import KEPT, Json, Scheduler, Table, Workers
+from homeward.cli.runs import conducted
 from homeward.cli.show import check_writable, save, show
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ def mars(
     study: Annotated[
         Path | None,
         typer.Option(
-            help="Where the runs are kept as they come; the same command goes on from there.",
-            show_default="mars.sqlite, with what is not as in the paper in its name",
+            help=KEPT, show_default="mars.sqlite, with what is not as in the paper in its name"
         ),
     ] = None,
     table: Table = None,
@@ -111,7 +110,7 @@ def mars(
     from homeward.plots.mars import draw_curves
     from homeward.plots.terrain import draw_terrain
     from homeward.runs.rover import cells_of
-    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from homeward.studies.machine import define
     from homeward.studies.mars import (
         beside,
         config_of,
@@ -129,8 +128,6 @@ def mars(
     maps = out.with_stem(f"{out.stem}-maps")
     check_writable(out)
     check_writable(maps)
-    if table is not None:
-        check_table(table)
     path = None if raster is None else str(raster.absolute())
     reach = None if whole_map else sensor_range
     papers = settings_of(steps, scale, correction.value, reach, path, window)
@@ -144,15 +141,7 @@ def mars(
         _name(terrains, steps, scale, correction, explorers, reach, raster, window)
     )
     _check_ground(file, cells)
-    with Ledger.open(file, definition) as ledger:
-        do_all(ledger, workers, scheduler, as_json=as_json)
-        laid, failed = table_of(ledger), ledger.failures()
-    if table is not None:
-        write_table(laid, table)
-    if failed:
-        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
-        raise typer.Exit(1)
-    rows: list[dict[str, Any]] = [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+    rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
     first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]

@@ -11,6 +11,9 @@ import typer
 
 from homeward.errors import InvalidInputError
 
+KEPT = "Where the runs are kept as they come; the same command goes on from there."
+"""The help of --study, whose default is named by each command."""
+
 
 def _refuse_budget(value: float | None) -> None:
     """Say what took the place of an option that is gone."""
@@ -28,25 +31,27 @@ Workers = Annotated[
 Scheduler = Annotated[
     str | None, typer.Option(help="The address of a Dask scheduler, instead of processes.")
 ]
+Figure = Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 # fmt: off
 BackWithin = Annotated[int | None, typer.Option(
-    metavar="STEPS", help="Be home within so many steps of the call, too.")]
+    metavar="STEPS", help="Also be able to be home within this number of steps of the call.")]
 BackWithinDelta = Annotated[float | None, typer.Option(
     help="Probability required for --back-within.", show_default="as --delta")]
 KeepInDelta = Annotated[float | None, typer.Option(
-    help="Probability required for --keep-in.", show_default="as --delta")]
+    help="With --algorithm paper: probability required for --keep-in. By default the "
+    "area is never left.", show_default="as --delta")]
 EachBase = Annotated[bool, typer.Option(
     "--each-base", help="Keep a way to each base, not just to any.")]
 Recall = Annotated[int | None, typer.Option(
-    metavar="STEPS", help="Plan for a call after exactly so many steps; with --algorithm paper.",
+    metavar="STEPS", help="With --algorithm paper: plan for a call after exactly this many steps.",
     show_default="at any step")]
 Algorithm = Annotated[str | None, typer.Option(
     help="rate: go where there is most to learn per step, and keep the level over the whole run. "
     "paper: Algorithm 1 of the paper, which keeps it plan by plan.", show_default="rate")]
 Floor = Annotated[float | None, typer.Option(
-    help="End when nothing is left that brings so much per step.",
+    help="End when nothing is left that gains this much per step.",
     show_default="0.05 nats, or 0.001 squares")]
 Budget = Annotated[float | None, typer.Option(
     "--budget", hidden=True, callback=_refuse_budget)]

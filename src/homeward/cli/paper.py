@@ -13,6 +13,7 @@ from homeward.cli.coverage import coverage
 from homeward.cli.criteria import criteria
 from homeward.cli.levels import levels
 from homeward.cli.mars import mars, timing
+from homeward.cli.options import Figure, Json
 from homeward.cli.show import check_writable, save, say_json, show, track
 
 if TYPE_CHECKING:
@@ -36,12 +37,8 @@ app.command()(timing)
 
 @app.command()
 def counterexamples(
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to draw the figure: .png, .pdf or .svg.")
-    ] = Path("counterexamples.png"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the numbers as JSON instead of a table.")
-    ] = False,
+    out: Figure = Path("counterexamples.png"),
+    as_json: Json = False,
 ) -> None:
     """Show why safety is defined as it is: three worlds that fool simpler definitions.
 
@@ -76,12 +73,8 @@ def counterexamples(
 
 @app.command()
 def examples(
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to draw the figure: .png, .pdf or .svg.")
-    ] = Path("examples.png"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the numbers as JSON instead of tables.")
-    ] = False,
+    out: Figure = Path("examples.png"),
+    as_json: Json = False,
 ) -> None:
     """Explore three grid worlds, safely and boldly: the paper's figure of examples, run anew.
 

@@ -16,7 +16,7 @@ from homeward.cli.show import say, say_json, show, track
 if TYPE_CHECKING:
     from homeward.runs import Run
     from homeward.runs.criteria import Promise
-    from homeward.studies.machine import Ledger, Outcome
+    from homeward.studies.machine import Ledger, Outcome, Study
 
 app = typer.Typer(
     help="Record explorations, resume them, and conduct studies of many tasks.\n\n"
@@ -81,7 +81,7 @@ def show_run(
         found["criteria"] = [promise._asdict() for promise in promises]
         say_json({**found, "last_steps": last})
         return
-    say(f"{directory}: a {run.kind} run, {status}, {taken} steps")
+    say(f"{directory}: a {run.kind} run, {status}, {taken} step{'s' * (taken != 1)}")
     for key, value in config.items():
         text = f"  {key} = {value}"
         say(text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…")
@@ -128,9 +128,10 @@ def start(
     values: dict[str, Any] = {}
     if config is not None:
         try:
-            values = tomllib.loads(config.read_text())
+            values = tomllib.loads(config.read_text(encoding="utf-8"))
         except (OSError, ValueError) as cause:
-            raise InvalidFileError(f"{config}: can't be read: {cause}") from cause
+            reason = cause.strerror if isinstance(cause, OSError) else cause
+            raise InvalidFileError(f"{config}: can't be read: {reason}") from cause
     _go_on(Run.create(directory, kind, values), None, other_versions=False, as_json=as_json)
 
 
@@ -271,6 +272,31 @@ def do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_jso
             "give the same command again to go on\n"
         )
         raise typer.Exit(STOPPED) from None
+
+
+def conducted(
+    file: Path,
+    study: Study,
+    table: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    *,
+    as_json: bool,
+) -> list[dict[str, Any]]:
+    """Do what is left of a study and return its rows; exit with 1 if runs failed."""
+    from homeward.studies.machine import Ledger, check_table, table_of, write_table
+
+    if table is not None:
+        check_table(table)
+    with Ledger.open(file, study) as ledger:
+        do_all(ledger, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(ledger), ledger.failures()
+    if table is not None:
+        write_table(laid, table)
+    if failed:
+        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        raise typer.Exit(1)
+    return [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
 
 
 def _go_on(run: Run, limit: int | None, *, other_versions: bool, as_json: bool) -> None:

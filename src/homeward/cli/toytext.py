@@ -8,7 +8,10 @@ import typer
 
 from homeward.cli.show import show, track
 
-Delta = Annotated[float, typer.Option(help="The safety level: how surely there is a way home.")]
+Delta = Annotated[
+    float,
+    typer.Option(help="Probability that the explorer can come home, whenever it is called off."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -16,7 +19,9 @@ def toytext(
     seeds: Annotated[int, typer.Option(help="Runs of each explorer in each world.", min=1)] = 200,
     worlds: Annotated[int, typer.Option(help="Worlds drawn for the calibration.", min=1)] = 2000,
     delta: Delta = 0.95,
-    seed: Annotated[int, typer.Option(help="Where the seeds start from.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of the first run; the others follow.", min=0)
+    ] = 0,
     jobs: Annotated[int, typer.Option(help="Processes to use.", min=1)] = 2,
     as_json: Json = False,
 ) -> None:

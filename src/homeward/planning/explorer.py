@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from homeward.bonuses import unit_of
 from homeward.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class End(StrEnum):
     ALL_SAFE_SEEN = "all that is safe is seen"
     OUT_OF_REACH = "what is left is out of reach"
     TOO_LITTLE = "what is left is not worth the way"
-    ONLY_BY_CHANCE = "the rest would take a gamble"
+    ONLY_BY_CHANCE = "no single plan was found that goes on and keeps the safety level"
     BUDGET = "what is left would risk more than the budget has left"
     NOT_LEARNING = "looking does not make the bonus smaller"
     LOST = "the world ended it"
@@ -193,4 +194,4 @@ class Explorer(Loop):
         said = super().why()
         if self.decision is None or self.decision.plan is not None:
             return said
-        return " ".join([said, *self.decision.details()])
+        return " ".join([said, *self.decision.details(unit_of(self.planner.bonus))])

@@ -145,13 +145,18 @@ def _returns_after(
     """Return the expected lower bound [A] on coming home after each action and what it teaches."""
     model = belief.mean()
     found = np.zeros(model.actions)
+    values: dict[tuple[int, int], FloatArray] = {}
     for a in range(model.actions):
         row = model.transitions[[state * model.actions + a]]
         for there, probability in zip(row.indices.tolist(), row.data.tolist(), strict=True):
-            after = belief.update(Transition(state, a, there))
-            mean = after.mean()
-            sigma = corrections_of(after, mean, 0.5, kind).returning
-            found[a] += probability * solve_return(mean, sigma, ledger.homes).value[there]
+            outcome = int(np.argmax(belief.outcomes[state, a] == there))
+            taught = int(belief.kinds[state, a]), outcome  # tied actions teach the same
+            if taught not in values:
+                after = belief.update(Transition(state, a, there))
+                mean = after.mean()
+                sigma = corrections_of(after, mean, 0.5, kind).returning
+                values[taught] = solve_return(mean, sigma, ledger.homes).value
+            found[a] += probability * values[taught][there]
     return found
 
 

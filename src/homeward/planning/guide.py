@@ -15,7 +15,7 @@ import numpy as np
 
 from homeward.arrays import index, is_nothing, number
 from homeward.beliefs import corrections_of
-from homeward.bonuses import InformationGain, Uncover, checked_bonus
+from homeward.bonuses import InformationGain, Uncover, amount, checked_bonus
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.explorer import End
@@ -65,8 +65,8 @@ class Decision:
     limit: Limit | None = None
     budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
 
-    def details(self) -> list[str]:
-        """Return what is left and what would allow more, a sentence each."""
+    def details(self, unit: str | None) -> list[str]:
+        """Return what is left in `unit` and what would allow more, a sentence each."""
         if self.limit is None:
             return []
         said = []
@@ -78,9 +78,11 @@ class Decision:
             if lower > 0.0:
                 said.append(f"δ = {np.floor(lower * 1e4) / 1e4:g} would allow it.")
         if self.limit.rate > 0.0:
-            said.append(f"The best that is left brings {self.limit.rate:.3g} per step.")
+            said.append(
+                f"The best that is left brings {amount(self.limit.rate, unit, 3)} per step."
+            )
         if self.limit.left > 0.0:
-            said.append(f"{self.limit.left:.6g} could still be learned elsewhere.")
+            said.append(f"Left to learn elsewhere: {amount(self.limit.left, unit)}.")
         return said
 
 
@@ -344,7 +346,7 @@ class Guide:
             elif share[a] > 1.0 or (inside is not None and not inside[state, a]):
                 verdict = Verdict.UNSAFE
             else:
-                verdict = Verdict.WORTH_LESS
+                verdict = Verdict.NOT_CHOSEN
             weight = float(a == action)
             found.append(
                 ActionEvidence(a, float(leaving[a]), float(rates[a]), safety, weight, verdict)

@@ -30,6 +30,7 @@ class Verdict(StrEnum):
     WAITS = "in the plan, but waits for nothing"
     UNSAFE = "would fall below the safety level"
     WORTH_LESS = "safe enough, worth no more than the plan"
+    NOT_CHOSEN = "safe enough, not chosen"  # the rate explorer holds on to what it pursues
     NO_SAFER = "no safer"
     UNAVAILABLE = "can't be chosen here"
 

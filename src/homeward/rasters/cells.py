@@ -33,6 +33,7 @@ from homeward.rasters.transforms import (
     spacing,
     to_grid,
     to_map,
+    wkt_name,
 )
 
 if TYPE_CHECKING:
@@ -97,10 +98,8 @@ class Cells:
 
     @property
     def crs_name(self) -> str | None:
-        """What the coordinate system is called, if there is one: the first name in its WKT."""
-        if self.crs is None:
-            return None
-        return self.crs.split('"')[1] if self.crs.count('"') > 1 else self.crs
+        """What the coordinate system is called, if there is one."""
+        return None if self.crs is None else wkt_name(self.crs)
 
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
         """Give the (row, column) of the cell at these map coordinates; refuse a place off the map.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.errors import InvalidFileError, MissingExtraError
+from homeward.errors import InvalidFileError
+from homeward.extras import need
 from homeward.rasters.raw import check_whole
 from homeward.rasters.sources import FILLS, Source, holes
 
@@ -64,14 +65,8 @@ VERTICAL = {
 
 
 def need_rasterio(what: str) -> Any:
-    """Give rasterio; where it is not installed, say what needs it and how to get it."""
-    try:
-        import rasterio
-    except ImportError as cause:
-        raise MissingExtraError(
-            f"{what} needs rasterio: pip install 'homeward[terrain]'"
-        ) from cause
-    return rasterio
+    """Import rasterio; `what` names the task in the message where it is missing."""
+    return need("rasterio", "terrain", f"{what} needs rasterio")
 
 
 @contextmanager
@@ -103,7 +98,9 @@ def _open(path: Path) -> Any:
             refusal = refusal or cause
     if not path.stat().st_size:
         raise InvalidFileError(f"{path}: is empty") from refusal
-    raise InvalidFileError(f"{path}: is no raster that can be read: {told(refusal)}") from refusal
+    raise InvalidFileError(
+        f"{path}: is not an elevation raster that Homeward can read: {told(refusal)}"
+    ) from refusal
 
 
 def _check_kind(path: Path, dataset: Any, band: int) -> None:

@@ -29,18 +29,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numba import njit
 
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.extras import need
 from homeward.files import refusing
 from homeward.rasters.gdal import need_rasterio, told
-from homeward.rasters.transforms import to_grid, to_map
+from homeward.rasters.transforms import to_grid, to_map, wkt_name
 from homeward.rasters.writing import crs_name
 
 if TYPE_CHECKING:
     import os
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray
     from homeward.rasters.cells import Cells
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
@@ -52,6 +52,9 @@ MOST = 200_000
 
 FURTHEST = 1e15
 """The largest coordinate; up to there, what is computed of corners is finite."""
+
+QUERY_EDGES = 512
+"""Most edges whose crossings are looked for at once; it bounds the memory that crossings take."""
 
 DEEPEST = 20
 """How many collections may be in each other."""
@@ -65,9 +68,9 @@ def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
     try:
         value = json.loads(data, parse_constant=_no_number)
     except ValueError as cause:  # of Unicode and JSON alike
-        raise InvalidFileError(f"{path}: is no GeoJSON: {cause}") from cause
+        raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
     except RecursionError as cause:
-        raise InvalidFileError(f"{path}: is no GeoJSON: it is nested too deep") from cause
+        raise InvalidFileError(f"{path}: is not GeoJSON: it is nested too deep") from cause
     try:
         area = area_from(value)
         name = _crs_of(value)
@@ -79,7 +82,7 @@ def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
 
 
 def area_from(value: Any) -> Area:
-    """Give the polygons of a GeoJSON value: a geometry, a feature or a collection of either."""
+    """Return the polygons of a GeoJSON value: a geometry, a feature or a collection of either."""
     return check_area(tuple(_polygons(value)))
 
 
@@ -116,7 +119,7 @@ def check_area(area: Area) -> Area:
 
 
 def cells_inside(area: Area, cells: Cells) -> BoolArray:
-    """Tell which cells [R, C] have their centre in an area; refuse an area without any."""
+    """Return which cells [R, C] have their centre in an area; refuse an area without any."""
     rows, columns = cells.shape
     corners = [
         to_grid(cells.transform, *corner) for rings in area for ring in rings for corner in ring
@@ -142,7 +145,7 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
 
 
 def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
-    """Give an area as a GeoJSON feature in the map coordinates of some cells."""
+    """Return an area as a GeoJSON feature in the map coordinates of some cells."""
     shape = {"type": "MultiPolygon", "coordinates": area}
     name = {"name": crs_name(cells.crs)}
     return {
@@ -158,7 +161,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     if depth > DEEPEST:
         raise InvalidInputError(f"is nested more than {DEEPEST} deep, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
-        raise InvalidInputError(f"is no GeoJSON: {where} is no object with a type")
+        raise InvalidInputError(f"is not GeoJSON: {where} is not an object with a type")
     if depth and value.get("crs") is not None:
         raise InvalidInputError(f"{where} has a crs member of its own, expected one for the whole")
     kind = value["type"]
@@ -170,7 +173,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     if inner is not None:
         parts = value.get(inner)
         if not isinstance(parts, list):
-            raise InvalidInputError(f"is no GeoJSON: {where} has no list of {inner}")
+            raise InvalidInputError(f"is not GeoJSON: {where} has no list of {inner}")
         name = "feature" if inner == "features" else "geometry"
         return [
             polygon
@@ -183,25 +186,25 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     elif kind != "MultiPolygon":
         raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
     if not _is_list(given, 3):
-        raise InvalidInputError(f"is no GeoJSON: the coordinates of {where} are no rings")
+        raise InvalidInputError(f"is not GeoJSON: the coordinates of {where} are not rings")
     return [tuple(tuple(_corner(c, where) for c in ring) for ring in rings) for rings in given]
 
 
 def _is_list(value: Any, depth: int) -> bool:
-    """Tell whether a value is a list of lists, so many deep."""
+    """Return whether a value is a list of lists, so many deep."""
     return isinstance(value, list) and (
         depth == 1 or all(_is_list(part, depth - 1) for part in value)
     )
 
 
 def _corner(value: Any, where: str) -> tuple[float, float]:
-    """Give a position as (x, y)."""
+    """Return a position as (x, y)."""
     if (
         not isinstance(value, list)
         or len(value) < 2
         or any(isinstance(x, bool) or not isinstance(x, int | float) for x in value)
     ):
-        raise InvalidInputError(f"is no GeoJSON: {_shown(value)} in {where} is no position")
+        raise InvalidInputError(f"is not GeoJSON: {_shown(value)} in {where} is not a position")
     try:
         return float(value[0]), float(value[1])
     except OverflowError:
@@ -218,129 +221,51 @@ def _shown(value: Any) -> str:
 
 
 def _check_edges(number: int, rings: tuple[Ring, ...]) -> None:
-    """Refuse rings that enclose nothing, and edges of a polygon that cross."""
-    for r, ring in enumerate(rings, start=1):
-        x, y = np.array(ring).T
-        x, y = x - x[0], y - y[0]  # so that far corners lose no digits
-        twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
-        if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
-            crossed = _crossing([ring])
-            if crossed is None:
-                raise InvalidInputError(f"ring {r} of polygon {number} encloses nothing")
+    """Refuse edges of a polygon that cross, and rings that enclose nothing."""
     crossed = _crossing(rings)
     if crossed is not None:
         one, other = (f"{_said(a)} – {_said(b)}" for a, b in crossed)
         raise InvalidInputError(
             f"polygon {number} crosses itself: the edge {one} and the edge {other}"
         )
+    for r, ring in enumerate(rings, start=1):
+        x, y = np.array(ring).T
+        x, y = x - x[0], y - y[0]  # so that far corners lose no digits
+        twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+        if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
+            raise InvalidInputError(f"ring {r} of polygon {number} encloses nothing")
 
 
 def _crossing(rings: Any) -> tuple[Any, Any] | None:
-    """Find two edges that cross, each inside of the other; None if there are none."""
-    corners = [np.array(ring, np.float64) for ring in rings]
-    a = np.concatenate([c[:-1] for c in corners])  # [n, 2]
-    b = np.concatenate([c[1:] for c in corners])
-    order = _along_the_curve(a + (b - a) / 2)
-    i, j = first_crossing(a, b, order, *boxes_of(*_extents(a[order], b[order])))
-    if i < 0:
-        return None
-    return (tuple(a[i]), tuple(b[i])), (tuple(a[j]), tuple(b[j]))
-
-
-def _extents(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give from where to where [n, 4] edges reach in x, y and along both diagonals."""
-    one, other = (np.stack([x, y, x + y, x - y], axis=1) for x, y in (a.T, b.T))
-    return np.minimum(one, other), np.maximum(one, other)
-
-
-def _along_the_curve(points: FloatArray) -> IntArray:
-    """Order points [n, 2] along a Z-curve, on which those that are near are mostly neighbours."""
-    least = points.min(axis=0)
-    span = np.maximum(points.max(axis=0) - least, 1e-300)
-    spread = ((points - least) / span * 65535.0).astype(np.uint64)
-    for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
-        spread = (spread | (spread << np.uint64(shift))) & np.uint64(mask)
-    return np.argsort(spread[:, 0] | (spread[:, 1] << np.uint64(1)), kind="stable")
-
-
-@njit(cache=True)
-def boxes_of(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give the ends [2m, 4] of the boxes of a binary tree over boxes [n, 4], m ≥ n.
-
-    The root is 1, the parts of k are 2k and 2k + 1, and the leaves begin at m, a power of 2. The
-    box of nothing is inside out.
-    """
-    leaves = 1
-    while leaves < len(low):
-        leaves *= 2
-    least, most = np.full((2 * leaves, 4), np.inf), np.full((2 * leaves, 4), -np.inf)
-    least[leaves : leaves + len(low)] = low
-    most[leaves : leaves + len(low)] = high
-    for k in range(leaves - 1, 0, -1):
-        for axis in range(4):
-            least[k, axis] = min(least[2 * k, axis], least[2 * k + 1, axis])
-            most[k, axis] = max(most[2 * k, axis], most[2 * k + 1, axis])
-    return least, most
-
-
-@njit(cache=True)
-def first_crossing(
-    a: FloatArray, b: FloatArray, order: IntArray, least: FloatArray, most: FloatArray
-) -> tuple[int, int]:
-    """Find the first edge a – b that crosses a later one, and the first of these; −1 if none does.
-
-    `least` and `most` are the boxes of a tree whose leaves are the edges in their `order`.
-    """
-    count, leaves = len(a), len(least) // 2
-    stack = np.empty(64, np.int64)
-    place = np.empty(count, np.int64)
-    place[order] = np.arange(leaves, leaves + count)
-    for i in range(count):
-        low, high = least[place[i]], most[place[i]]
-        found, waiting = count, 1
-        stack[0] = 1
-        while waiting > 0:
-            waiting -= 1
-            k = stack[waiting]
-            apart = False
-            for axis in range(4):
-                apart |= least[k, axis] > high[axis] or most[k, axis] < low[axis]
-            if apart:
-                continue
-            if k < leaves:
-                stack[waiting], stack[waiting + 1] = 2 * k, 2 * k + 1
-                waiting += 2
-                continue
-            j = order[k - leaves]
-            if (
-                i < j < found
-                and side(a[i], b[i], a[j]) * side(a[i], b[i], b[j]) < 0.0
-                and side(a[j], b[j], a[i]) * side(a[j], b[j], b[i]) < 0.0
-            ):
-                found = j
-        if found < count:
-            return i, found
-    return -1, -1
-
-
-@njit(cache=True)
-def side(a: FloatArray, b: FloatArray, c: FloatArray) -> float:
-    """Tell on which side of the line a – b the point c is: 1, −1, or 0 if it is on it."""
-    turn = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-    if turn == 0.0:
-        return 0.0
-    return 1.0 if turn > 0.0 else -1.0
+    """Return the first two edges that cross, each inside of the other; None if no edges do."""
+    shapely = need("shapely", "terrain", "polygons to keep in need shapely")
+    ends = np.concatenate(
+        [np.stack([ring[:-1], ring[1:]], axis=1) for ring in map(np.array, rings)]
+    )
+    edges = shapely.linestrings(ends)  # ends: [n, 2, 2]
+    tree = shapely.STRtree(edges)
+    first, count = 0, 1  # few at once to begin with: where all edges cross, one is enough
+    while first < len(edges):
+        i, j = tree.query(edges[first : first + count], predicate="crosses")
+        later = j > i + first
+        if later.any():
+            pair = min(zip(i[later] + first, j[later], strict=True))
+            one, other = (tuple(map(tuple, ends[k].tolist())) for k in pair)
+            return one, other
+        first, count = first + count, min(2 * count, QUERY_EDGES)
+    return None
 
 
 def _on_grid(ring: Ring, cells: Cells) -> FloatArray:
-    """Give a ring's corners [n, 2] as columns and rows of the grid."""
+    """Return a ring's corners [n, 2] as columns and rows of the grid."""
     return np.array([to_grid(cells.transform, x, y) for x, y in ring])
 
 
 def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
-    """Tell which cells [R, C] have their centre within a ring [n, 2] on the grid.
+    """Return which cells [R, C] have their centre within a ring [n, 2] on the grid.
 
-    Row by row: a centre is inside if edges cross its row an odd number of times left of it.
+    Shapely has no rule for centres on an edge; this one lets adjoining areas share no cell. Row by
+    row: a centre is inside if edges cross its row an odd number of times left of it.
     """
     rows, columns = shape
     (x, y), (x_next, y_next) = ring[:-1].T, ring[1:].T
@@ -359,7 +284,7 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
 
 
 def _crs_of(value: Any) -> str | None:
-    """Give the name of the coordinate system that a GeoJSON object says it is in, if it does."""
+    """Return the name of the coordinate system that a GeoJSON object says it is in, if it does."""
     crs = value.get("crs")
     if crs is None:
         return None
@@ -376,10 +301,10 @@ def _converted(area: Area, name: str, cells: Cells) -> Area:
     """Bring an area from a named coordinate system to the map of some cells."""
     if cells.crs is None:
         raise InvalidInputError(
-            f"is in {_short(name)}, but {cells.name} has no coordinate system: give the area in "
+            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area in "
             "its map coordinates, without a crs member"
         )
-    need_rasterio(f"an area in {_short(name)}")
+    need_rasterio(f"an area in {wkt_name(name)}")
     from rasterio.crs import CRS
     from rasterio.errors import CRSError, RasterioError
     from rasterio.warp import transform
@@ -398,14 +323,9 @@ def _converted(area: Area, name: str, cells: Cells) -> Area:
             found.append(tuple(moved))
     except (CRSError, RasterioError, ValueError) as cause:
         raise InvalidInputError(
-            f"can't be brought from {_short(name)} to the map of {cells.name}: {told(cause)}"
+            f"can't be brought from {wkt_name(name)} to the map of {cells.name}: {told(cause)}"
         ) from cause
     return tuple(found)
-
-
-def _short(name: str) -> str:
-    """Give a coordinate system's name without all of its WKT."""
-    return name.split('"')[1] if name.count('"') > 1 else name
 
 
 def _said(corner: Any) -> str:

@@ -98,7 +98,7 @@ def read_elevation(
 def _opened(path: Path, band: int) -> Iterator[Source]:
     """Open a file as a source of heights; refuse what is no file."""
     if path.exists() and not path.is_file():
-        kind = "a directory" if path.is_dir() else "no plain file"
+        kind = "a directory" if path.is_dir() else "not a plain file"
         raise InvalidFileError(f"{path}: is {kind}, expected a raster file")
     with refusing(path, "can't be read"), open(path, "rb"):
         pass
@@ -161,7 +161,7 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
     if abs(worst) > HIGHEST:
         row, column = (int(i) for i in np.argwhere(heights == worst)[0])
         raise InvalidFileError(
-            f"{path}: {worst:g} m at row {part.row + row}, column {part.column + column} is no "
+            f"{path}: {worst:g} m at row {part.row + row}, column {part.column + column} is not a "
             "height; if it means that there is no data, mark it so with gdal_edit.py -a_nodata"
         )
 

@@ -82,3 +82,8 @@ def coarsened(transform: Transform, across: int, down: int) -> Transform:
 def from_corner(pixel: float, rows: int) -> Transform:
     """Give the transform of a grid in a place of its own: metres from its south-west corner."""
     return pixel, 0.0, 0.0, 0.0, -pixel, rows * pixel
+
+
+def wkt_name(crs: str) -> str:
+    """Return what a coordinate system is called: the first name in its WKT, or what is given."""
+    return crs.split('"')[1] if crs.count('"') > 1 else crs

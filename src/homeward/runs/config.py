@@ -33,8 +33,7 @@ def checked(model: type[M], given: M | Mapping[str, Any], what: str) -> M:
         # Through JSON, so that what is checked is what will be read back.
         text = json.dumps(given, allow_nan=False)
     except (TypeError, ValueError) as cause:
-        culprit = _unwritable(given)
-        raise InvalidInputError(f"{what}: {culprit}can't be written as JSON: {cause}") from cause
+        raise InvalidInputError(f"{what}: {_unwritable(given, cause)}") from cause
     try:
         return model.model_validate_json(text)
     except ValidationError as cause:
@@ -42,14 +41,16 @@ def checked(model: type[M], given: M | Mapping[str, Any], what: str) -> M:
         raise InvalidInputError(f"{what}: {faults}") from cause
 
 
-def _unwritable(given: Any) -> str:
-    """Name the first key whose value JSON has no word for, if there is one."""
+def _unwritable(given: Any, cause: Exception) -> str:
+    """Return why values can't be written as JSON, by the first key whose value can't."""
     for key, value in given.items() if isinstance(given, Mapping) else ():
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            return f"{key} is {value!r}, which "
-    return ""
+            if isinstance(value, float):
+                return f"{key} is {value}, expected a finite number"
+            return f"{key} is {value!r}, which can't be written as JSON: {cause}"
+    return f"can't be written as JSON: {cause}"
 
 
 def _fault(error: Any) -> str:

@@ -13,8 +13,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-import numpy as np
-from numba import njit
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from homeward.errors import InvalidInputError, InvalidProblemError
@@ -25,11 +23,12 @@ from homeward.planning.plan import floored
 from homeward.runs.config import Config
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
+from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import BoolArray
     from homeward.models import Moves
     from homeward.planning.plan import Plan
     from homeward.runs.kinds import Ended, Setup
@@ -158,6 +157,36 @@ def misfit(
     return None
 
 
+def unused(given: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]) -> str | None:
+    """Return which of the `given` keys would change nothing, and why; None if each counts.
+
+    `said` names a key as the user gave it. Keys that ask for nothing are not in `given`.
+    """
+    if keeps_nothing:
+        for name in ("delta", "correction", "home"):
+            if name in given:
+                return f"{said(name)} is for an explorer that keeps something safe"
+    if given.get("explorer") == "naive" and "correction" in given:
+        return f"{said('correction')}: the naive explorer plans without a correction"
+    if "home" in given and _is_asked(given.get("bases")):
+        return f"{said('home')} and {said('bases')}: choose one"
+    if "map" in given:
+        for name in ("size", "walls", "seed"):
+            if name in given:
+                return f"{said(name)} and {said('map')}: a map says itself what the world is"
+    if given.get("algorithm") == "paper":
+        return None
+    paper = f"{said('algorithm')} paper"
+    if "discount" in given:
+        return f"{said('discount')} needs {paper}: the default algorithm does not discount"
+    if "keep_in_delta" in given:
+        return (
+            f"{said('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
+            f"might leave the area of {said('keep_in')}"
+        )
+    return None
+
+
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
@@ -208,15 +237,20 @@ def promise_of(config: SafeConfig, named: str = "it") -> str:
     if not config.of_the_run():
         place = "where it plans" if config.home == "current" else place_of(config)
         return (
-            f"at each step {named} can get back to {place} with probability {config.delta:g} or "
-            "more, plan by plan; nothing is promised of the whole run"
+            f"at each step {named} can get back to {place} {surely(config.delta)}, plan by plan; "
+            "nothing is promised of the whole run"
         )
     if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
         return f"δ = {config.delta:g} is kept on the average world alone, which proves nothing"
     return (
-        f"whenever {named} is called off, it can come home to {place_of(config)} with "
-        f"probability {config.delta:g} or more"
+        f"whenever {named} is called off, it can come home to {place_of(config)} "
+        f"{surely(config.delta)}"
     )
+
+
+def surely(level: float) -> str:
+    """Write a level as the probability with which something happens."""
+    return "with certainty" if level >= 1.0 else f"with probability {level:.12g} or more"
 
 
 def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -243,27 +277,16 @@ def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, column
     return not all(found[homes].any() for homes in homes_of(config, start, columns))
 
 
-@njit(cache=True)
-def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
-    """Tell which states [S] moves that may work lead to."""
-    found = np.zeros(len(dest), np.bool_)
-    ahead = np.empty(len(dest), np.int64)
-    found[state], ahead[0], count = True, state, 1
-    while count > 0:
-        count -= 1
-        here = ahead[count]
-        for a in range(dest.shape[1]):
-            there = dest[here, a]
-            if success[here, a] > 0.0 and not found[there]:
-                found[there], ahead[count] = True, there
-                count += 1
-    return found
-
-
 def check_levels(config: SafeConfig) -> None:
-    """Refuse a new run whose keys do not go together."""
+    """Refuse a new run whose keys do not go together, or change nothing.
+
+    A value that is the default passes, so that the complete configuration of a run makes another.
+    """
     values = {name: getattr(config, name) for name in config.model_fields_set}
-    fault = misfit(values, config.keeps_nothing(), str)
+    plain = {name: about.default for name, about in type(config).model_fields.items()}
+    given = {name: value for name, value in values.items() if value != plain[name]}
+    nothing = config.keeps_nothing()
+    fault = misfit(values, nothing, str) or unused(given, nothing, str)
     if fault is not None:
         raise InvalidInputError(fault)
 

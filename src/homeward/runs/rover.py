@@ -54,7 +54,7 @@ SPACING = 50
 SURE = 0.9
 """The chance from which on a move counts for a landing site."""
 
-Positive = Annotated[float, Field(gt=0.0)]
+Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
 
 

@@ -33,6 +33,7 @@ from homeward.runs.criteria import (
     is_stranded,
     place_of,
     promise_of,
+    surely,
 )
 from homeward.runs.rover import (
     MARS,
@@ -104,11 +105,18 @@ def write_products(ended: Ended) -> None:
     replace_file(ended.directory / SUMMARY, text.encode())
 
 
+AMOUNTS = ("distance_m", "cells_visited", "entropy_reduction")
+"""Facts that are told in words wherever a run is."""
+
+
 def read_facts(directory: Path) -> dict[str, Any]:
     """Read the facts of a run that has ended."""
     facts = read_json(directory / FACTS)
     if not isinstance(facts, dict):
         raise InvalidFileError(f"{directory / FACTS}: is not a summary")
+    for name in ("steps", "end", "start", "stranded", "seconds", *AMOUNTS, "missing"):
+        if name not in facts:
+            raise InvalidFileError(f"{directory / FACTS}: is damaged: {name} is missing")
     return facts
 
 
@@ -255,8 +263,8 @@ def summary_of(
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
         *_kept(facts),
-        f"- From where it ended, what it knows proves a way back to {place_of(config)} with "
-        f"probability {facts['return_bound']:.4f} or more.",
+        f"- From where it ended, what it knows proves a way back to {place_of(config)} "
+        f"{surely(float(floored(facts['return_bound'])))}.",
         "- In the true terrain there is "
         + (
             f"no way back to {place_of(config)}: it is stranded."
@@ -304,7 +312,7 @@ def _verdict(config: RoverConfig, facts: dict[str, Any]) -> str:
 
 def _reason(facts: dict[str, Any]) -> str:
     """Say why a run ended, in sentences."""
-    end = facts["end"] or "nobody let it go on"
+    end = facts["end"] or "it was stopped before its end"
     return str(facts["why"] or _sentence(end))
 
 
@@ -328,7 +336,7 @@ def _promise(config: RoverConfig) -> str:
     place = "where it was when it planned" if config.home == "current" else place_of(config)
     return (
         f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the "
-        f"rover could get back to {place} with a probability of at least {config.delta:g} if the "
+        f"rover could get back to {place} {surely(config.delta)} if the "
         f"exploration was called off ({called}); correction: {config.correction}."
     )
 
@@ -356,15 +364,15 @@ def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
     found = []
     if config.back_within is not None:
         found.append(
-            f"- Back in time: within {_count(config.back_within, 'step')} of the call, with a "
-            f"probability of at least {config.level('back_within'):g}."
+            f"- Back in time: within {_count(config.back_within, 'step')} of the call "
+            f"{surely(config.level('back_within'))}."
         )
     inside = inside_of(config)
     if inside is not None:
+        level = "" if config.of_the_run() else f" {surely(config.level('keep_in'))}"
         found.append(
             f"- Kept in: {_count(int(inside.sum()), 'cell')} of {cells.mean.size:,}. Until the "
-            f"call, nothing is done in another, with a probability of at least "
-            f"{config.level('keep_in'):g}."
+            f"call, nothing is done in another{level}."
         )
     return found
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -68,7 +69,7 @@ CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
     "manifest.json",
     "steps.jsonl",
     "plan_ms.f32",
-    "fields",
+    "fields.npz",
     "lock",
 )
 REFRESH = 1.0
@@ -102,11 +103,16 @@ class Run:
         known.make(complete)
         target = run.directory
         with refusing(target, "can't be written"):
-            if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-                raise InvalidFileError(f"{target}: there is something already")
+            if (target / CONFIG).is_file():
+                again = f"homeward runs resume {shlex.quote(str(target))}"
+                raise InvalidFileError(f"{target}: there is a run already; to go on: {again}")
+            if target.exists() and not target.is_dir():
+                raise InvalidFileError(f"{target}: is a file, expected a new folder")
+            if target.exists() and any(target.iterdir()):
+                raise InvalidFileError(f"{target}: already exists and is not empty")
             for folder in target.parents:
                 if folder.exists() and not folder.is_dir():
-                    raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder")
+                    raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a folder")
             target.parent.mkdir(parents=True, exist_ok=True)
             part = Path(tempfile.mkdtemp(PART, f".{target.name}.", target.parent))
             try:
@@ -341,6 +347,9 @@ class Run:
         check_format(value, path)
         if _digest(path) != self.manifest.config_sha256:
             raise InvalidFileError(f"{path}: was changed after the run was made")
+        for name, kind in (("kind", str), ("version", int), ("config", dict)):
+            if not isinstance(value.get(name), kind):
+                raise InvalidFileError(f"{path}: is damaged: {name} is {value.get(name)!r}")
         written: dict[str, Any] = value
         return written
 

@@ -8,8 +8,10 @@ from pydantic import Field
 
 from homeward.beliefs import Transition, Visit
 from homeward.bonuses import RMax
+from homeward.errors import InvalidInputError
 from homeward.planning.planner import Planner
 from homeward.runs.config import Config
+from homeward.runs.criteria import misfit, unused
 from homeward.runs.kinds import Kind, Setup
 from homeward.safety import ReturnHome
 from homeward.worlds.toytext import Name, ToyTextWorld, tile_belief
@@ -43,6 +45,18 @@ def make(config: ToyTextConfig) -> Setup:
     return Setup(planner, belief, world, config.limit, algorithm=config.algorithm)
 
 
+def settle(config: ToyTextConfig) -> ToyTextConfig:
+    """Refuse keys that do not go together, or that would change nothing."""
+    keys = ("algorithm", "home", "discount")
+    plain = {name: ToyTextConfig.model_fields[name].default for name in keys}
+    given = {name: getattr(config, name) for name in keys if getattr(config, name) != plain[name]}
+    nothing = config.delta is None
+    fault = misfit(given, nothing, str) or unused(given, nothing, str)
+    if fault is not None:
+        raise InvalidInputError(fault)
+    return config
+
+
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
     """Keep where it has been, and what was learned of its actions."""
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
@@ -55,4 +69,5 @@ TOYTEXT = Kind(
     make=make,
     observations=(Visit, Transition),
     fields=fields,
+    settle=settle,
 )

@@ -1,4 +1,4 @@
-"""What can be reached from a state decides how large a number is.
+"""What can be reached from a state, and how that decides how large a number is.
 
 "Optimal", "worthless" and rounding are judged by the largest value of an objective. A reward that
 no policy can reach from the start must have no say in that: next to 1e12 elsewhere a plan worth 9
@@ -115,3 +115,20 @@ def meet_rows(
                     queue[count] = t
                     count += 1
     return False
+
+
+@njit(cache=True)
+def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
+    """Return which states [S] moves that may work lead to from a state."""
+    found = np.zeros(len(dest), np.bool_)
+    ahead = np.empty(len(dest), np.int64)
+    found[state], ahead[0], count = True, state, 1
+    while count > 0:
+        count -= 1
+        here = ahead[count]
+        for a in range(dest.shape[1]):
+            there = dest[here, a]
+            if success[here, a] > 0.0 and not found[there]:
+                found[there], ahead[count] = True, there
+                count += 1
+    return found

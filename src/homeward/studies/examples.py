@@ -37,6 +37,7 @@ from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.plots.height_grid import Panel
 from homeward.safety import Correction, ReturnHome
+from homeward.solvers.reach import reached
 from homeward.worlds.height_grid import HeightGridWorld
 from homeward.worlds.maps import HeightMap
 
@@ -209,15 +210,9 @@ def part(careful: Tour, bold: Tour) -> Parting:
 
 
 def reach(grid: HeightMap, state: int) -> set[int]:
-    """Give the squares that can be reached from one, in the true world."""
+    """Return the squares that can be reached from one, in the true world."""
     true = grid.moves(stay=False)
-    found, ahead = {state}, [state]
-    while ahead:
-        here = ahead.pop()
-        new = set(true.dest[here, true.success[here] > 0.0].tolist()) - found
-        found |= new
-        ahead.extend(new)
-    return found
+    return set(np.flatnonzero(reached(true.dest, true.success, state)).tolist())
 
 
 def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:

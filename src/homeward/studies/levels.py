@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
-from homeward.certificates.intervals import lower_limit
+from homeward.certificates.intervals import ReturnCount
 from homeward.runs.config import checked
 from homeward.runs.rover import RoverConfig, make
 from homeward.studies.mars import RING, clairvoyant
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from homeward.worlds.rover import Rover
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
-DOUBT = 0.01
-"""Probability that a one-sided limit is on the wrong side of the truth, at most."""
-
 NOISES = (1e-4, 1e-2)
 ROWS, COLUMNS = 160, 240
 """Pixels of 1 m: 8 × 12 cells of 20 m."""
@@ -133,31 +130,8 @@ def has_way(row: dict[str, Any], step: int) -> bool:
     return row["stranded_at"] is None or step < row["stranded_at"]
 
 
-class Counted:
-    """Worlds in which the explorer came home, of all worlds; limits are one-sided at 99 %."""
-
-    __slots__ = ()
-    home: int
-    worlds: int
-
-    @property
-    def fraction(self) -> float:
-        """The fraction that came home."""
-        return self.home / self.worlds
-
-    @property
-    def lower(self) -> float:
-        """The lower limit of the true probability."""
-        return lower_limit(self.home, self.worlds, DOUBT)
-
-    @property
-    def upper(self) -> float:
-        """The upper limit of the true probability."""
-        return 1.0 - lower_limit(self.worlds - self.home, self.worlds, DOUBT)
-
-
 @dataclass(frozen=True, slots=True)
-class Count(Counted):
+class Count(ReturnCount):
     """How many of some worlds have a way home.
 
     Attributes

@@ -34,8 +34,8 @@ from homeward.planning.held import Proposal
 from homeward.planning.outward import best_rate
 from homeward.planning.rate import FREE, RateSearch, path_to
 from homeward.runs.config import checked
-from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, digest_of, make
+from homeward.solvers.reach import reached
 from homeward.worlds.rover_kernels import look_around
 
 if TYPE_CHECKING:

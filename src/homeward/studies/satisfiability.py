@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.errors import InvalidBeliefError, MissingExtraError
+from homeward.errors import InvalidBeliefError
+from homeward.extras import need
 from homeward.models import Moves
 from homeward.solvers import GIVE_UP
 from homeward.worlds.satisfiability import (
@@ -110,11 +111,8 @@ def decide(belief: FiniteBelief, start: int = START, home: int = HOME) -> Decisi
 
 def ask_solver(formula: Formula) -> bool:
     """Let a SAT solver say whether a formula is satisfiable."""
-    try:
-        from pysat.solvers import Solver
-    except ImportError as cause:
-        raise MissingExtraError("no SAT solver to compare with: install homeward[sat]") from cause
-    with Solver(name=SOLVER, bootstrap_with=[list(c) for c in formula.clauses]) as solver:
+    solvers = need("pysat.solvers", "sat", "there is no SAT solver to compare with")
+    with solvers.Solver(name=SOLVER, bootstrap_with=[list(c) for c in formula.clauses]) as solver:
         return bool(solver.solve())
 
 

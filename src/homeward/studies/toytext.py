@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import beta
 
 from homeward.beliefs import Visit
 from homeward.bonuses import RMax
+from homeward.certificates.intervals import ReturnCount
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
@@ -64,20 +64,19 @@ class Outing:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(ReturnCount):
     """How often one plan, followed to the end, came home."""
 
     setting: str
     worlds: int
     home: int
-    low: float  # one-sided 99% lower limit of the true fraction (Clopper–Pearson)
     bound: float  # what the plan promised
     leaves: bool  # whether the plan ever leaves the start
 
     @property
-    def fraction(self) -> float:
-        """The fraction that came home."""
-        return self.home / self.worlds
+    def low(self) -> float:
+        """The one-sided 99 % lower limit of the true fraction (Clopper–Pearson)."""
+        return self.lower
 
 
 def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
@@ -115,7 +114,6 @@ def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibra
         setting=setting.title,
         worlds=worlds,
         home=home,
-        low=float(beta.ppf(0.01, home, worlds - home + 1)) if home else 0.0,
         bound=criterion.bound,
         leaves=bool(plan.weights[plan.outbound[:, tiles.start] != WAIT].sum() > 0),
     )

@@ -2,26 +2,29 @@
 
 What the addresses mean is told in ``docs/api.md``. Whatever goes wrong is one sentence to the
 client and one line in the log.
+
+The page's parts are served here and not by Starlette's `StaticFiles`, which takes types from the
+system, serves any file there is, and knows nothing of names that carry a hash.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import re
 import secrets
 import shutil
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -37,13 +40,11 @@ from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
 from homeward.web.making import CELLS, check_kind, pair_of
 from homeward.web.pool import LIMIT, PROCESSES, Pool
-from homeward.web.refusals import RefusalError, told
+from homeward.web.refusals import RefusalError
 from homeward.web.uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-
-    Endpoint = Callable[["Server", Request], Awaitable[Any]]
 
 STATIC = Path(__file__).parent / "static"
 BODY = 8 << 20
@@ -73,7 +74,7 @@ UNBUILT = """<!doctype html>
 <p>The page is not built here. From the project's folder, <code>pip install -e .</code> builds it;
 the server itself answers under <code>/api</code>.</p></html>
 """
-logger = logging.getLogger("homeward")
+UNROUTED = {404: "there is nothing at this address", 405: "that can't be done here"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,31 +89,6 @@ class Limits:
     answer: float = LIMIT  # seconds of a viewer's answer
     viewers: int = PROCESSES
     warm: bool = False  # whether the viewers are started before somebody asks
-
-
-def answering(endpoint: Endpoint) -> Callable[[Server, Request], Awaitable[Any]]:
-    """Turn what goes wrong into a sentence."""
-
-    @wraps(endpoint)
-    async def answer(server: Server, request: Request) -> Any:
-        try:
-            return await endpoint(server, request)
-        except RefusalError as refusal:
-            status, sentence = refusal.status, told(refusal, server.catalogue.root)
-        except ClientDisconnect:
-            status, sentence = 400, "the request broke off; nothing was kept"
-        except Exception as error:
-            status, sentence = refusal_of(error, server.catalogue.root)
-        # What is still being sent is not waited for.
-        more = {} if request.method in READS else {"Connection": "close"}
-        return refuse(status, sentence, more)
-
-    return answer
-
-
-def refuse(status: int, sentence: str, more: dict[str, str] | None = None) -> JSONResponse:
-    """Give a refusal as an answer."""
-    return JSONResponse({"error": sentence}, status, {"Cache-Control": "no-store", **(more or {})})
 
 
 class Server:
@@ -134,50 +110,52 @@ class Server:
         """Give the addresses."""
         run = "/api/runs/{id}"
         step = f"{run}/steps/{{step}}"
-        addresses: list[tuple[str, str, Endpoint]] = [
-            ("GET", "/", Server.page),
-            ("GET", "/static/{path:path}", Server.asset),
-            ("GET", "/api/about", Server.about),
-            ("GET", "/api/runs", Server.listing),
-            ("POST", "/api/runs", Server.create),
-            ("POST", "/api/pairs", Server.create_pair),
-            ("GET", run, Server.details),
-            ("DELETE", run, Server.delete),
-            ("GET", f"{run}/records", Server.records),
-            ("GET", f"{run}/events", Server.run_events),
-            ("GET", f"{step}/fields", Server.fields),
-            ("GET", f"{step}/why", Server.why),
-            ("GET", f"{step}/way", Server.way),
-            ("POST", f"{run}/pause", Server.pause),
-            ("POST", f"{run}/resume", Server.resume),
-            ("POST", f"{run}/cancel", Server.cancel),
-            ("GET", "/api/events", Server.list_events),
-            ("GET", "/api/kinds", Server.kinds),
-            ("GET", "/api/examples", Server.examples),
-            ("GET", "/api/terrain/preview", Server.preview),
-            ("PUT", "/api/uploads/{name}", Server.upload),
+        addresses: list[tuple[str, str, Callable[[Request], Awaitable[Any]]]] = [
+            ("GET", "/", self.page),
+            ("GET", "/static/{path:path}", self.asset),
+            ("GET", "/api/about", self.about),
+            ("GET", "/api/runs", self.listing),
+            ("POST", "/api/runs", self.create),
+            ("POST", "/api/pairs", self.create_pair),
+            ("GET", run, self.details),
+            ("DELETE", run, self.delete),
+            ("GET", f"{run}/records", self.records),
+            ("GET", f"{run}/events", self.run_events),
+            ("GET", f"{step}/fields", self.fields),
+            ("GET", f"{step}/why", self.why),
+            ("GET", f"{step}/way", self.way),
+            ("POST", f"{run}/pause", self.pause),
+            ("POST", f"{run}/resume", self.resume),
+            ("POST", f"{run}/cancel", self.cancel),
+            ("GET", "/api/events", self.list_events),
+            ("GET", "/api/kinds", self.kinds),
+            ("GET", "/api/examples", self.examples),
+            ("GET", "/api/terrain/preview", self.preview),
+            ("PUT", "/api/uploads/{name}", self.upload),
         ]
-        routes = [
-            Route(path, self._bound(answering(endpoint)), methods=[method])
-            for method, path, endpoint in addresses
-        ]
-
-        async def unknown(request: Request, error: Exception) -> Response:
-            status = error.status_code if isinstance(error, HTTPException) else 500
-            said = {404: "there is nothing at this address", 405: "that can't be done here"}
-            return refuse(status, said.get(status, "the request can't be answered"))
-
         app = Starlette(
-            routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: unknown}
+            routes=[Route(path, answer, methods=[method]) for method, path, answer in addresses],
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: self._refused},
+            # As a handler of the application, it would have every traceback logged as well.
+            middleware=[Middleware(ExceptionMiddleware, handlers={Exception: self._refused})],
         )
         app.router.redirect_slashes = False
         return app
 
-    def _bound(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Any]]:
-        async def bound(request: Request) -> Any:
-            return await endpoint(self, request)
-
-        return bound
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        """Turn what went wrong into a sentence."""
+        if isinstance(error, HTTPException):
+            status = error.status_code
+            sentence = UNROUTED.get(status, "the request can't be answered")
+        elif isinstance(error, ClientDisconnect):
+            status, sentence = 400, "the request broke off; nothing was kept"
+        else:
+            status, sentence = refusal_of(error, self.catalogue.root)
+        headers = {"Cache-Control": "no-store"}
+        if request.method not in READS:  # what is still being sent is not waited for
+            headers["Connection"] = "close"
+        return JSONResponse({"error": sentence}, status, headers)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -321,7 +299,7 @@ class Server:
                 raise RefusalError(400, f"{key[:40]!r} is not known")
         kind, config = check_kind(body.get("kind")), body.get("config")
         if config is not None and not isinstance(config, dict):
-            raise RefusalError(400, "the configuration is no JSON object")
+            raise RefusalError(400, "the configuration is not a JSON object")
         name = None if body.get("name") is None else check_name(body["name"])
         return kind, name, config or {}
 
@@ -407,7 +385,7 @@ class Server:
         wide = request.query_params.get("pixel")
         pixel = None if wide is None else value_of(wide)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
-            raise RefusalError(400, "the pixel size is no length in metres")
+            raise RefusalError(400, "the pixel size is not a length in metres")
         name = os.path.basename(request.path_params["name"])
         return said(await self.uploads.take(name, length, request.stream(), pixel), 201)
 
@@ -496,5 +474,5 @@ async def read_json_body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError) as cause:
         raise RefusalError(400, "the request is not JSON") from cause
     if not isinstance(value, dict):
-        raise RefusalError(400, "the request is no JSON object")
+        raise RefusalError(400, "the request is not a JSON object")
     return value

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus
+from homeward.runs.fields import field_shape
 from homeward.runs.lock import is_held
 from homeward.runs.log import text_of
 from homeward.runs.manifest import FORMAT
@@ -37,6 +38,9 @@ BLOCK = 1 << 20
 
 LONGEST = 64 << 20
 """Bytes of a line beyond which it is none of ours: one with seeds has a few million."""
+
+OLD_FIELDS = "fields"
+"""The folder in which earlier versions kept what is in `FIELDS` now."""
 
 BUILT_IN = ("grid", "rover", "toytext")
 """Kinds that the server sets up; those from elsewhere would have it import what a run names."""
@@ -89,7 +93,7 @@ def plain(path: str, flags: int) -> int:
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "is no plain file")
+        raise OSError(errno.EINVAL, "is not a plain file")
     return handle
 
 
@@ -162,11 +166,10 @@ class Catalogue:
     def find(self, name: Any) -> Path:
         """Give the folder of a run; refuse names of none, and links."""
         folder = self._folder(name)
-        if (folder / FIELDS).is_dir():
-            for place, folders, files in os.walk(folder / FIELDS):
-                for entry in (*folders, *files):
-                    if os.path.islink(os.path.join(place, entry)):
-                        raise RefusalError(404, f"{name}: there is a link among its fields")
+        for place, folders, files in os.walk(folder / OLD_FIELDS):
+            for entry in (*folders, *files):
+                if os.path.islink(os.path.join(place, entry)):
+                    raise RefusalError(404, f"{name}: there is a link among its fields")
         return folder
 
     def _folder(self, name: Any) -> Path:
@@ -182,7 +185,7 @@ class Catalogue:
             plain_file(folder, part) for part in (CONFIG, MANIFEST)
         ):
             raise RefusalError(404, f"there is no run named {name}")
-        for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS):
+        for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS, OLD_FIELDS):
             if (folder / part).is_symlink():
                 raise RefusalError(404, f"{name}: {part} is a link, so this is no run")
         return folder
@@ -338,11 +341,8 @@ def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | Non
         return _grid_shape(config)
     if kind != "rover":
         return None
-    kept = plain_file(folder, FIELDS, "height", "zarr.json")
     try:
-        if kept is not None:
-            return [int(side) for side in read_json(kept)["shape"]]
-        found = cells_of(config)
+        found = field_shape(folder / FIELDS, "height") or cells_of(config)
     except (InvalidFileError, KeyError, TypeError, ValueError):
         return None
     return None if found is None else list(found)

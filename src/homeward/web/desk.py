@@ -117,8 +117,7 @@ class Desk:
         try:
             Run.create(target, kind, complete)
         except InvalidFileError as cause:
-            taken = "there is something already" in str(cause)
-            raise RefusalError(409 if taken else 422, told(cause, self.root)) from cause
+            raise RefusalError(409 if target.exists() else 422, told(cause, self.root)) from cause
 
     def do_preview(self, config: dict[str, Any]) -> bytes:
         """Give a frame of the mean heights of a configuration's cells."""

@@ -48,7 +48,7 @@ KEYS = {
 CORNERS = 1000
 """Corners of the polygons to keep in, all together."""
 
-PROMISES = tuple(name for name in ASKED if name != "recall")
+PROMISES = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
 """Keys that are for an explorer that keeps something safe."""
 
 UNSAFE = {"grid": "uncover", "rover": "unsafe"}
@@ -58,7 +58,7 @@ UNSAFE = {"grid": "uncover", "rover": "unsafe"}
 def check_kind(kind: Any) -> str:
     """Refuse kinds that are not started from the page."""
     if not isinstance(kind, str) or kind not in KEYS:
-        raise RefusalError(400, f"the kind of run is none of {', '.join(KEYS)}")
+        raise RefusalError(400, f"the kind of run is not one of {', '.join(KEYS)}")
     return kind
 
 
@@ -78,7 +78,7 @@ def settled(kind: str, config: Any, root: Path) -> Config:
     """Check a configuration from the page; give it with its terrain in place."""
     allowed = KEYS[check_kind(kind)]
     if not isinstance(config, dict):
-        raise RefusalError(400, "the configuration is no JSON object")
+        raise RefusalError(400, "the configuration is not a JSON object")
     for name in config:
         if name not in allowed:
             raise RefusalError(400, f"{str(name)[:40]!r} can't be set for a {kind} run")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.bonuses import InformationGain, Uncover
 from homeward.planning.guide import Guide, graph_of
 from homeward.planning.held import Held
 from homeward.solvers import ReturnSolution, Status
@@ -87,14 +86,6 @@ class Pursuits:
         while len(self._kept) > 2 and len(self._kept) * self._size > ROOM:
             self.spacing *= 2
             self._kept = {n: kept for n, kept in self._kept.items() if n % self.spacing == 0}
-
-
-def unit_of(setup: Setup) -> str | None:
-    """Return what gains are counted in; None where the bonus has no unit."""
-    bonus = setup.planner.bonus
-    if isinstance(bonus, InformationGain):
-        return "nats"
-    return "squares" if isinstance(bonus, Uncover) and bonus.reward == 1.0 else None
 
 
 def heading(proposal: Proposal, unit: str | None, columns: int) -> str:

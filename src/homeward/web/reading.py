@@ -74,6 +74,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     """Read a raster, write it anew, and say what it is."""
     from homeward.rasters import read_elevation
     from homeward.rasters.reading import NO_PIXEL
+    from homeward.rasters.transforms import wkt_name
 
     if source.suffix == ".npy":
         _check_size(source, *_npy_shape(source))
@@ -92,7 +93,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
         "shape": [rows, columns],
         "size": list(elevation.pixel),
         "unit": "m",
-        "crs": _crs_name(elevation.crs),
+        "crs": None if elevation.crs is None else wkt_name(elevation.crs)[:100],
         "preview": preview(elevation),
     }
 
@@ -109,7 +110,7 @@ def _check(source: Path) -> None:
             warnings.simplefilter("ignore")
             dataset = rasterio.open(source)
     except RasterioError as cause:
-        raise ValueError(f"{source}: is no raster that is read here") from cause
+        raise ValueError(f"{source}: is not an elevation raster that Homeward can read") from cause
     with dataset:
         _check_size(source, dataset.height, dataset.width)
         if [Path(file) for file in dataset.files] != [source]:
@@ -168,12 +169,6 @@ def preview(elevation: Elevation) -> list[list[float | None]]:
         [round(height, 3) if math.isfinite(height) else None for height in row]
         for row in few.tolist()
     ]
-
-
-def _crs_name(crs: str | None) -> str | None:
-    if crs is None:
-        return None
-    return crs.split('"')[1] if crs.count('"') > 1 else crs[:100]
 
 
 def main(arguments: list[str]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from homeward.errors import HomewardError, InvalidInputError, MissingExtraError
+from homeward.errors import HomewardError, InvalidInputError
+from homeward.extras import need
 from homeward.files import PART, refusing
 from homeward.runs import Run, RunStatus
 from homeward.runs.lock import locked
@@ -51,14 +52,9 @@ WORLD: dict[str, Any] = {
 
 
 def need_web() -> None:
-    """Say which extra is missing, where one is."""
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as cause:
-        raise MissingExtraError(
-            "the page needs starlette and uvicorn: pip install 'homeward[web]'"
-        ) from cause
+    """Refuse to go on without what the page needs."""
+    for module in ("starlette", "uvicorn"):
+        need(module, "web", "the page needs starlette and uvicorn")
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -30,7 +30,7 @@ def path_of(terrain: Any, root: Path) -> str:
     number = terrain.removeprefix(PREFIX) if isinstance(terrain, str) else ""
     if not str(terrain).startswith(PREFIX) or not NUMBER.fullmatch(number):
         known = ", ".join(FREE)
-        raise RefusalError(400, f"the terrain is none of {known} and {PREFIX}…")
+        raise RefusalError(400, f"the terrain is not one of {known} and {PREFIX}…")
     path = root / FOLDER / number / TERRAIN
     if path.is_symlink() or not path.is_file():
         raise RefusalError(404, f"there is no {terrain}")

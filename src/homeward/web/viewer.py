@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from homeward.bonuses import unit_of
 from homeward.errors import InvalidFileError
 from homeward.files import read_json
 from homeward.runs import Run, RunStatus, WarmStart, find_kind
@@ -28,7 +29,7 @@ from homeward.web.catalogue import BUILT_IN
 from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
 from homeward.web.moments import Moment
-from homeward.web.pursuits import Pursuits, heading, proposal_told, unit_of
+from homeward.web.pursuits import Pursuits, heading, proposal_told
 from homeward.web.refusals import RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
@@ -175,7 +176,7 @@ class Viewer:
         self._check_step(step)
         scene, moment = self._moment(step)
         setup = self._set_up()[0]
-        columns = scene.shape[1]
+        columns, unit = scene.shape[1], unit_of(setup.planner.bonus)
 
         def placed(text: str) -> str:
             """Say rows and columns where a plan says the number of a state."""
@@ -192,7 +193,7 @@ class Viewer:
         told: dict[str, Any] = {"step": step, "state": moment.state, "recorded": recorded}
         decision = None if moment.pursuits is None else self._decision(moment)
         if decision is not None and decision.plan is None:
-            ending = placed(" ".join([f"{decision.end}.".capitalize(), *decision.details()]))
+            ending = placed(" ".join([f"{decision.end}.".capitalize(), *decision.details(unit)]))
             here = float(moment.returns[1].value[moment.state])
             told |= {"explanation": ending, "sentence": ending, "way_home": here}
             return {**_NO_PLAN, **told, "criteria": _kept(decision, placed)}
@@ -201,7 +202,7 @@ class Viewer:
         ways = ways or [moment.returns[1].value]
         explanation = placed(plan.explain())
         words = [line for line in explanation.splitlines() if not line.startswith("  ")]
-        proposal, unit = plan.proposal, unit_of(setup)
+        proposal = plan.proposal
         if proposal is not None:
             words = [words[0], heading(proposal, unit, columns)]
         actions = actions_of(setup)

@@ -8,6 +8,8 @@ out of S and D always work. One may also stay.
 
 From D go to S and wait there. Home is D, so that policy can be made safe at some level above 0 iff
 D is reachable from S in some world, that is, iff the formula is satisfiable.
+
+DIMACS is read here and not by PySAT, which accepts wrong counts and whose errors name no line.
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ SIGNS = {
     Verdict.WAITS: "○ in the plan, not taken",
     Verdict.UNSAFE: "✕ below δ",
     Verdict.WORTH_LESS: "= worth no more than the plan",
+    Verdict.NOT_CHOSEN: "= safe, not chosen",
     Verdict.NO_SAFER: "≤ no safer",
     Verdict.UNAVAILABLE: "– can't be chosen",
 }

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
-from homeward.errors import HomewardError, InvalidInputError, MissingExtraError
+from homeward.errors import HomewardError, InvalidInputError
+from homeward.extras import need
 from homeward.studies.machine.work import perform, perform_alone
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ ANSWER = 5.0
 
 LOOK = 1.0
 """Seconds between looks at who is there to work."""
-
-TOLD = "pip install 'homeward[cluster]'"
 
 
 class CrewError(HomewardError):
@@ -223,10 +222,5 @@ def cores() -> int:
 
 
 def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as cause:
-        raise MissingExtraError(
-            f"studies on several processes need Dask: {TOLD}, or use workers=0"
-        ) from cause
-    return distributed
+    why = "studies on several processes need Dask (with workers=0 they run in this one)"
+    return need("distributed", "cluster", why)

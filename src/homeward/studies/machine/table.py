@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from homeward.errors import InvalidFileError, MissingExtraError
+from homeward.errors import InvalidFileError
+from homeward.extras import need
 from homeward.files import replace_file
 
 if TYPE_CHECKING:
@@ -99,13 +100,7 @@ def _as_parquet(table: Table, out: Path) -> bytes:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as cause:
-        raise MissingExtraError(
-            "Parquet needs pyarrow: pip install 'homeward[parquet]', or write .csv"
-        ) from cause
-    return pyarrow
+    return need("pyarrow", "parquet", "Parquet needs pyarrow (a .csv needs nothing)")
 
 
 def _single(value: Any) -> Scalar:

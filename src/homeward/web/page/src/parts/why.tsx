@@ -5,21 +5,17 @@ import type { Proposal, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
 import { beside, chance, compass, figure, isOfRun, keeps, levelName, readable } from "../words";
 
-type Sign = "chosen" | "unsafe" | "less" | "plan" | "closest" | "closed";
+type Sign = "chosen" | "unsafe" | "less" | "other" | "plan" | "closest" | "closed";
 
 const SIGNS: Record<Sign, { mark: string; text: string }> = {
   chosen: { mark: "✓", text: "chosen" },
   plan: { mark: "○", text: "in the plan, not taken" },
   less: { mark: "=", text: "worth no more than the plan" },
+  other: { mark: "=", text: "safe, not chosen" },
   unsafe: { mark: "✕", text: "below δ" },
   closest: { mark: "≤", text: "no safer" },
   closed: { mark: "–", text: "can't be chosen" },
 };
-
-/** Say what a sign means; what is pursued is held on to, so that another rate may be as good. */
-function signText(why: Why, sign: Sign): string {
-  return why.proposal && sign === "less" ? "safe, not chosen" : SIGNS[sign].text;
-}
 
 /** Sort a verdict, as the plan words it, among the signs. */
 export function signOf(verdict: string): Sign {
@@ -28,7 +24,7 @@ export function signOf(verdict: string): Sign {
   if (verdict.startsWith("would fall")) return "unsafe";
   if (verdict.startsWith("no safer")) return "closest";
   if (verdict.startsWith("can't")) return "closed";
-  return "less";
+  return verdict === "safe enough, not chosen" ? "other" : "less";
 }
 
 export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
@@ -133,7 +129,7 @@ function Verdict({ why, action, ended }: { why: Why; action: WhyAction; ended: b
 
 /** Say why an action was not taken; a rate may be as good as the one that is pursued already. */
 function verdictOf(why: Why, action: WhyAction): string {
-  if (!why.proposal || signOf(action.verdict) !== "less") return action.verdict;
+  if (!why.proposal || signOf(action.verdict) !== "other") return action.verdict;
   return `safe enough, at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
 }
 
@@ -238,7 +234,7 @@ function Rose({
             .map((sign) => (
               <span key={sign} class={`sign ${sign}`}>
                 <i>{SIGNS[sign].mark}</i>{" "}
-                {ended && sign === "chosen" ? "would be chosen" : signText(why, sign)}
+                {ended && sign === "chosen" ? "would be chosen" : SIGNS[sign].text}
               </span>
             ))}
         </span>
@@ -269,7 +265,7 @@ function Petal({ why, action, on, point }: PetalProps) {
       onPointerEnter={() => point(action.action)}
       onPointerLeave={() => point(null)}
     >
-      <title>{`${action.name}: ${action.verdict}`}</title>
+      <title>{`${action.name}: ${verdictOf(why, action)}`}</title>
       <path d={path} />
       <text x={x} y={y - 20} class="direction">
         {compass(action)} {SIGNS[sign].mark}
@@ -333,7 +329,7 @@ function Stay({ why, action, on, point }: PetalProps) {
       onPointerEnter={() => point(action.action)}
       onPointerLeave={() => point(null)}
     >
-      <title>{`${action.name}: ${action.verdict}`}</title>
+      <title>{`${action.name}: ${verdictOf(why, action)}`}</title>
       <circle r={INNER - 5} />
       <text y={-12} class="direction">
         stay {SIGNS[sign].mark}

@@ -107,7 +107,7 @@ function More() {
           hint="corners x,y in m, in the map’s coordinates; one polygon a line, as 0,0 400,0 400,300"
         />
       )}
-      {area.trim() !== "" && (
+      {settings.isPaper.value && area.trim() !== "" && (
         <div class="fields">
           <Field label="Stay inside with the chance" value={insideLevel} {...chance} />
         </div>

@@ -119,9 +119,9 @@ function promises(): Record<string, unknown> {
     floor: paper ? null : number(floor.value),
     recall: paper ? number(recall.value) : null,
   };
+  if (!keepsLevel.value) return shared;
   const named = home.value === "bases";
-  const place = named || (home.value === "current" && !paper) ? "start" : home.value;
-  if (!keepsLevel.value) return { ...shared, home: place };
+  const place = home.value === "current" && !paper ? "start" : home.value;
   const area = kind.value === "grid" ? windowGiven() : polygonsGiven();
   return {
     ...shared,
@@ -132,7 +132,7 @@ function promises(): Record<string, unknown> {
     back_within: number(within.value),
     back_within_delta: within.value.trim() ? number(withinLevel.value) : null,
     keep_in: area,
-    keep_in_delta: area === null ? null : number(insideLevel.value),
+    keep_in_delta: paper && area !== null ? number(insideLevel.value) : null,
   };
 }
 
