@@ -249,7 +249,7 @@ def _staying(belief: FiniteBelief, discount: float) -> FloatArray:
     mean = np.tensordot(belief.weights, success, axes=1)
     stretch = (1.0 - discount) / (1.0 - discount + discount * success)
     half = -0.5 * np.tensordot(belief.weights, np.abs(success - mean) * stretch, axes=1)
-    sure = np.isin(success, (0.0, 1.0)).all(axis=0)
+    sure = np.isin(success, (0.0, 1.0)).all()  # of every move: a belief declares it or not
     sigma = np.where(sure, -(1.0 - discount) * mean * (1.0 - mean), half)
     moves: FloatArray = np.where(first.dest != np.arange(first.states)[:, None], sigma, 0.0)
     return moves
