@@ -14,7 +14,7 @@ import homeward
 ROOT = Path(str(homeward.__file__)).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "arrays", "compiling", "files", "memory"),
+    ("errors", "words", "arrays", "compiling", "files", "memory"),
     ("models",),
     ("solvers",),
     ("safety",),

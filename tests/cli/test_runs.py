@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from homeward.cli.runs import app
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.runs import BusyError, Run
 from homeward.studies.machine import Ledger, define
 
@@ -103,7 +104,7 @@ def test_a_stopped_run_is_resumed_to_the_same_way(tmp_path: Path, config: Path) 
     steps.close()
     assert [r["status"] for r in answer("list", tmp_path)["runs"]] == ["interrupted", "finished"]
     found = answer("resume", tmp_path / "parts")
-    assert found["end"] == "the step limit was reached"
+    assert found["end"] == End.STEPS
     logs = [(tmp_path / n / "steps.jsonl").read_bytes() for n in ("whole", "parts")]
     assert logs[0] == logs[1]
     assert answer("resume", tmp_path / "parts", "--limit", 8)["steps"] == 8

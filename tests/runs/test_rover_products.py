@@ -12,6 +12,7 @@ from tests.rasters.planetary import MARS, write_raster
 
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError
+from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.runs.criteria import reached
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
@@ -113,7 +114,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
     (session,) = run.manifest.sessions
     assert facts == {
         "status": "finished",
-        "end": "the step limit was reached",
+        "end": "steps",
         "steps": 25,
         "stranded": world.stranded,
         "entropy_reduction": entropy_reduction(prior_of(config), belief),
@@ -247,7 +248,7 @@ def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> 
 def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(run: Run, tmp_path: Path) -> None:
     asked = {**run.config, "limit": 900, "delta": 1.0, "sensor_range": 29.0, "sensor_noise": 0.1}
     made = Run.create(tmp_path / "budget", "rover", asked)
-    assert made.resume() == "what is left would risk more than the budget has left"
+    assert made.resume() is End.BUDGET
     why = read_facts(made.directory)["why"]
     assert why.startswith("What is left would risk more than the budget has left. Going on would")
     assert why in (made.directory / "summary.md").read_text()
@@ -339,7 +340,7 @@ def test_a_run_that_ends_for_a_conflict_says_which(run: Run, tmp_path: Path) -> 
     made = Run.create(tmp_path / "stuck", "rover", {**run.config, "limit": 3})
     config = final(made)[0].model_copy(update={"bases": ((0, 0),), "climb": 0.0, "descend": 0.0})
     setup = make(config)
-    manifest = made.manifest.model_copy(update={"end": "no policy keeps the safety level"})
+    manifest = made.manifest.model_copy(update={"end": End.INFEASIBLE})
     belief = setup.belief.update(setup.world.look())
     write_products(Ended(made.directory, config, manifest, setup, belief, made.records))
     facts = read_facts(made.directory)

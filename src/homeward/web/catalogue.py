@@ -24,6 +24,7 @@ from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import RefusalError, last_words, told
 from homeward.web.terrains import cells_of, name_of
+from homeward.words import why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -289,6 +290,7 @@ class Catalogue:
             "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
             "end": end,
+            "why": None if end is None else why_ended(end),
             "error": reason,
             "created": manifest.created,
             "updated": manifest.updated,
@@ -393,6 +395,7 @@ def _unread(name: str, status: str, error: str) -> dict[str, Any]:
             "place",
             "limit",
             "end",
+            "why",
             "created",
             "updated",
             "shape",

@@ -33,6 +33,7 @@ from homeward.web.pursuits import Pursuits, heading, proposal_told
 from homeward.web.refusals import RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
+from homeward.words import VERDICTS, why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +110,8 @@ class Viewer:
         own: dict[str, Any] = {}
         if self.damage is not None:
             said = f"{self.damage}; what is before it is shown"
-            own = {"status": "damaged", "end": None, "error": said, "steps": len(self.tail)}
+            own = {"status": "damaged", "end": None, "why": None, "error": said}
+            own |= {"steps": len(self.tail)}
         if self.kind not in BUILT_IN:
             return {**_NOTHING, **own}
         setup, scene, history = self._set_up()
@@ -193,9 +195,11 @@ class Viewer:
         told: dict[str, Any] = {"step": step, "state": moment.state, "recorded": recorded}
         decision = None if moment.pursuits is None else self._decision(moment)
         if decision is not None and decision.plan is None:
-            ending = placed(" ".join([f"{decision.end}.".capitalize(), *decision.details(unit)]))
+            assert decision.end is not None
+            ending = placed(why_ended(decision.end, decision.remainder(unit)))
             here = float(moment.returns[1].value[moment.state])
-            told |= {"explanation": ending, "sentence": ending, "way_home": here}
+            told |= {"end": decision.end, "explanation": ending, "sentence": ending}
+            told |= {"way_home": here}
             return {**_NO_PLAN, **told, "criteria": _kept(decision, placed)}
         plan, agrees = self.plan(step)
         ways = [c.way_home for c in plan.criteria if c.home.size]
@@ -208,6 +212,7 @@ class Viewer:
         actions = actions_of(setup)
         return {
             **told,
+            "end": None,
             "action": plan.action,
             "status": str(plan.status),
             "sentence": " ".join(words),
@@ -221,7 +226,8 @@ class Viewer:
                     "exploration": _plain(e.exploration),
                     "safety": list(e.safety),
                     "weight": e.weight,
-                    "verdict": str(e.verdict),
+                    "verdict": e.verdict,
+                    "words": VERDICTS[e.verdict],
                 }
                 for e in plan.evidence
             ],

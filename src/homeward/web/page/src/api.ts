@@ -14,7 +14,8 @@ export interface Summary {
   place: number | null;
   steps: number;
   limit: number | null;
-  end: string | null;
+  end: string | null; // the code of why it ended
+  why: string | null; // the same in a sentence
   error: string | null;
   created: string | null;
   updated: string | null;
@@ -60,13 +61,25 @@ export interface Details extends Summary {
   plan_ms: number | null;
 }
 
+/** Why an action was taken or not. */
+export type Verdict =
+  | "chosen"
+  | "less_safe"
+  | "waits"
+  | "unsafe"
+  | "worth_less"
+  | "not_chosen"
+  | "no_safer"
+  | "unavailable";
+
 export interface WhyAction extends Action {
   action: number;
   leaves: number;
   exploration: number | null;
   safety: number[];
   weight: number;
-  verdict: string;
+  verdict: Verdict;
+  words: string; // the verdict in English
 }
 
 export interface WhyCriterion extends Criterion {
@@ -78,7 +91,8 @@ export interface WhyCriterion extends Criterion {
 export interface Why {
   step: number;
   state: number;
-  action: number | null; // null where the run ends: then the sentence says why
+  action: number | null; // null where the run ends
+  end: string | null; // then the code of why; the sentence says it
   status: string;
   sentence: string;
   explanation: string;
