@@ -14,17 +14,33 @@ ENDS = {
     "all_seen": "nothing is left to explore",
     "all_safe_seen": "all that is safe is seen",
     "out_of_reach": "what is left is out of reach",
-    "too_little": "what is left is not worth the way",
+    "too_little": "what is left brings too little per step",
     "only_by_chance": "no single plan was found that goes on and keeps the safety level",
-    "budget": "what is left would risk more than the budget has left",
-    "not_learning": "looking does not make the bonus smaller",
-    "lost": "the world ended it",
+    "budget": "going on would risk more than the safety level allows",
+    "not_learning": "observations do not make the bonus smaller",
+    "lost": "the world ended the run",
     "infeasible": "no policy keeps the safety level",
-    "outside": "the set to stay inside was left",
+    "outside": "the explorer left the set to stay inside",
     "steps": "the step limit was reached",
     "stuck": "no move works any more",
 }
 """Why an exploration ended, by the code of its end."""
+
+CHANGES = {
+    "all_seen": "Only a larger world has more to show.",
+    "all_safe_seen": "Another start, a larger area to keep in or a lower δ may show more.",
+    "out_of_reach": "Another start may reach it.",
+    "too_little": "A lower floor (--floor) goes on.",
+    "only_by_chance": "A lower safety level δ may allow one.",
+    "budget": "A lower safety level δ allows more.",
+    "not_learning": "Choose a bonus that shrinks with what is observed.",
+    "lost": "A safety level δ, or a higher one, makes this less likely.",
+    "infeasible": "A lower safety level δ or fewer criteria may allow one.",
+    "outside": "A higher probability of staying inside (--keep-in-delta) makes this less likely.",
+    "steps": "--steps raises it.",
+    "stuck": "A safety level δ, or a higher one, makes this less likely.",
+}
+"""What one could change so that an exploration goes further, by the code of its end."""
 
 VERDICTS = {
     "chosen": "chosen",
@@ -71,23 +87,25 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def why_ended(end: str, rest: Remainder | None = None) -> str:
-    """Return why an exploration ended, what is left and what would allow more, in sentences."""
-    said = [sentence(ENDS[end])]
-    if rest is None:
-        return said[0]
-    if math.isfinite(rest.risk):
-        said.append(
-            f"Going on would risk {rest.risk:.3g}, and {rest.budget:.3g} is left of the budget."
-        )
-        lower = rest.level - (rest.risk - rest.budget)
-        if lower > 0.0:
-            said.append(f"δ = {math.floor(lower * 1e4) / 1e4:g} would allow it.")
-    if rest.rate > 0.0:
-        said.append(f"The best that is left brings {amount(rest.rate, rest.unit, 3)} per step.")
-    if rest.left > 0.0:
+def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
+    """Return why an exploration ended after so many steps, what is left and what one could change.
+
+    The remainder `rest` is None where it is not known.
+    """
+    why, change = sentence(ENDS[end]), CHANGES[end]
+    if end == "steps":
+        return f"The step limit of {steps:,} was reached; {change}"
+    said = []
+    if rest is not None and math.isfinite(rest.risk):
+        said.append(f"It would risk {rest.risk:.3g}, and {rest.budget:.3g} is allowed.")
+        lower = math.floor((rest.level - (rest.risk - rest.budget)) * 1e4) / 1e4
+        change = f"δ = {lower:g} would allow it." if lower > 0.0 else "No δ above 0 would allow it."
+    if rest is not None and rest.rate > 0.0:
+        rate = amount(rest.rate, rest.unit, 3)
+        said.append(f"The best that is left brings {rate} per step.")
+    if rest is not None and rest.left > 0.0:
         said.append(f"Left to learn elsewhere: {amount(rest.left, rest.unit)}.")
-    return " ".join(said)
+    return " ".join([why, *said, change])
 
 
 def amount(value: float, unit: str | None, digits: int = 6) -> str:

@@ -66,7 +66,7 @@ def test_a_run_is_started_listed_and_shown(tmp_path: Path, config: Path) -> None
     runs = tmp_path / "runs"
     result = invoke("start", NAME, runs / "a", "--config", config)
     assert result.exit_code == 0, result.output
-    assert "6 steps; the step limit was reached" in result.stdout
+    assert "6 steps. The step limit of 6 was reached" in result.stdout
 
     (row,) = answer("list", runs)["runs"]
     assert (row["run"], row["status"], row["steps"], row["seed"]) == ("a", "finished", 6, 4)
@@ -79,7 +79,7 @@ def test_a_run_is_started_listed_and_shown(tmp_path: Path, config: Path) -> None
     assert [step["step"] for step in shown["last_steps"]] == [5, 6]
     text = invoke("show", runs / "a").stdout
     assert "seed = 4" in text
-    assert "ended: the step limit was reached" in text
+    assert "ended: The step limit of 6 was reached" in text
     assert answer("show", runs / "a", "--steps", 0)["last_steps"] == []
 
 

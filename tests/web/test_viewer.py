@@ -14,7 +14,7 @@ from homeward.runs.log import from_line, to_line
 from homeward.web.frames import unpack
 from homeward.web.refusals import RefusalError
 from homeward.web.viewer import Viewer
-from homeward.words import VERDICTS, why_ended
+from homeward.words import ENDS, VERDICTS, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +91,7 @@ def test_where_a_run_ends_there_is_no_plan_but_a_reason(runs: Path) -> None:
     end = viewer.run.manifest.end
     assert end is not None
     assert why["end"] is end
-    assert why["sentence"].startswith(why_ended(end))
+    assert why["sentence"].startswith(sentence(ENDS[end]))
     assert [c["level"] for c in why["criteria"]] == [0.7]
     assert why["criteria"][0]["bound"] >= 0.7
     json.dumps(why, allow_nan=False)

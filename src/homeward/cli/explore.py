@@ -701,7 +701,7 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         say("no step was taken")
     else:
         say(f"{steps:,} step{'s' * (steps != 1)} in {facts['seconds']:,.1f} s")
-    say(facts["why"] or why_ended(facts["end"]))
+    say(facts["why"] or why_ended(facts["end"], facts["steps"]))
     say(
         f"{fate}; {facts['distance_m']:,.0f} m driven, {cells} visited, "
         f"{facts['entropy_reduction']:,.0f} nats learned"

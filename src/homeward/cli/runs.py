@@ -12,7 +12,7 @@ import typer
 from homeward.cli import explore
 from homeward.cli.options import STOPPED, find_modules_here
 from homeward.cli.show import say, say_json, show, track
-from homeward.words import ENDS
+from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
     from homeward.runs import Run
@@ -91,7 +91,7 @@ def show_run(
     sessions = f"{len(manifest.sessions)} session{'s' * (len(manifest.sessions) != 1)}"
     say(f"made {manifest.created}, last written {manifest.updated}, {sessions}")
     if manifest.end is not None:
-        say(f"ended: {ENDS[manifest.end]}")
+        say(f"ended: {why_ended(manifest.end, manifest.steps)}")
     if manifest.error is not None:
         say(f"failed:\n{manifest.error.rstrip()}")
     if last:
@@ -302,10 +302,12 @@ def _go_on(run: Run, limit: int | None, *, other_versions: bool, as_json: bool) 
         raise typer.Exit(1) from None
     manifest = run.manifest
     assert manifest.end is not None
+    why = why_ended(manifest.end, manifest.steps)
     if as_json:
-        say_json({"directory": str(run.directory), "steps": manifest.steps, "end": manifest.end})
+        facts = {"steps": manifest.steps, "end": manifest.end, "why": why}
+        say_json({"directory": str(run.directory), **facts})
     else:
-        say(f"{run.directory}: {manifest.steps} steps; {ENDS[manifest.end]}")
+        say(f"{run.directory}: {manifest.steps} step{'s' * (manifest.steps != 1)}. {why}")
 
 
 def _row(run: Run) -> dict[str, Any]:

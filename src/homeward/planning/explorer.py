@@ -161,7 +161,9 @@ class Loop(ABC):
 
     def why(self) -> str:
         """Return why the run ended, what is left, and what would allow more, in sentences."""
-        return "It has not ended." if self.end is None else why_ended(self.end, self._remainder())
+        if self.end is None:
+            return "It has not ended."
+        return why_ended(self.end, self.steps, self._remainder())
 
     def _remainder(self) -> Remainder | None:
         """Return what is left where the run ended; None if that is not known."""

@@ -290,7 +290,7 @@ class Catalogue:
             "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
             "end": end,
-            "why": None if end is None else why_ended(end),
+            "why": None if end is None else why_ended(end, manifest.steps),
             "error": reason,
             "created": manifest.created,
             "updated": manifest.updated,

@@ -196,7 +196,7 @@ class Viewer:
         decision = None if moment.pursuits is None else self._decision(moment)
         if decision is not None and decision.plan is None:
             assert decision.end is not None
-            ending = placed(why_ended(decision.end, decision.remainder(unit)))
+            ending = placed(why_ended(decision.end, step, decision.remainder(unit)))
             here = float(moment.returns[1].value[moment.state])
             told |= {"end": decision.end, "explanation": ending, "sentence": ending}
             told |= {"way_home": here}
