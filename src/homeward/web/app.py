@@ -37,7 +37,7 @@ from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
 from homeward.web.making import CELLS, check_kind, pair_of
 from homeward.web.pool import LIMIT, PROCESSES, Pool
-from homeward.web.refusals import RefusalError, told
+from homeward.web.refusals import STATUS, Refusal, RefusalError, told
 from homeward.web.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -98,21 +98,22 @@ def answering(endpoint: Endpoint) -> Callable[[Server, Request], Awaitable[Any]]
         try:
             return await endpoint(server, request)
         except RefusalError as refusal:
-            status, sentence = refusal.status, told(refusal, server.catalogue.root)
+            code, sentence = refusal.code, told(refusal, server.catalogue.root)
         except ClientDisconnect:
-            status, sentence = 400, "the request broke off; nothing was kept"
+            code, sentence = Refusal.INVALID, "the request broke off; nothing was kept"
         except Exception as error:
-            status, sentence = refusal_of(error, server.catalogue.root)
+            code, sentence = refusal_of(error, server.catalogue.root)
         # What is still being sent is not waited for.
         more = {} if request.method in READS else {"Connection": "close"}
-        return refuse(status, sentence, more)
+        return refuse(code, sentence, more)
 
     return answer
 
 
-def refuse(status: int, sentence: str, more: dict[str, str] | None = None) -> JSONResponse:
-    """Give a refusal as an answer."""
-    return JSONResponse({"error": sentence}, status, {"Cache-Control": "no-store", **(more or {})})
+def refuse(code: Refusal, sentence: str, more: dict[str, str] | None = None) -> JSONResponse:
+    """Return a refusal as an answer."""
+    headers = {"Cache-Control": "no-store", **(more or {})}
+    return JSONResponse({"error": sentence, "code": code}, STATUS[code], headers)
 
 
 class Server:
@@ -164,8 +165,12 @@ class Server:
 
         async def unknown(request: Request, error: Exception) -> Response:
             status = error.status_code if isinstance(error, HTTPException) else 500
-            said = {404: "there is nothing at this address", 405: "that can't be done here"}
-            return refuse(status, said.get(status, "the request can't be answered"))
+            if status == 404:
+                return refuse(Refusal.NOT_FOUND, "there is nothing at this address")
+            if status == 405:
+                return refuse(Refusal.NOT_ALLOWED, "that can't be done here")
+            code = Refusal.FAILED if status >= 500 else Refusal.INVALID
+            return refuse(code, "the request can't be answered")
 
         app = Starlette(
             routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: unknown}
@@ -210,7 +215,7 @@ class Server:
         path = plain_file(self.static, *parts) if named else None
         kind = TYPES.get(path.suffix) if path is not None else None
         if path is None or kind is None:
-            raise RefusalError(404, "there is nothing at this address")
+            raise RefusalError(Refusal.NOT_FOUND, "there is nothing at this address")
         lasting = "public, max-age=31536000, immutable"
         cache = lasting if HASHED.fullmatch(path.name) else "no-cache"
         return tagged(request, path.read_bytes(), kind, cache)
@@ -244,12 +249,12 @@ class Server:
         summary = await self._summary(name)
         if summary["kind"] is None:  # it can't be opened
             damaged = "is damaged" if summary["status"] == "damaged" else "can't be opened"
-            raise RefusalError(409, f"{name} {damaged}: {summary['error']}")
+            raise RefusalError(Refusal.CONFLICT, f"{name} {damaged}: {summary['error']}")
         more = await run_in_threadpool(self.catalogue.details, name)
         try:
             drawn = await self._ask(request, name, "details")
         except RefusalError as refusal:
-            if refusal.status not in (400, 409, 422):
+            if refusal.code not in (Refusal.INVALID, Refusal.CONFLICT, Refusal.UNUSABLE):
                 raise
             drawn = {"layers": [], "criteria": [], "actions": []}
             drawn |= {"home": None, "start": None, "cell": None, "error": refusal.sentence}
@@ -269,7 +274,7 @@ class Server:
         asked = request.query_params.get("layers", "height")
         layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
         if not 1 <= len(layers) <= 16:
-            raise RefusalError(400, "ask for 1 to 16 layers, with commas between them")
+            raise RefusalError(Refusal.INVALID, "ask for 1 to 16 layers, with commas between them")
         return framed(request, await self._ask(request, name, "fields", step, layers))
 
     async def why(self, request: Request) -> Response:
@@ -318,10 +323,10 @@ class Server:
         body = await read_json_body(request)
         for key in body:
             if key not in ("kind", "name", "config"):
-                raise RefusalError(400, f"{key[:40]!r} is not known")
+                raise RefusalError(Refusal.INVALID, f"{key[:40]!r} is not known")
         kind, config = check_kind(body.get("kind")), body.get("config")
         if config is not None and not isinstance(config, dict):
-            raise RefusalError(400, "the configuration is not a JSON object")
+            raise RefusalError(Refusal.INVALID, "the configuration is not a JSON object")
         name = None if body.get("name") is None else check_name(body["name"])
         return kind, name, config or {}
 
@@ -329,7 +334,7 @@ class Server:
         """Make runs: all of them, or none."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
-                raise RefusalError(409, f"there is a run named {name} already")
+                raise RefusalError(Refusal.CONFLICT, f"there is a run named {name} already")
         self.making |= runs.keys()
         made: list[str] = []
         try:
@@ -383,7 +388,7 @@ class Server:
         try:
             os.rename(folder, gone)
         except FileNotFoundError as cause:
-            raise RefusalError(404, f"there is no run named {name}") from cause
+            raise RefusalError(Refusal.NOT_FOUND, f"there is no run named {name}") from cause
         shutil.rmtree(gone, ignore_errors=True)
         return used
 
@@ -407,7 +412,7 @@ class Server:
         wide = request.query_params.get("pixel")
         pixel = None if wide is None else value_of(wide)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
-            raise RefusalError(400, "the pixel size is not a length in metres")
+            raise RefusalError(Refusal.INVALID, "the pixel size is not a length in metres")
         name = os.path.basename(request.path_params["name"])
         return said(await self.uploads.take(name, length, request.stream(), pixel), 201)
 
@@ -438,13 +443,13 @@ class Server:
         try:
             return number(request.path_params["step"], "step")
         except RefusalError as refusal:
-            raise RefusalError(404, refusal.sentence) from None
+            raise RefusalError(Refusal.NOT_FOUND, refusal.sentence) from None
 
 
 def number(text: str, what: str) -> int:
     """Read a whole number that is not negative."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise RefusalError(400, f"{what} is {text[:40]!r}, expected a whole number")
+        raise RefusalError(Refusal.INVALID, f"{what} is {text[:40]!r}, expected a whole number")
     return int(text)
 
 
@@ -481,20 +486,24 @@ async def read_json_body(request: Request) -> dict[str, Any]:
     """Read a JSON object of a limited size."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise RefusalError(415, "send JSON, as application/json")
+        raise RefusalError(Refusal.UNSUPPORTED, "send JSON, as application/json")
     body = bytearray()
     try:
         async with asyncio.timeout(STALLED):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > BODY:
-                    raise RefusalError(413, f"the request is larger than {BODY >> 20} MB")
+                    raise RefusalError(
+                        Refusal.TOO_LARGE, f"the request is larger than {BODY >> 20} MB"
+                    )
     except TimeoutError as cause:
-        raise RefusalError(408, f"the request was not sent within {STALLED:g} s") from cause
+        raise RefusalError(
+            Refusal.TOO_SLOW, f"the request was not sent within {STALLED:g} s"
+        ) from cause
     try:
         value = json.loads(bytes(body))
     except (ValueError, RecursionError) as cause:
-        raise RefusalError(400, "the request is not JSON") from cause
+        raise RefusalError(Refusal.INVALID, "the request is not JSON") from cause
     if not isinstance(value, dict):
-        raise RefusalError(400, "the request is not a JSON object")
+        raise RefusalError(Refusal.INVALID, "the request is not a JSON object")
     return value

@@ -22,7 +22,7 @@ from homeward.runs.lock import is_held
 from homeward.runs.log import text_of
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
-from homeward.web.refusals import RefusalError, last_words, told
+from homeward.web.refusals import Refusal, RefusalError, last_words, told
 from homeward.web.terrains import cells_of, name_of
 from homeward.words import why_ended
 
@@ -64,7 +64,7 @@ def check_name(name: Any) -> str:
     """Refuse what can't be the name of a run."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise RefusalError(
-            400,
+            Refusal.INVALID,
             "a run's name is made of up to 100 letters, digits, '.', '_' and '-', and does not "
             "begin with a dot",
         )
@@ -167,13 +167,15 @@ class Catalogue:
             for place, folders, files in os.walk(folder / FIELDS):
                 for entry in (*folders, *files):
                     if os.path.islink(os.path.join(place, entry)):
-                        raise RefusalError(404, f"{name}: there is a link among its fields")
+                        raise RefusalError(
+                            Refusal.NOT_FOUND, f"{name}: there is a link among its fields"
+                        )
         return folder
 
     def _folder(self, name: Any) -> Path:
         """Give the folder of a run, but for a look at its fields."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise RefusalError(404, "there is no such run")
+            raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
         folder = self.root / name
         try:
             mode = folder.lstat().st_mode
@@ -182,10 +184,12 @@ class Catalogue:
         if not stat.S_ISDIR(mode) or not any(
             plain_file(folder, part) for part in (CONFIG, MANIFEST)
         ):
-            raise RefusalError(404, f"there is no run named {name}")
+            raise RefusalError(Refusal.NOT_FOUND, f"there is no run named {name}")
         for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS):
             if (folder / part).is_symlink():
-                raise RefusalError(404, f"{name}: {part} is a link, so this is no run")
+                raise RefusalError(
+                    Refusal.NOT_FOUND, f"{name}: {part} is a link, so this is no run"
+                )
         return folder
 
     def names(self) -> list[str]:
