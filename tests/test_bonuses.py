@@ -24,12 +24,12 @@ from homeward.bonuses import (
     NearBayesian,
     RMax,
     Uncover,
-    amount,
     unit_of,
     weights_of,
 )
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
+from homeward.words import amount
 
 BELIEF = FiniteBelief([Moves(np.array([[1, 0], [0, 1]]), np.full((2, 2), 0.5))])
 SEEN = BELIEF.update(Transition(0, 0, 0)).update(Transition(0, 0, 0)).update(Transition(0, 1, 0))

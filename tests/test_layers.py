@@ -17,7 +17,7 @@ import homeward
 ROOT = Path(str(homeward.__file__)).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "arrays", "compiling", "extras", "files", "memory"),
+    ("errors", "words", "arrays", "compiling", "extras", "files", "memory"),
     ("models",),
     ("solvers",),
     ("safety",),

@@ -241,14 +241,6 @@ def unit_of(bonus: Bonus) -> str | None:
     return "squares" if isinstance(bonus, Uncover) and bonus.reward == 1.0 else None
 
 
-def amount(value: float, unit: str | None, digits: int = 6) -> str:
-    """Write a gain with its unit; without one it is counted in units of the bonus."""
-    number = f"{value:.{digits}g}"
-    if number == "1":
-        return f"1 {'unit of bonus' if unit is None else unit.removesuffix('s')}"
-    return f"{number} {unit or 'units of bonus'}"
-
-
 def _overlap(count: int, shift: int) -> slice:
     """Return the indices i of ``range(count)`` for which i + shift is one as well."""
     return slice(max(0, -shift), count - max(0, shift))

@@ -17,9 +17,10 @@ import rasterio
 from tests.rasters.planetary import MARS_DEGREES, write_attached, write_raster
 
 from homeward.cli import main
-from homeward.planning.explorer import Explorer
+from homeward.planning.explorer import End, Explorer
 from homeward.runs import Run, RunStatus
 from homeward.runs.rover_products import read_facts
+from homeward.words import ENDS, sentence, why_ended
 from homeward.worlds.relief import draw_relief
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def test_what_is_said_to_people_names_the_files_and_the_fate(
         "with probability 0.98 or more"
     )
     assert steps.startswith("3 steps in ")
-    assert why == "The step limit was reached."
+    assert why == why_ended(End.STEPS, 3)
     assert fate.startswith("it can come home; ")
     bound = read_facts(Path("runs/crater-1"))["min_bound"]
     assert kept == (f"return to the start: kept over the whole run {bound:.6f}, asked for 0.98")
@@ -195,7 +196,7 @@ def test_the_option_for_a_budget_says_what_took_its_place(homeward: Callable[...
 def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster: Path) -> None:
     said = homeward("explore", raster, "--floor", 1e9).out.splitlines()
     assert said[1] == "no step was taken"
-    assert said[2].startswith("What is left is not worth the way.")
+    assert said[2].startswith(sentence(ENDS[End.TOO_LITTLE]))
     assert "kept over the whole run" not in "".join(said)
 
 

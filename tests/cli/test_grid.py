@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from homeward.cli.app import app
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.runs import grid
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def test_what_can_no_longer_be_kept_is_told_at_the_end(
     for record in ([], ["--run", str(tmp_path / "run")]):
         said = runner.invoke(app, [*words, *record, "--json"], catch_exceptions=False)
         told = json.loads(said.stdout)
-        assert told["end"] == "no policy keeps the safety level"
+        assert told["end"] == End.INFEASIBLE
         assert told["conflict"] == ["“return to base 0,2” at 1"]
     text = runner.invoke(app, words, catch_exceptions=False).stdout
     assert "at the end no policy keeps “return to base 0,2” at 1, even alone" in text

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from homeward.cli.runs import app
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.runs import BusyError, Run
 from homeward.studies.machine import Ledger, define
 
@@ -65,7 +66,7 @@ def test_a_run_is_started_listed_and_shown(tmp_path: Path, config: Path) -> None
     runs = tmp_path / "runs"
     result = invoke("start", NAME, runs / "a", "--config", config)
     assert result.exit_code == 0, result.output
-    assert "6 steps; the step limit was reached" in result.stdout
+    assert "6 steps. The step limit of 6 was reached" in result.stdout
 
     (row,) = answer("list", runs)["runs"]
     assert (row["run"], row["status"], row["steps"], row["seed"]) == ("a", "finished", 6, 4)
@@ -78,7 +79,7 @@ def test_a_run_is_started_listed_and_shown(tmp_path: Path, config: Path) -> None
     assert [step["step"] for step in shown["last_steps"]] == [5, 6]
     text = invoke("show", runs / "a").stdout
     assert "seed = 4" in text
-    assert "ended: the step limit was reached" in text
+    assert "ended: The step limit of 6 was reached" in text
     assert answer("show", runs / "a", "--steps", 0)["last_steps"] == []
 
 
@@ -103,7 +104,7 @@ def test_a_stopped_run_is_resumed_to_the_same_way(tmp_path: Path, config: Path) 
     steps.close()
     assert [r["status"] for r in answer("list", tmp_path)["runs"]] == ["interrupted", "finished"]
     found = answer("resume", tmp_path / "parts")
-    assert found["end"] == "the step limit was reached"
+    assert found["end"] == End.STEPS
     logs = [(tmp_path / n / "steps.jsonl").read_bytes() for n in ("whole", "parts")]
     assert logs[0] == logs[1]
     assert answer("resume", tmp_path / "parts", "--limit", 8)["steps"] == 8

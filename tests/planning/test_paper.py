@@ -400,10 +400,6 @@ def test_where_waiting_is_the_safest_it_goes_where_it_is_safe_enough() -> None:
     assert step.state == 1
 
 
-def test_every_end_is_a_sentence_of_its_own() -> None:
-    assert len({str(end) for end in End}) == len(End) == 11
-
-
 @pytest.mark.parametrize("seed", [7, 8, 21])
 def test_it_does_not_walk_about_for_nothing_where_only_a_gamble_is_left(seed: int) -> None:
     # Without a look at what the safest share is worth, it goes to and fro on these for good.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.runs.config import checked
 from homeward.runs.grid import GridConfig, make, map_of, products, stranded_in, window_of
@@ -129,7 +130,7 @@ def test_a_run_that_ends_for_a_conflict_says_which(tmp_path: Path) -> None:
     config = checked(GridConfig, {"map": "1a5", "bases": [[0, 2]]}, "a grid")
     setup = make(config)
     belief = setup.belief.update(setup.world.look())
-    manifest = run.manifest.model_copy(update={"end": "no policy keeps the safety level"})
+    manifest = run.manifest.model_copy(update={"end": End.INFEASIBLE})
     products(Ended(run.directory, config, manifest, setup, belief, run.records))
     summary = json.loads((run.directory / "summary.json").read_text())
     assert summary["conflict"] == ["“return to base 0,2” at 1"]

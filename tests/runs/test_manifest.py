@@ -7,6 +7,7 @@ import pytest
 
 import homeward
 from homeward.errors import InvalidFileError
+from homeward.planning.explorer import OLD_ENDS, End
 from homeward.runs import Manifest, RunStatus
 from homeward.runs.manifest import FORMAT, Session, changes, made_alike, versions_here
 
@@ -35,11 +36,27 @@ def test_a_manifest_comes_back(tmp_path: Path) -> None:
     assert Manifest.read(path) == MANIFEST
 
 
+@pytest.mark.parametrize("end", End)
+def test_an_end_is_written_as_its_code(tmp_path: Path, end: End) -> None:
+    path = tmp_path / "manifest.json"
+    MANIFEST.model_copy(update={"end": end}).write(path)
+    assert json.loads(path.read_text())["end"] == end.value
+    assert Manifest.read(path).end is end
+
+
+@pytest.mark.parametrize(("said", "end"), OLD_ENDS.items())
+def test_an_end_that_was_written_as_a_sentence_is_read(tmp_path: Path, said: str, end: End) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(MANIFEST.model_dump(mode="json") | {"end": said}))
+    assert Manifest.read(path).end is end
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"format": FORMAT + 1}, f"has format {FORMAT + 1}; homeward .* reads format {FORMAT}"),
         ({"status": "lost"}, 'status is "lost"'),
+        ({"end": "it was bored"}, 'end is "it was bored"'),
         ({"colour": "red"}, "colour is not known"),
         ({"steps": "7"}, 'steps is "7"'),
     ],

@@ -9,6 +9,7 @@ import pytest
 
 from homeward.beliefs.terrain import TerrainBelief
 from homeward.errors import InvalidFileError, InvalidInputError, InvalidProblemError
+from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kinds
 from homeward.runs.config import checked
 from homeward.runs.rover import (
@@ -157,7 +158,7 @@ def test_a_raster_that_has_changed_is_refused_on_resuming(
         run.resume()
     assert (tmp_path / "run/steps.jsonl").read_bytes() == log
     write_relief(tmp_path / "relief.npy")
-    assert run.resume() == "the step limit was reached"
+    assert run.resume() is End.STEPS
 
 
 @pytest.mark.parametrize(

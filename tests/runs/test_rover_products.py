@@ -12,9 +12,11 @@ from tests.rasters.planetary import MARS, write_raster
 
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError
+from homeward.planning.explorer import OLD_ENDS, End
 from homeward.runs import Ended, Run
 from homeward.runs.rover import RoverConfig, cells_of, make, prior_of
 from homeward.runs.rover_products import (
+    FACTS,
     KEYS,
     command_of,
     distance_of,
@@ -27,6 +29,7 @@ from homeward.runs.rover_products import (
     write_products,
 )
 from homeward.solvers.reach import reached
+from homeward.words import ENDS, sentence, why_ended
 from homeward.worlds.relief import draw_relief
 
 if TYPE_CHECKING:
@@ -113,7 +116,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
     (session,) = run.manifest.sessions
     assert facts == {
         "status": "finished",
-        "end": "the step limit was reached",
+        "end": "steps",
         "steps": 25,
         "stranded": world.stranded,
         "entropy_reduction": entropy_reduction(prior_of(config), belief),
@@ -130,7 +133,7 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "known_to_10cm": (known <= 0.1).mean(),
         "criteria": [{"name": "return to the start", "level": 0.98, "lowest": facts["min_bound"]}],
         "infeasible_steps": 0,
-        "why": "The step limit was reached.",
+        "why": why_ended(End.STEPS, 25),
         "conflict": None,
         "missing": None,
     }
@@ -191,7 +194,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "climbs slopes up to 5° and descends up to 45°",
         "Sensor: reaches 50 m",
         "Whenever the rover is called off, it can come home to the start with probability 0.98",
-        "It took 25 steps. The step limit was reached.",
+        f"It took 25 steps. {why_ended(End.STEPS, 25)}",
         f"It drove {facts['distance_m']:,.0f} m",
         "The lowest bound on the way home in the whole run: ",
         f"Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats",
@@ -244,12 +247,22 @@ def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> 
     assert "- Not promised: anything of the whole run" in text
 
 
+def test_a_summary_from_before_ends_had_codes_is_read(run: Run, tmp_path: Path) -> None:
+    facts = json.loads((run.directory / FACTS).read_text())
+    for said, end in OLD_ENDS.items():
+        (tmp_path / FACTS).write_text(json.dumps({**facts, "end": said}))
+        assert read_facts(tmp_path)["end"] is end
+    (tmp_path / FACTS).write_text(json.dumps({**facts, "end": "it was bored"}))
+    with pytest.raises(InvalidFileError, match="is damaged: 'it was bored' is not a valid End"):
+        read_facts(tmp_path)
+
+
 def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(run: Run, tmp_path: Path) -> None:
     asked = {**run.config, "limit": 900, "delta": 1.0, "sensor_range": 29.0, "sensor_noise": 0.1}
     made = Run.create(tmp_path / "budget", "rover", asked)
-    assert made.resume() == "what is left would risk more than the budget has left"
+    assert made.resume() is End.BUDGET
     why = read_facts(made.directory)["why"]
-    assert why.startswith("What is left would risk more than the budget has left. Going on would")
+    assert why.startswith(f"{sentence(ENDS[End.BUDGET])} It would risk")
     assert why in (made.directory / "summary.md").read_text()
     path = json.loads((made.directory / "path.geojson").read_text())
     assert path["features"][0]["properties"]["delta"] == 1.0
@@ -339,7 +352,7 @@ def test_a_run_that_ends_for_a_conflict_says_which(run: Run, tmp_path: Path) -> 
     made = Run.create(tmp_path / "stuck", "rover", {**run.config, "limit": 3})
     config = final(made)[0].model_copy(update={"bases": ((0, 0),), "climb": 0.0, "descend": 0.0})
     setup = make(config)
-    manifest = made.manifest.model_copy(update={"end": "no policy keeps the safety level"})
+    manifest = made.manifest.model_copy(update={"end": End.INFEASIBLE})
     belief = setup.belief.update(setup.world.look())
     write_products(Ended(made.directory, config, manifest, setup, belief, made.records))
     facts = read_facts(made.directory)

@@ -23,6 +23,7 @@ from tests.runs.kinds import MEADOW, NAME, MeadowConfig, Moody, log_of, make, me
 
 from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.plan import Plan
 from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kinds, list_runs, run
@@ -82,7 +83,7 @@ def test_a_plan_starts_from_seeds_alone_so_that_it_can_not_use_what_is_not_recor
 def test_a_finished_run_says_so_and_keeps_its_fields(whole: Run) -> None:
     assert whole.status is RunStatus.FINISHED
     manifest = whole.manifest
-    assert manifest.end == "the step limit was reached"
+    assert manifest.end is End.STEPS
     assert manifest.steps == 12
     (session,) = manifest.sessions
     assert session.first == 1
@@ -97,7 +98,7 @@ def test_a_finished_run_says_so_and_keeps_its_fields(whole: Run) -> None:
 def test_resuming_a_finished_run_changes_nothing(whole: Run) -> None:
     before = {p: p.read_bytes() for p in whole.directory.rglob("*") if p.is_file()}
     assert list(whole.steps()) == []
-    assert whole.resume() == "the step limit was reached"
+    assert whole.resume() is End.STEPS
     assert {p: p.read_bytes() for p in whole.directory.rglob("*") if p.is_file()} == before
 
 
@@ -135,7 +136,7 @@ def test_a_log_cut_at_any_byte_resumes_to_the_same_way(
     cut = data.draw(st.integers(0, len(complete)))
     (directory / "steps.jsonl").write_bytes(complete[:cut])
     run = Run.open(directory)
-    assert run.resume() == "the step limit was reached"
+    assert run.resume() is End.STEPS
     assert log_of(run) == complete
     assert run.trajectory() == whole.trajectory()
     assert run.fields().keys() == whole.fields().keys()
@@ -265,8 +266,8 @@ def test_a_limit_can_be_raised_and_the_way_is_as_if_it_had_been_so_from_the_star
     tmp_path: Path, whole: Run
 ) -> None:
     run = meadow(tmp_path / "run", limit=5)
-    assert run.resume() == "the step limit was reached"
-    assert run.resume(limit=12) == "the step limit was reached"
+    assert run.resume() is End.STEPS
+    assert run.resume(limit=12) is End.STEPS
     assert log_of(run) == log_of(whole)
     assert run.manifest.limit == 12
     with pytest.raises(InvalidInputError, match="the limit is 3, but 12 steps are taken"):
@@ -285,7 +286,7 @@ def test_a_raised_limit_outlives_a_stop(tmp_path: Path, whole: Run) -> None:
 
 def test_an_end_of_another_kind_is_for_good(tmp_path: Path) -> None:
     run = meadow(tmp_path / "run", moody=False, rows=1, columns=2, limit=50)
-    assert run.resume() == "nothing is left to explore"
+    assert run.resume() is End.ALL_SEEN
     before = (log_of(run), run.manifest)
     assert list(run.steps(limit=100)) == []
     assert (log_of(run), run.manifest) == before
@@ -308,7 +309,7 @@ def test_other_versions_are_refused_unless_they_are_allowed(
         np.__version__,
         "9.9",
     ]
-    assert made.resume() == "the step limit was reached"
+    assert made.resume() is End.STEPS
 
 
 def test_damage_in_the_middle_of_the_log_is_refused_and_nothing_is_overwritten(
@@ -459,7 +460,7 @@ def test_what_a_kind_writes_is_there_before_a_run_says_that_it_has_finished(
         assert [record.step for record in ended.records()] == list(range(1, 13))
         assert ended.setup.world.state == list(ended.records())[-1].next_state
         assert ended.belief is not ended.setup.belief
-        assert (ended.manifest.end, ended.manifest.steps) == ("the step limit was reached", 12)
+        assert (ended.manifest.end, ended.manifest.steps) == (End.STEPS, 12)
         if len(seen) == 1:
             raise KeyboardInterrupt
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from homeward.errors import InvalidInputError
+from homeward.planning.explorer import End
 from homeward.runs import Run
 from homeward.studies.toytext import SETTINGS, explore
 
@@ -25,7 +26,7 @@ def test_a_recorded_run_goes_the_same_way_as_an_unrecorded_one(
     outing = explore(setting, 0.95, 1)
     trajectory = run.trajectory()
     assert [trajectory[0].state, *(r.next_state for r in trajectory)] == list(outing.path)
-    assert end == outing.end
+    assert end is outing.end
     fields = run.fields()
     assert fields["visited"].shape == outing.tiles.shape
     assert fields["visited"].sum() == outing.seen
@@ -34,7 +35,7 @@ def test_a_recorded_run_goes_the_same_way_as_an_unrecorded_one(
 def test_without_a_level_it_explores_unsafely(tmp_path: Path) -> None:
     config = {"world": "cliff", "prior": [50, 0.05, 0.05, 0.01], "delta": None}
     run = Run.create(tmp_path / "run", "toytext", config)
-    assert run.resume() == "the world ended it"
+    assert run.resume() is End.LOST
     assert run.trajectory()[-1].bounds == ()
 
 

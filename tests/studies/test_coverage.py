@@ -88,7 +88,7 @@ def test_near_bayesian_and_r_max_are_the_same_here() -> None:
 
 
 def row(seen: float, **changes: Any) -> dict[str, Any]:
-    found = {"seen": seen, "reached": seen, "stranded": False, "steps": 4, "end": "x"}
+    found = {"seen": seen, "reached": seen, "stranded": False, "steps": 4, "end": "all_safe_seen"}
     return {**cell("safe"), **found, **changes}
 
 

@@ -11,12 +11,12 @@ from tests.rasters.planetary import write_raster
 from homeward.beliefs import Sensor
 from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.planning.explorer import End
 from homeward.runs.rover import make
 from homeward.studies.mars import (
     POINTS,
     RING,
     SEARCHES,
-    STUCK,
     Nearest,
     after_looks,
     beside,
@@ -210,7 +210,7 @@ def stuck_seed() -> tuple[dict[str, Any], int]:
     """Find an unsafe run whose rover ends where no move works, on small ground."""
     cell = settings_of(60, 0.3, sensor_range=60.0)[3]
     for seed in range(40):
-        if explore(cell, seed)["end"] == STUCK:
+        if explore(cell, seed)["end"] == End.STUCK:
             return cell, seed
     raise AssertionError("no rover got stuck")
 
@@ -298,13 +298,14 @@ def result(entropy: float, **changes: Any) -> dict[str, Any]:
         "steps": 9,
         "without_news": 2,
         "curve": f"0.0 {entropy}",
-        "end": "x",
+        "end": "budget",
     }
     return {**base, **changes}
 
 
 def test_a_summary_has_the_papers_number_and_the_median_of_ours() -> None:
-    rows = [result(3.0), result(9.0, stranded=True, stranded_at=7, without_news=5), result(4.0)]
+    rows = [result(3.0), result(9.0, stranded=True, stranded_at=7, without_news=5)]
+    rows.append(result(4.0, end="what is left would risk more than the budget has left"))
     rows.append(result(5.0, explorer="naive", delta=0.98, correction=None))
     rows.append(result(6.0, algorithm="rate", correction="moves"))
     safe, naive, ours = summarise(rows)
@@ -312,7 +313,7 @@ def test_a_summary_has_the_papers_number_and_the_median_of_ours() -> None:
     assert (safe.median, safe.least, safe.most, safe.stranded_at) == (4.0, 3.0, 9.0, 7.0)
     assert (safe.marks, safe.visited, safe.without_news) == ((2.0, 2.0, None), 0.5, 5)
     assert safe.shares == pytest.approx((0.2, 0.2, None, 0.4))
-    assert (safe.curve, safe.ends) == ((0.0, 4.0), {"x": 3})
+    assert (safe.curve, safe.ends) == ((0.0, 4.0), {End.BUDGET: 3})
     assert (naive.setting, naive.paper, naive.stranded_at) == ("naive at .98", None, None)
     assert (ours.setting, ours.paper) == ("ours at .90", None)
 

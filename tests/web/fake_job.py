@@ -19,7 +19,7 @@ from pathlib import Path
 def note(folder: Path, status: str) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     steps = (folder / "steps.jsonl").read_bytes().count(b"\n")
-    end = "it was played" if status == "finished" else None
+    end = "steps" if status == "finished" else None
     manifest |= {"status": status, "end": end, "steps": steps}
     (folder / "part").write_text(json.dumps(manifest))
     (folder / "part").rename(folder / "manifest.json")

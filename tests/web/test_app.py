@@ -15,7 +15,7 @@ from tests.web.site import CHANGE, Site, serving, until
 from homeward import __version__
 from homeward.runs import Run
 from homeward.web.frames import unpack
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import STATUS, Refusal, RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +135,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(site: Site, path: str, statu
     answer = site.get(path)
     assert answer.status_code == status
     assert len(answer.json()["error"]) > 10
+    assert STATUS[Refusal(answer.json()["code"])] == status
     assert "Traceback" not in answer.text
 
 
@@ -245,7 +246,7 @@ def test_a_pair_is_made_as_a_whole_or_not_at_all(
     async def once(run: str, name: str, *given: Any, **more: Any) -> Any:
         asked.append(name)
         if asked.count("make") == 2:
-            raise RefusalError(422, "the second can't be made")
+            raise RefusalError(Refusal.UNUSABLE, "the second can't be made")
         return await ask(run, name, *given, **more)
 
     monkeypatch.setattr(busy.server.pool, "ask", once)

@@ -24,6 +24,7 @@ from homeward.web.catalogue import (
     status_of,
 )
 from homeward.web.refusals import RefusalError
+from homeward.words import why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,6 +126,8 @@ def test_a_summary_says_how_a_run_stands(runs: Path) -> None:
     assert found["status"] == "finished"
     assert (found["explorer"], found["delta"], found["seed"]) == ("safe", 0.7, 10)
     assert (found["steps"], found["end"]) == (manifest.steps, manifest.end)
+    assert manifest.end is not None
+    assert found["why"] == why_ended(manifest.end, manifest.steps)
     assert found["shape"] == [6, 6]
     assert not found["live"]
 

@@ -9,7 +9,7 @@ from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraErr
 from homeward.runs import Run
 from homeward.web.desk import VIEWERS, Desk, refusal_of
 from homeward.web.frames import unpack
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import STATUS, Refusal, RefusalError
 
 
 def test_a_desk_answers_by_name(runs: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_run_that_was_removed_is_forgotten(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (RefusalError(404, "no"), 404),
+        (RefusalError(Refusal.NO_PIXEL_SIZE, "no"), 422),
         (InvalidFileError("no"), 409),
         (InvalidInputError("no"), 400),
         (MissingExtraError("no"), 422),
@@ -74,6 +74,6 @@ def test_each_error_has_its_status(
 ) -> None:
     with caplog.at_level(logging.ERROR, "homeward"):
         found, sentence = refusal_of(error, Path("/runs"))
-    assert found == status
+    assert STATUS[found] == status
     assert "secret" not in sentence
     assert (status == 500) == ("ZeroDivisionError: secret" in caplog.text)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from homeward.web.pool import Pool, Worker
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 
 
 def fickle(connection: Any, root: Path) -> None:
@@ -24,7 +24,7 @@ def fickle(connection: Any, root: Path) -> None:
         elif name == "sleep":
             time.sleep(60)
         elif name == "refuse":
-            connection.send(("refused", (404, "there is none")))
+            connection.send(("refused", (Refusal.NOT_FOUND, "there is none")))
         else:
             connection.send(("done", (os.getpid(), name, arguments)))
 

@@ -94,7 +94,8 @@ def test_a_preview_is_small(read: Read) -> None:
 def test_an_array_needs_a_pixel_size(read: Read, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.random.default_rng(0).random((20, 30)))
     data = (tmp_path / "a.npy").read_bytes()
-    assert "how many metres" in read(data, "a.npy")["error"]
+    refused = read(data, "a.npy")
+    assert (refused["code"], "how many metres" in refused["error"]) == ("no_pixel_size", True)
     about = read(data, "a.npy", "2.5")
     assert (about["shape"], about["size"]) == ([20, 30], [2.5, 2.5])
 

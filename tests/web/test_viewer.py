@@ -14,6 +14,7 @@ from homeward.runs.log import from_line, to_line
 from homeward.web.frames import unpack
 from homeward.web.refusals import RefusalError
 from homeward.web.viewer import Viewer
+from homeward.words import ENDS, VERDICTS, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,10 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
         assert [c["bound"] for c in why["criteria"]] == list(plan.bounds)
         for told, evidence in zip(why["actions"], plan.evidence, strict=True):
             assert told["action"] == evidence.action
-            assert told["verdict"] == str(evidence.verdict)
+            assert (told["verdict"], told["words"]) == (
+                evidence.verdict,
+                VERDICTS[evidence.verdict],
+            )
             assert told["leaves"] == evidence.leaves
             assert told["exploration"] == evidence.exploration
             assert told["safety"] == list(evidence.safety)
@@ -84,7 +88,10 @@ def test_where_a_run_ends_there_is_no_plan_but_a_reason(runs: Path) -> None:
     assert why["actions"] == []
     assert why["recorded"] is None
     assert why["agrees"]
-    assert why["sentence"].startswith(viewer.run.manifest.end.capitalize())  # type: ignore[union-attr]
+    end = viewer.run.manifest.end
+    assert end is not None
+    assert why["end"] is end
+    assert why["sentence"].startswith(sentence(ENDS[end]))
     assert [c["level"] for c in why["criteria"]] == [0.7]
     assert why["criteria"][0]["bound"] >= 0.7
     json.dumps(why, allow_nan=False)

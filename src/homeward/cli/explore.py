@@ -26,6 +26,7 @@ from homeward.cli.options import (
 )
 from homeward.cli.show import say, say_json
 from homeward.errors import HomewardError
+from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -569,7 +570,7 @@ def _draw_map(run: Run, config: RoverConfig) -> None:
         path_of(run.records(), start),
         f"{cells.name}: {_name(config)}",
         f"{facts['entropy_reduction']:,.0f} nats learned in {facts['steps']:,} steps and "
-        f"{facts['distance_m'] / 1000:,.1f} km; {facts['end']}",
+        f"{facts['distance_m'] / 1000:,.1f} km; {ENDS[facts['end']]}",
         facts["stranded"],
         start if config.home == "start" else None,
         area_of(config) or (),
@@ -700,7 +701,7 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         say("no step was taken")
     else:
         say(f"{steps:,} step{'s' * (steps != 1)} in {facts['seconds']:,.1f} s")
-    say(facts["why"] or f"{facts['end'][:1].upper()}{facts['end'][1:]}.")
+    say(facts["why"] or why_ended(facts["end"], facts["steps"]))
     say(
         f"{fate}; {facts['distance_m']:,.0f} m driven, {cells} visited, "
         f"{facts['entropy_reduction']:,.0f} nats learned"

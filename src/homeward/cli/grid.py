@@ -23,10 +23,12 @@ from homeward.cli.options import (
 )
 from homeward.cli.show import check_writable, save, say, say_json
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.words import ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from homeward.planning.explorer import End
     from homeward.runs.grid import GridConfig
     from homeward.worlds import HeightGridWorld
 
@@ -185,7 +187,7 @@ def grid(
     world, path = outing.world, outing.path
     name = explorer if explorer != "safe" else f"safe at δ = {config.delta:g}"
     steps = f"{len(path) - 1} step{'s' * (len(path) != 2)}"
-    note = f"{world.seen.mean():.0%} seen in {steps}: {outing.end}"
+    note = f"{world.seen.mean():.0%} seen in {steps}: {ENDS[outing.end]}"
     stranded = stranded_in(config, world)
     known = world.seen | world.grid.walls
     panel = Panel(world.grid, known, path, name, note, outing.refused, stranded)
@@ -235,7 +237,7 @@ class Outing:
 
     world: HeightGridWorld
     path: list[int]
-    end: str
+    end: End
     refused: tuple[int, int] | None  # the last move that was held to be unsafe
     criteria: list[dict[str, Any]]  # each with its name, its level if it has one, lowest bound
     conflict: list[str] | None  # what could not be kept together, if that ended it
@@ -280,15 +282,15 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
         else:
             screen(f"step {step.number}: {world.seen.mean():.0%} seen")
     last = run.explorer if explorer is None else explorer
-    end = str(run.manifest.end) if explorer is None else str(explorer.end)
+    assert last is not None
+    assert last.end is not None
     conflict = None
-    if end == End.INFEASIBLE and config.of_the_run():
+    if last.end is End.INFEASIBLE and config.of_the_run():
         conflict = [str(promise) for promise in config.promises()]
-    elif end == End.INFEASIBLE and last is not None and isinstance(last.plan, Plan):
+    elif last.end is End.INFEASIBLE and isinstance(last.plan, Plan):
         conflict = conflict_in(config, last.plan)
     criteria = bounds_told(config, lowest)
-    why = f"{end}." if last is None else last.why()
-    return Outing(world, path, end, refused, criteria, conflict, why)
+    return Outing(world, path, last.end, refused, criteria, conflict, last.why())
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import typer
 from homeward.cli.options import KEPT, Json, Scheduler, Table, Workers
 from homeward.cli.runs import conducted
 from homeward.cli.show import check_writable, save, show
+from homeward.words import ENDS
 
 if TYPE_CHECKING:
     from homeward.studies.mars import Setting
@@ -201,7 +202,7 @@ def _shown(found: Setting) -> dict[str, str]:
         "cells": f"{found.visited:.0%}",
         "stranded": f"{found.stranded} of {found.runs}",
         "no news": f"{found.without_news:,}",
-        "ends": "; ".join(f"{count} {end}" for end, count in found.ends.items()),
+        "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in found.ends.items()),
     }
 
 

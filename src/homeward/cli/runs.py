@@ -12,6 +12,7 @@ import typer
 from homeward.cli import explore
 from homeward.cli.options import STOPPED, find_modules_here
 from homeward.cli.show import say, say_json, show, track
+from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
     from homeward.runs import Run
@@ -90,7 +91,7 @@ def show_run(
     sessions = f"{len(manifest.sessions)} session{'s' * (len(manifest.sessions) != 1)}"
     say(f"made {manifest.created}, last written {manifest.updated}, {sessions}")
     if manifest.end is not None:
-        say(f"ended: {manifest.end}")
+        say(f"ended: {why_ended(manifest.end, manifest.steps)}")
     if manifest.error is not None:
         say(f"failed:\n{manifest.error.rstrip()}")
     if last:
@@ -325,10 +326,13 @@ def _go_on(run: Run, limit: int | None, *, other_versions: bool, as_json: bool) 
         )
         raise typer.Exit(1) from None
     manifest = run.manifest
+    assert manifest.end is not None
+    why = why_ended(manifest.end, manifest.steps)
     if as_json:
-        say_json({"directory": str(run.directory), "steps": manifest.steps, "end": manifest.end})
+        facts = {"steps": manifest.steps, "end": manifest.end, "why": why}
+        say_json({"directory": str(run.directory), **facts})
     else:
-        say(f"{run.directory}: {manifest.steps} steps; {manifest.end}")
+        say(f"{run.directory}: {manifest.steps} step{'s' * (manifest.steps != 1)}. {why}")
 
 
 def _row(run: Run) -> dict[str, Any]:
@@ -347,7 +351,9 @@ def _row(run: Run) -> dict[str, Any]:
             "updated": "",
             "note": str(error),
         }
-    note = manifest.end if manifest.error is None else manifest.error.rstrip().splitlines()[-1]
+    note = "" if manifest.end is None else ENDS[manifest.end]
+    if manifest.error is not None:
+        note = manifest.error.rstrip().splitlines()[-1]
     return {
         "run": run.directory.name,
         "kind": kind,
@@ -355,7 +361,7 @@ def _row(run: Run) -> dict[str, Any]:
         "steps": manifest.steps,
         "seed": manifest.seed,
         "updated": manifest.updated,
-        "note": note or "",
+        "note": note,
     }
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from homeward.bonuses import unit_of
 from homeward.errors import InfeasibleError
+from homeward.words import why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
+    from homeward.words import Remainder
 
 
 class World(Protocol):
@@ -51,19 +53,47 @@ class World(Protocol):
 
 
 class End(StrEnum):
-    """Why an exploration ended."""
+    """Why an exploration ended; `words.ENDS` says it in English.
 
-    ALL_SEEN = "nothing is left to explore"
-    ALL_SAFE_SEEN = "all that is safe is seen"
-    OUT_OF_REACH = "what is left is out of reach"
-    TOO_LITTLE = "what is left is not worth the way"
-    ONLY_BY_CHANCE = "no single plan was found that goes on and keeps the safety level"
-    BUDGET = "what is left would risk more than the budget has left"
-    NOT_LEARNING = "looking does not make the bonus smaller"
-    LOST = "the world ended it"
-    INFEASIBLE = "no policy keeps the safety level"
-    OUTSIDE = "the set to stay inside was left"
-    STEPS = "the step limit was reached"
+    Records that were written before ends had codes hold a sentence: ``End(sentence)`` is its end.
+    """
+
+    ALL_SEEN = "all_seen"
+    ALL_SAFE_SEEN = "all_safe_seen"
+    OUT_OF_REACH = "out_of_reach"
+    TOO_LITTLE = "too_little"
+    ONLY_BY_CHANCE = "only_by_chance"
+    BUDGET = "budget"
+    NOT_LEARNING = "not_learning"
+    LOST = "lost"
+    INFEASIBLE = "infeasible"
+    OUTSIDE = "outside"
+    STEPS = "steps"
+    STUCK = "stuck"  # in studies that leave a rover alone once it can't leave its cell
+
+    @classmethod
+    def _missing_(cls, value: object) -> End | None:
+        return OLD_ENDS.get(value) if isinstance(value, str) else None
+
+
+OLD_ENDS = {
+    "nothing is left to explore": End.ALL_SEEN,
+    "all that is safe is seen": End.ALL_SAFE_SEEN,
+    "what is left is out of reach": End.OUT_OF_REACH,
+    "what is left is not worth the way": End.TOO_LITTLE,
+    "the rest would take a gamble": End.ONLY_BY_CHANCE,
+    "no single plan was found that goes on and keeps the safety level": End.ONLY_BY_CHANCE,
+    "what is left would risk more than the budget has left": End.BUDGET,
+    "what is left to explore is beyond the budget, and home is reached": End.BUDGET,
+    "what is left to explore is beyond the budget, and the way home is blocked": End.BUDGET,
+    "looking does not make the bonus smaller": End.NOT_LEARNING,
+    "the world ended it": End.LOST,
+    "no policy keeps the safety level": End.INFEASIBLE,
+    "the set to stay inside was left": End.OUTSIDE,
+    "the step limit was reached": End.STEPS,
+    "no move works any more": End.STUCK,
+}
+"""What records said of an end before it had a code."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +160,14 @@ class Loop(ABC):
         """Take one turn, or set `end` and take none."""
 
     def why(self) -> str:
-        """Return why the run ended, in a sentence."""
-        return "It has not ended." if self.end is None else f"{str(self.end).capitalize()}."
+        """Return why the run ended, what is left, and what would allow more, in sentences."""
+        if self.end is None:
+            return "It has not ended."
+        return why_ended(self.end, self.steps, self._remainder())
+
+    def _remainder(self) -> Remainder | None:
+        """Return what is left where the run ended; None if that is not known."""
+        return None
 
 
 class Explorer(Loop):
@@ -189,9 +225,7 @@ class Explorer(Loop):
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
 
-    def why(self) -> str:
-        """Return why the run ended, what is left, and what would allow more, in sentences."""
-        said = super().why()
+    def _remainder(self) -> Remainder | None:
         if self.decision is None or self.decision.plan is not None:
-            return said
-        return " ".join([said, *self.decision.details(unit_of(self.planner.bonus))])
+            return None
+        return self.decision.remainder(unit_of(self.planner.bonus))

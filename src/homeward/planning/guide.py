@@ -15,7 +15,7 @@ import numpy as np
 
 from homeward.arrays import index, is_nothing, number
 from homeward.beliefs import corrections_of
-from homeward.bonuses import InformationGain, Uncover, amount, checked_bonus
+from homeward.bonuses import InformationGain, Uncover, checked_bonus
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.explorer import End
@@ -26,6 +26,7 @@ from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, 
 from homeward.planning.rate import Limit, RateSearch, move_to
 from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
+from homeward.words import Remainder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,25 +66,15 @@ class Decision:
     limit: Limit | None = None
     budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
 
-    def details(self, unit: str | None) -> list[str]:
-        """Return what is left in `unit` and what would allow more, a sentence each."""
+    def remainder(self, unit: str | None) -> Remainder | None:
+        """Return what is left where the run ends, in `unit`, and what going on would risk."""
         if self.limit is None:
-            return []
-        said = []
-        if np.isfinite(self.limit.share) and len(self.budgets) == 1:
-            ((_, level, left),) = self.budgets
-            risk = self.limit.share * left
-            said.append(f"Going on would risk {risk:.3g}, and {left:.3g} is left of the budget.")
-            lower = level - (risk - left)
-            if lower > 0.0:
-                said.append(f"δ = {np.floor(lower * 1e4) / 1e4:g} would allow it.")
-        if self.limit.rate > 0.0:
-            said.append(
-                f"The best that is left brings {amount(self.limit.rate, unit, 3)} per step."
-            )
-        if self.limit.left > 0.0:
-            said.append(f"Left to learn elsewhere: {amount(self.limit.left, unit)}.")
-        return said
+            return None
+        rest = Remainder(self.limit.left, self.limit.rate, unit)
+        if not np.isfinite(self.limit.share) or len(self.budgets) != 1:
+            return rest
+        ((_, level, left),) = self.budgets
+        return rest._replace(risk=self.limit.share * left, budget=left, level=level)
 
 
 class Guide:

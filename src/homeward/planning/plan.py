@@ -14,6 +14,7 @@ from homeward.errors import InvalidProblemError
 from homeward.safety import Correction
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
+from homeward.words import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """Why an action was taken or not."""
+    """Why an action was taken or not; `words.VERDICTS` says it in English."""
 
     CHOSEN = "chosen"
-    LESS_SAFE = "in the plan, but less safe than the chosen one"
-    WAITS = "in the plan, but waits for nothing"
-    UNSAFE = "would fall below the safety level"
-    WORTH_LESS = "safe enough, worth no more than the plan"
-    NOT_CHOSEN = "safe enough, not chosen"  # the rate explorer holds on to what it pursues
-    NO_SAFER = "no safer"
-    UNAVAILABLE = "can't be chosen here"
+    LESS_SAFE = "less_safe"  # in the plan
+    WAITS = "waits"  # in the plan
+    UNSAFE = "unsafe"
+    WORTH_LESS = "worth_less"
+    NOT_CHOSEN = "not_chosen"  # the rate explorer holds on to what it pursues
+    NO_SAFER = "no_safer"
+    UNAVAILABLE = "unavailable"
 
 
 class ActionEvidence(NamedTuple):
@@ -289,7 +290,7 @@ class Plan:
                         ),
                     ]
                 ),
-                str(e.verdict),
+                VERDICTS[e.verdict],
             ]
             for e in self.evidence
         ]

@@ -333,7 +333,7 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 
     The record says that it ended so; by what it knew then, it is planned once more to say why.
     """
-    if ended.manifest.end != str(End.INFEASIBLE):
+    if ended.manifest.end is not End.INFEASIBLE:
         return None
     if config.of_the_run():
         return [str(promise) for promise in config.promises()]

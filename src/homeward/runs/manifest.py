@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import read_json, replace_json
+from homeward.planning.explorer import End  # noqa: TC001 - Pydantic reads it
 from homeward.runs.config import Strict, checked
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Manifest(Strict):
     status: RunStatus
     steps: int  # how many were taken
     limit: int | None  # a step limit in the place of the kind's own
-    end: str | None  # why it came to an end
+    end: End | None  # why it came to an end
     error: str | None  # why it failed, with the traceback
     sessions: tuple[Session, ...]
 

@@ -22,6 +22,7 @@ from homeward.beliefs import corrections_of
 from homeward.beliefs.terrain import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.files import read_json, replace_file, replace_json
+from homeward.planning.explorer import End
 from homeward.planning.plan import floored
 from homeward.rasters import path_geojson, write_geojson, write_heights
 from homeward.rasters.polygons import area_geojson
@@ -46,6 +47,7 @@ from homeward.runs.rover import (
 )
 from homeward.safety import Correction
 from homeward.solvers import solve_return
+from homeward.words import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,7 +119,10 @@ def read_facts(directory: Path) -> dict[str, Any]:
     for name in ("steps", "end", "start", "stranded", "seconds", *AMOUNTS, "missing"):
         if name not in facts:
             raise InvalidFileError(f"{directory / FACTS}: is damaged: {name} is missing")
-    return facts
+    try:
+        return facts | {"end": End(facts["end"])}
+    except ValueError as cause:
+        raise InvalidFileError(f"{directory / FACTS}: is damaged: {cause}") from cause
 
 
 def path_of(records: Iterable[Record], start: int) -> list[int]:
@@ -258,7 +263,7 @@ def summary_of(
         "## How it went",
         "",
         f"- It took {_count(facts['steps'], 'step') if facts['steps'] else 'no step'}. "
-        f"{_reason(facts)}",
+        f"{facts['why']}",
         f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
@@ -310,12 +315,6 @@ def _verdict(config: RoverConfig, facts: dict[str, Any]) -> str:
     return f"**The rover is well: there is a way back to {place_of(config)}.**"
 
 
-def _reason(facts: dict[str, Any]) -> str:
-    """Say why a run ended, in sentences."""
-    end = facts["end"] or "it was stopped before its end"
-    return str(facts["why"] or _sentence(end))
-
-
 def _promise(config: RoverConfig) -> str:
     """Say what the safety level means."""
     if config.explorer == "unsafe":
@@ -327,7 +326,7 @@ def _promise(config: RoverConfig) -> str:
         )
     if config.of_the_run():
         return (
-            f"δ = {config.delta:g} for the whole run. {_sentence(promise_of(config, 'the rover'))} "
+            f"δ = {config.delta:g} for the whole run. {sentence(promise_of(config, 'the rover'))} "
             "That holds for every rule of calling it off that looks only at what was seen."
         )
     called = f"at each step with probability {1.0 - config.discount:g}"
@@ -353,10 +352,6 @@ def _no_promise(config: RoverConfig) -> str:
     if config.truth == "prior":
         return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
     return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:

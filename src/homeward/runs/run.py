@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import PART, read_json, refusing, replace_json, sweep, sync_directory
+from homeward.planning.explorer import End
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import checked
 from homeward.runs.fields import read_fields, write_fields
@@ -200,11 +201,13 @@ class Run:
         """Give the arrays that were kept when the run ended."""
         return read_fields(self.directory / FIELDS)
 
-    def resume(self, *, limit: int | None = None, other_versions: bool = False) -> str:
-        """Go on to the end and say why it ended; see `steps`."""
+    def resume(self, *, limit: int | None = None, other_versions: bool = False) -> End:
+        """Go on to the end and return why it ended; see `steps`."""
         for _ in self.steps(limit=limit, other_versions=other_versions):
             pass
-        return str(self.manifest.end)
+        end = self.manifest.end
+        assert end is not None
+        return end
 
     def steps(
         self, *, limit: int | None = None, other_versions: bool = False
@@ -234,7 +237,7 @@ class Run:
         if limit is not None and limit < taken:
             raise InvalidInputError(f"the limit is {limit}, but {taken} steps are taken")
         if manifest.status is RunStatus.FINISHED and manifest.steps == taken:
-            more = limit is not None and limit > taken and _met_its_limit(manifest)
+            more = limit is not None and limit > taken and manifest.end is End.STEPS
             if not more:
                 return
         if limit is not None:
@@ -283,7 +286,7 @@ class Run:
                 log.close()
             self._keep(explorer, setup, kind)
             manifest = watch.read(manifest)
-            done = self._closed(manifest, explorer, RunStatus.FINISHED, end=str(explorer.end))
+            done = self._closed(manifest, explorer, RunStatus.FINISHED, end=explorer.end)
             why = explorer.why()
             belief = explorer.belief
             kind.products(Ended(self.directory, config, done, setup, belief, self.records, why))
@@ -331,7 +334,7 @@ class Run:
         manifest: Manifest,
         explorer: Loop,
         status: RunStatus,
-        end: str | None = None,
+        end: End | None = None,
         error: str | None = None,
     ) -> Manifest:
         """Give the manifest of a session that ended so."""
@@ -384,12 +387,6 @@ def list_runs(root: Path | str) -> tuple[Run, ...]:
     return tuple(
         Run(path) for path in found if all((path / name).is_file() for name in (CONFIG, MANIFEST))
     )
-
-
-def _met_its_limit(manifest: Manifest) -> bool:
-    from homeward.planning.explorer import End
-
-    return manifest.end == str(End.STEPS)
 
 
 def _digest(path: Path) -> str:

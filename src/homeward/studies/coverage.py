@@ -162,7 +162,7 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Cell]:
                 stranded=sum(bool(row["stranded"]) for row in group),
                 steps=float(np.median([row["steps"] for row in group])),
                 mean_steps=float(np.mean([row["steps"] for row in group])),
-                cut_short=sum(row["end"] == str(End.STEPS) for row in group),
+                cut_short=sum(End(row["end"]) is End.STEPS for row in group),
             )
         )
     return found

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from homeward.beliefs.terrain import SHARP, STEPS, TerrainBelief
-from homeward.planning.explorer import Explorer
+from homeward.planning.explorer import End, Explorer
 from homeward.planning.held import Proposal
 from homeward.planning.outward import best_rate
 from homeward.planning.rate import FREE, RateSearch, path_to
@@ -66,9 +66,6 @@ POINTS = 60
 
 NEWS = 0.05
 """Nats that a step must bring to count as news: the floor of our explorer."""
-
-STUCK = "no move works any more"
-"""The end of a run whose rover can't leave its cell: the rest is a formula."""
 
 SAID = {
     "explorer": ("safe", "safe", "safe", "unsafe", "naive"),
@@ -319,7 +316,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         "still": still,
         "steps": explorer.steps + left,
         "without_news": longest_without_news(nats),
-        "end": STUCK if stuck else str(explorer.end),
+        "end": str(End.STUCK if stuck else explorer.end),
         "stranded": bool(rover.stranded),
         "stranded_at": stranded_at,
         "visited": len(visited),
@@ -454,7 +451,7 @@ def _setting(group: Sequence[dict[str, Any]]) -> Setting:
         stranded_at=float(np.median(lost)) if lost else None,
         without_news=max(row["without_news"] for row in group),
         curve=tuple(np.median(curves, axis=0).tolist()),
-        ends=dict(Counter(row["end"] for row in group)),
+        ends=dict(Counter(End(row["end"]) for row in group)),
     )
 
 

@@ -23,6 +23,7 @@ from homeward.safety.certify import dense_transitions, play_out
 from homeward.worlds.toytext import WAIT, ToyTextWorld, tile_belief, tile_map
 
 if TYPE_CHECKING:
+    from homeward.planning.explorer import End
     from homeward.worlds.toytext import Name, Prior, TileMap
 
 STEP_LIMIT = 300
@@ -60,7 +61,7 @@ class Outing:
     path: tuple[int, ...]  # states, from the start
     died: bool  # in a hole or off the cliff
     seen: int  # tiles entered
-    end: str
+    end: End
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
         Planner(RMax(), criteria, DISCOUNT), tile_belief(world.tiles, setting.prior), world
     )
     path = [world.state, *(step.state for step in explorer.explore(STEP_LIMIT))]
-    return Outing(world.tiles, tuple(path), world.died, len(set(path)), str(explorer.end))
+    assert explorer.end is not None
+    return Outing(world.tiles, tuple(path), world.died, len(set(path)), explorer.end)
 
 
 def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibration:

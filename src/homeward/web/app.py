@@ -40,7 +40,7 @@ from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
 from homeward.web.making import CELLS, check_kind, pair_of
 from homeward.web.pool import LIMIT, PROCESSES, Pool
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import STATUS, Refusal, RefusalError
 from homeward.web.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -74,7 +74,11 @@ UNBUILT = """<!doctype html>
 <p>The page is not built here. From the project's folder, <code>pip install -e .</code> builds it;
 the server itself answers under <code>/api</code>.</p></html>
 """
-UNROUTED = {404: "there is nothing at this address", 405: "that can't be done here"}
+UNROUTED = {
+    404: (Refusal.NOT_FOUND, "there is nothing at this address"),
+    405: (Refusal.NOT_ALLOWED, "that can't be done here"),
+}
+"""What is said where no address matches, by status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +150,17 @@ class Server:
     async def _refused(self, request: Request, error: Exception) -> Response:
         """Turn what went wrong into a sentence."""
         if isinstance(error, HTTPException):
-            status = error.status_code
-            sentence = UNROUTED.get(status, "the request can't be answered")
+            code, sentence = UNROUTED.get(
+                error.status_code, (Refusal.INVALID, "the request can't be answered")
+            )
         elif isinstance(error, ClientDisconnect):
-            status, sentence = 400, "the request broke off; nothing was kept"
+            code, sentence = Refusal.INVALID, "the request broke off; nothing was kept"
         else:
-            status, sentence = refusal_of(error, self.catalogue.root)
+            code, sentence = refusal_of(error, self.catalogue.root)
         headers = {"Cache-Control": "no-store"}
         if request.method not in READS:  # what is still being sent is not waited for
             headers["Connection"] = "close"
-        return JSONResponse({"error": sentence}, status, headers)
+        return JSONResponse({"error": sentence, "code": code}, STATUS[code], headers)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -188,7 +193,7 @@ class Server:
         path = plain_file(self.static, *parts) if named else None
         kind = TYPES.get(path.suffix) if path is not None else None
         if path is None or kind is None:
-            raise RefusalError(404, "there is nothing at this address")
+            raise RefusalError(Refusal.NOT_FOUND, "there is nothing at this address")
         lasting = "public, max-age=31536000, immutable"
         cache = lasting if HASHED.fullmatch(path.name) else "no-cache"
         return tagged(request, path.read_bytes(), kind, cache)
@@ -222,12 +227,12 @@ class Server:
         summary = await self._summary(name)
         if summary["kind"] is None:  # it can't be opened
             damaged = "is damaged" if summary["status"] == "damaged" else "can't be opened"
-            raise RefusalError(409, f"{name} {damaged}: {summary['error']}")
+            raise RefusalError(Refusal.CONFLICT, f"{name} {damaged}: {summary['error']}")
         more = await run_in_threadpool(self.catalogue.details, name)
         try:
             drawn = await self._ask(request, name, "details")
         except RefusalError as refusal:
-            if refusal.status not in (400, 409, 422):
+            if refusal.code not in (Refusal.INVALID, Refusal.CONFLICT, Refusal.UNUSABLE):
                 raise
             drawn = {"layers": [], "criteria": [], "actions": []}
             drawn |= {"home": None, "start": None, "cell": None, "error": refusal.sentence}
@@ -247,7 +252,7 @@ class Server:
         asked = request.query_params.get("layers", "height")
         layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
         if not 1 <= len(layers) <= 16:
-            raise RefusalError(400, "ask for 1 to 16 layers, with commas between them")
+            raise RefusalError(Refusal.INVALID, "ask for 1 to 16 layers, with commas between them")
         return framed(request, await self._ask(request, name, "fields", step, layers))
 
     async def why(self, request: Request) -> Response:
@@ -296,10 +301,10 @@ class Server:
         body = await read_json_body(request)
         for key in body:
             if key not in ("kind", "name", "config"):
-                raise RefusalError(400, f"{key[:40]!r} is not known")
+                raise RefusalError(Refusal.INVALID, f"{key[:40]!r} is not known")
         kind, config = check_kind(body.get("kind")), body.get("config")
         if config is not None and not isinstance(config, dict):
-            raise RefusalError(400, "the configuration is not a JSON object")
+            raise RefusalError(Refusal.INVALID, "the configuration is not a JSON object")
         name = None if body.get("name") is None else check_name(body["name"])
         return kind, name, config or {}
 
@@ -307,7 +312,7 @@ class Server:
         """Make runs: all of them, or none."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
-                raise RefusalError(409, f"there is a run named {name} already")
+                raise RefusalError(Refusal.CONFLICT, f"there is a run named {name} already")
         self.making |= runs.keys()
         made: list[str] = []
         try:
@@ -361,7 +366,7 @@ class Server:
         try:
             os.rename(folder, gone)
         except FileNotFoundError as cause:
-            raise RefusalError(404, f"there is no run named {name}") from cause
+            raise RefusalError(Refusal.NOT_FOUND, f"there is no run named {name}") from cause
         shutil.rmtree(gone, ignore_errors=True)
         return used
 
@@ -385,7 +390,7 @@ class Server:
         wide = request.query_params.get("pixel")
         pixel = None if wide is None else value_of(wide)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
-            raise RefusalError(400, "the pixel size is not a length in metres")
+            raise RefusalError(Refusal.INVALID, "the pixel size is not a length in metres")
         name = os.path.basename(request.path_params["name"])
         return said(await self.uploads.take(name, length, request.stream(), pixel), 201)
 
@@ -416,13 +421,13 @@ class Server:
         try:
             return number(request.path_params["step"], "step")
         except RefusalError as refusal:
-            raise RefusalError(404, refusal.sentence) from None
+            raise RefusalError(Refusal.NOT_FOUND, refusal.sentence) from None
 
 
 def number(text: str, what: str) -> int:
     """Read a whole number that is not negative."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise RefusalError(400, f"{what} is {text[:40]!r}, expected a whole number")
+        raise RefusalError(Refusal.INVALID, f"{what} is {text[:40]!r}, expected a whole number")
     return int(text)
 
 
@@ -459,20 +464,24 @@ async def read_json_body(request: Request) -> dict[str, Any]:
     """Read a JSON object of a limited size."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise RefusalError(415, "send JSON, as application/json")
+        raise RefusalError(Refusal.UNSUPPORTED, "send JSON, as application/json")
     body = bytearray()
     try:
         async with asyncio.timeout(STALLED):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > BODY:
-                    raise RefusalError(413, f"the request is larger than {BODY >> 20} MB")
+                    raise RefusalError(
+                        Refusal.TOO_LARGE, f"the request is larger than {BODY >> 20} MB"
+                    )
     except TimeoutError as cause:
-        raise RefusalError(408, f"the request was not sent within {STALLED:g} s") from cause
+        raise RefusalError(
+            Refusal.TOO_SLOW, f"the request was not sent within {STALLED:g} s"
+        ) from cause
     try:
         value = json.loads(bytes(body))
     except (ValueError, RecursionError) as cause:
-        raise RefusalError(400, "the request is not JSON") from cause
+        raise RefusalError(Refusal.INVALID, "the request is not JSON") from cause
     if not isinstance(value, dict):
-        raise RefusalError(400, "the request is not a JSON object")
+        raise RefusalError(Refusal.INVALID, "the request is not a JSON object")
     return value

@@ -23,8 +23,9 @@ from homeward.runs.lock import is_held
 from homeward.runs.log import text_of
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
-from homeward.web.refusals import RefusalError, last_words, told
+from homeward.web.refusals import Refusal, RefusalError, last_words, told
 from homeward.web.terrains import cells_of, name_of
+from homeward.words import why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -67,7 +68,7 @@ def check_name(name: Any) -> str:
     """Refuse what can't be the name of a run."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise RefusalError(
-            400,
+            Refusal.INVALID,
             "a run's name is made of up to 100 letters, digits, '.', '_' and '-', and does not "
             "begin with a dot",
         )
@@ -169,13 +170,15 @@ class Catalogue:
         for place, folders, files in os.walk(folder / OLD_FIELDS):
             for entry in (*folders, *files):
                 if os.path.islink(os.path.join(place, entry)):
-                    raise RefusalError(404, f"{name}: there is a link among its fields")
+                    raise RefusalError(
+                        Refusal.NOT_FOUND, f"{name}: there is a link among its fields"
+                    )
         return folder
 
     def _folder(self, name: Any) -> Path:
         """Give the folder of a run, but for a look at its fields."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise RefusalError(404, "there is no such run")
+            raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
         folder = self.root / name
         try:
             mode = folder.lstat().st_mode
@@ -184,10 +187,12 @@ class Catalogue:
         if not stat.S_ISDIR(mode) or not any(
             plain_file(folder, part) for part in (CONFIG, MANIFEST)
         ):
-            raise RefusalError(404, f"there is no run named {name}")
+            raise RefusalError(Refusal.NOT_FOUND, f"there is no run named {name}")
         for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS, OLD_FIELDS):
             if (folder / part).is_symlink():
-                raise RefusalError(404, f"{name}: {part} is a link, so this is no run")
+                raise RefusalError(
+                    Refusal.NOT_FOUND, f"{name}: {part} is a link, so this is no run"
+                )
         return folder
 
     def names(self) -> list[str]:
@@ -292,6 +297,7 @@ class Catalogue:
             "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
             "end": end,
+            "why": None if end is None else why_ended(end, manifest.steps),
             "error": reason,
             "created": manifest.created,
             "updated": manifest.updated,
@@ -393,6 +399,7 @@ def _unread(name: str, status: str, error: str) -> dict[str, Any]:
             "place",
             "limit",
             "end",
+            "why",
             "created",
             "updated",
             "shape",

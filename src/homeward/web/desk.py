@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
-from homeward.web.refusals import RefusalError, told
+from homeward.web.refusals import Refusal, RefusalError, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,12 +112,13 @@ class Desk:
 
         target = self.root / run
         if target.exists():
-            raise RefusalError(409, f"there is a run named {run} already")
+            raise RefusalError(Refusal.CONFLICT, f"there is a run named {run} already")
         complete = settled(kind, config, self.root)
         try:
             Run.create(target, kind, complete)
         except InvalidFileError as cause:
-            raise RefusalError(409 if target.exists() else 422, told(cause, self.root)) from cause
+            code = Refusal.CONFLICT if target.exists() else Refusal.UNUSABLE
+            raise RefusalError(code, told(cause, self.root)) from cause
 
     def do_preview(self, config: dict[str, Any]) -> bytes:
         """Give a frame of the mean heights of a configuration's cells."""
@@ -166,17 +167,17 @@ def serve(connection: Connection, root: Path) -> None:
             return
 
 
-def refusal_of(error: Exception, root: Path) -> tuple[int, str]:
-    """Give the status and the sentence for an exception; what was not meant is logged."""
+def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
+    """Return the code and the sentence for an exception; what was not meant is logged."""
     if isinstance(error, RefusalError):
-        return error.status, told(error, root)
+        return error.code, told(error, root)
     if isinstance(error, InvalidFileError):
-        return 409, told(error, root)
+        return Refusal.CONFLICT, told(error, root)
     if isinstance(error, MissingExtraError):
-        return 422, told(error, root)
+        return Refusal.UNUSABLE, told(error, root)
     if isinstance(error, HomewardError):
-        return 400, told(error, root)
+        return Refusal.INVALID, told(error, root)
     if isinstance(error, MemoryError):
-        return 507, "there is not enough memory for that"
+        return Refusal.NO_MEMORY, "there is not enough memory for that"
     logger.error("%s: %s", type(error).__name__, told(error, root))
-    return 500, "something went wrong here; the server's log says what"
+    return Refusal.FAILED, "something went wrong here; the server's log says what"

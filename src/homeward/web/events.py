@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -121,7 +121,7 @@ class EventStream:
 
     def __init__(self, streams: Streams, events: AsyncIterator[str]) -> None:
         if streams.going >= streams.most:
-            raise RefusalError(429, f"{streams.most} streams are open, which is the most")
+            raise RefusalError(Refusal.BUSY, f"{streams.most} streams are open, which is the most")
         self.streams, self.events = streams, events
         streams.going += 1
 

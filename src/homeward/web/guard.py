@@ -19,6 +19,8 @@ import socket
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from homeward.web.refusals import STATUS, Refusal
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
@@ -94,43 +96,42 @@ class Guard:
         refused = self.refusal(scope)
         if refused is not None:
             # What is still being sent is not waited for.
-            await _answer(guarded, *refused, [(b"connection", b"close")])
+            await _refuse(guarded, *refused, [(b"connection", b"close")])
             return
         if self.token is not None:
             if scope["path"] == "/" and scope["method"] in READS:
                 given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
                 if given and self.is_token(given[0]):
                     cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-                    await _answer(
-                        guarded, 303, "", [(b"location", b"/"), (b"set-cookie", cookie.encode())]
-                    )
+                    place = [(b"location", b"/"), (b"set-cookie", cookie.encode())]
+                    await _answer(guarded, 303, b"", place)
                     return
             if not self.shows_token(scope):
                 said = "open the page by the address that the server printed, with its token"
-                await _answer(guarded, 401, said, [(b"www-authenticate", b"Bearer")])
+                await _refuse(guarded, Refusal.NO_TOKEN, said, [(b"www-authenticate", b"Bearer")])
                 return
         await self.app(scope, receive, guarded)
 
-    def refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def refusal(self, scope: Scope) -> tuple[Refusal, str] | None:
         """Say why a request is not let in, whatever it shows; None if it is."""
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
-            return 403, "this server does not go by that name"
+            return Refusal.FORBIDDEN, "this server does not go by that name"
         method, site = scope["method"], _headers(scope, b"sec-fetch-site")
         foreign = bool(site) and site[0] not in ("same-origin", "none")
         if method in READS:  # a link to the page may stand anywhere; what it asks for may not
             if foreign and scope["path"].startswith("/api"):
-                return 403, "only the server's own page may ask for that"
+                return Refusal.FORBIDDEN, "only the server's own page may ask for that"
             return None
         if method not in CHANGES:
-            return 405, f"{method[:20]} is not answered here"
+            return Refusal.NOT_ALLOWED, f"{method[:20]} is not answered here"
         origins = _headers(scope, b"origin")
         if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
-            return 403, "only the server's own page may change something"
+            return Refusal.FORBIDDEN, "only the server's own page may change something"
         if foreign:
-            return 403, "only the server's own page may change something"
+            return Refusal.FORBIDDEN, "only the server's own page may change something"
         if _headers(scope, b"x-homeward") != ["1"]:
-            return 403, "a change needs the header X-Homeward: 1"
+            return Refusal.FORBIDDEN, "a change needs the header X-Homeward: 1"
         return None
 
     def is_ours(self, host: str) -> bool:
@@ -172,16 +173,21 @@ def _headers(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
-async def _answer(
-    send: Send, status: int, sentence: str, more: list[tuple[bytes, bytes]] | None = None
+async def _refuse(
+    send: Send, code: Refusal, sentence: str, more: list[tuple[bytes, bytes]]
 ) -> None:
+    """Send a refusal."""
+    body = json.dumps({"error": sentence, "code": code}).encode()
+    await _answer(send, STATUS[code], body, more)
+
+
+async def _answer(send: Send, status: int, body: bytes, more: list[tuple[bytes, bytes]]) -> None:
     """Send a short answer."""
-    body = json.dumps({"error": sentence}).encode() if sentence else b""
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
-        *(more or []),
+        *more,
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -18,7 +18,7 @@ from homeward.files import read_json, replace_json
 from homeward.runs import Run, RunStatus
 from homeward.web import job
 from homeward.web.catalogue import BUILT_IN, NAME, Catalogue, Standing, State
-from homeward.web.refusals import RefusalError, told
+from homeward.web.refusals import Refusal, RefusalError, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,11 +101,13 @@ class Jobs:
         entry = self.entries.get(name, (None, None))[0]
         stopping = name in self.tasks and entry in ("paused", "cancelled")
         if status in ("running", "queued") and not stopping:
-            raise RefusalError(409, f"{name} is {status} already")
+            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} already")
         if status in ("finished", "damaged"):
-            raise RefusalError(409, f"{name} is {status} and can't go on")
+            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} and can't go on")
         if Run(self.catalogue.find(name)).kind not in BUILT_IN:
-            raise RefusalError(409, f"{name} is of a kind from elsewhere; resume it by command")
+            raise RefusalError(
+                Refusal.CONFLICT, f"{name} is of a kind from elsewhere; resume it by command"
+            )
         self.entries.pop(name, None)  # to the end of the queue
         self._note(name, "queued")
         self._turn()
@@ -123,10 +125,10 @@ class Jobs:
                 await asyncio.wait([task])
                 return
             if task is not None:
-                raise RefusalError(409, f"{name} is being stopped already")
+                raise RefusalError(Refusal.CONFLICT, f"{name} is being stopped already")
             status = self.status(name)
             whose = ", by another process" if status == "running" else ""
-            raise RefusalError(409, f"{name} is {status}{whose}")
+            raise RefusalError(Refusal.CONFLICT, f"{name} is {status}{whose}")
         self._note(name, state)
         if name in self.processes:  # or it is being started, and stopped then
             _hang_up(self.processes[name])
@@ -141,7 +143,7 @@ class Jobs:
         """Let go of a run that is to be removed; refuse while it is going."""
         status = self.status(name)
         if status in ("running", "queued") or name in self.tasks:
-            raise RefusalError(409, f"{name} is {status}: cancel it first")
+            raise RefusalError(Refusal.CONFLICT, f"{name} is {status}: cancel it first")
         if self.entries.pop(name, None) is not None:
             self._write()
 

@@ -11,7 +11,7 @@ from homeward.runs.config import checked
 from homeward.runs.criteria import ASKED
 from homeward.runs.kinds import find_kind
 from homeward.web.frames import pack
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.terrains import PREFIX, cells_of, path_of, size_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ UNSAFE = {"grid": "uncover", "rover": "unsafe"}
 def check_kind(kind: Any) -> str:
     """Refuse kinds that are not started from the page."""
     if not isinstance(kind, str) or kind not in KEYS:
-        raise RefusalError(400, f"the kind of run is not one of {', '.join(KEYS)}")
+        raise RefusalError(Refusal.INVALID, f"the kind of run is not one of {', '.join(KEYS)}")
     return kind
 
 
@@ -78,10 +78,10 @@ def settled(kind: str, config: Any, root: Path) -> Config:
     """Check a configuration from the page; give it with its terrain in place."""
     allowed = KEYS[check_kind(kind)]
     if not isinstance(config, dict):
-        raise RefusalError(400, "the configuration is not a JSON object")
+        raise RefusalError(Refusal.INVALID, "the configuration is not a JSON object")
     for name in config:
         if name not in allowed:
-            raise RefusalError(400, f"{str(name)[:40]!r} can't be set for a {kind} run")
+            raise RefusalError(Refusal.INVALID, f"{str(name)[:40]!r} can't be set for a {kind} run")
     values = dict(config)
     if kind == "grid":
         _check_map(values.get("map"))
@@ -99,7 +99,9 @@ def settled(kind: str, config: Any, root: Path) -> Config:
 def _check_map(text: Any) -> None:
     """Refuse a drawn world that is too large to be explored from the page."""
     if isinstance(text, str) and len(text) > CELLS:
-        raise RefusalError(400, f"a map of {len(text):,} letters is more than {CELLS:,}")
+        raise RefusalError(
+            Refusal.INVALID, f"a map of {len(text):,} letters is more than {CELLS:,}"
+        )
 
 
 def _check_area(area: Any) -> None:
@@ -115,10 +117,13 @@ def _check_area(area: Any) -> None:
         numbers = False
     if isinstance(area, str) or not numbers:
         raise RefusalError(
-            400, "keep_in is a list of polygons, each a list of rings of corners [x, y] in m"
+            Refusal.INVALID,
+            "keep_in is a list of polygons, each a list of rings of corners [x, y] in m",
         )
     if len(corners) > CORNERS:
-        raise RefusalError(400, f"keep_in has {len(corners)} corners, at most {CORNERS} are taken")
+        raise RefusalError(
+            Refusal.INVALID, f"keep_in has {len(corners)} corners, at most {CORNERS} are taken"
+        )
 
 
 def _check_size(config: dict[str, Any]) -> None:
@@ -126,13 +131,17 @@ def _check_size(config: dict[str, Any]) -> None:
     pixels = size_of(config)
     cells = cells_of(config) or cells_of({**config, "window": None})
     if not SMALLEST <= (config["pixel"] or 1.0) <= LARGEST:
-        raise RefusalError(400, f"a pixel is {SMALLEST:g} to {LARGEST:g} m wide")
+        raise RefusalError(Refusal.INVALID, f"a pixel is {SMALLEST:g} to {LARGEST:g} m wide")
     if pixels is not None and config["terrain"] == "mars":
         rows, columns = pixels[0]
         if rows * columns > PIXELS:
-            raise RefusalError(400, f"{rows} x {columns} pixels are more than {PIXELS:,}")
+            raise RefusalError(
+                Refusal.INVALID, f"{rows} x {columns} pixels are more than {PIXELS:,}"
+            )
     if cells is not None and cells[0] * cells[1] > CELLS:
-        raise RefusalError(400, f"{cells[0]} x {cells[1]} cells are more than {CELLS:,}")
+        raise RefusalError(
+            Refusal.INVALID, f"{cells[0]} x {cells[1]} cells are more than {CELLS:,}"
+        )
 
 
 def preview_of(query: Mapping[str, Any], root: Path) -> bytes:
@@ -145,12 +154,12 @@ def preview_of(query: Mapping[str, Any], root: Path) -> bytes:
 
     for name in query:
         if name not in GROUND:
-            raise RefusalError(400, f"{name[:40]!r} says nothing of the terrain")
+            raise RefusalError(Refusal.INVALID, f"{name[:40]!r} says nothing of the terrain")
     config: Any = settled("rover", dict(query), root)
     try:
         cells = make_cells(config)
     except InvalidInputError as cause:
-        raise RefusalError(422, str(cause)) from cause
+        raise RefusalError(Refusal.UNUSABLE, str(cause)) from cause
     heights = np.where(cells.blocked, np.nan, cells.mean)
     where = {"cell": list(cells.size), "transform": list(cells.transform)}
     return pack({"height": heights}, step=0, total=0, **where)

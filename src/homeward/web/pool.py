@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from homeward.web.desk import serve
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -91,7 +91,7 @@ class Worker:
                 self._connection.send(STOP)  # type: ignore[union-attr]
         async with self._turn:
             if gone is not None and await gone():
-                raise RefusalError(400, "nobody waits for the answer")
+                raise RefusalError(Refusal.INVALID, "nobody waits for the answer")
             loop = asyncio.get_running_loop()
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
@@ -105,13 +105,17 @@ class Worker:
             self._connection.send((name, arguments))
             if not self._connection.poll(limit):
                 self._stop()
-                raise RefusalError(504, f"that took longer than {limit:g} s and was given up")
+                raise RefusalError(
+                    Refusal.TIMED_OUT, f"that took longer than {limit:g} s and was given up"
+                )
             how, answer = self._connection.recv()
         except RecursionError as cause:
-            raise RefusalError(400, "that is nested too deeply") from cause
+            raise RefusalError(Refusal.INVALID, "that is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
-            raise RefusalError(503, "the viewer died and is started again; ask again") from cause
+            raise RefusalError(
+                Refusal.RESTARTING, "the viewer died and is started again; ask again"
+            ) from cause
         if how == "refused":
             raise RefusalError(*answer)
         return answer

@@ -2,7 +2,8 @@
 
 ``python -m homeward.web.reading SOURCE TARGET NAME [PIXEL]`` reads the heights and writes them as a
 GeoTIFF of its own making, which is what runs then read: no byte of the upload is looked at by any
-other process. It prints one JSON object: what the raster is, or ``{"error": sentence}``.
+other process. It prints one JSON object: what the raster is, or
+``{"error": sentence, "code": code}``.
 
 GDAL has only those drivers that read one file and nothing beside it. Since it can only be told
 which to leave out, and before it starts, the process lists them all and then begins anew.
@@ -17,6 +18,8 @@ import resource
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
     from homeward.rasters import Elevation
@@ -85,7 +88,8 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     except ValueError as cause:
         if NO_PIXEL not in str(cause):
             raise
-        raise ValueError(f"{name} {NO_PIXEL}: say how many metres a pixel is wide") from cause
+        said = f"{name} {NO_PIXEL}: say how many metres a pixel is wide"
+        raise RefusalError(Refusal.NO_PIXEL_SIZE, said) from cause
     write(target, elevation)
     rows, columns = elevation.shape
     return {
@@ -177,13 +181,20 @@ def main(arguments: list[str]) -> dict[str, Any]:
     pixel = float(arguments[3]) if len(arguments) > 3 else None
     try:
         if source.suffix != ".npy" and not drivers() <= {*DRIVERS, "MEM"}:
-            return {"error": "the raster library could not be restricted, so nothing was read"}
+            return refused("the raster library could not be restricted, so nothing was read")
         return read(source, target, name, pixel)
     except MemoryError:
-        return {"error": f"{name} takes more memory than an upload may"}
+        return refused(f"{name} takes more memory than an upload may")
+    except RefusalError as refusal:
+        return refused(refusal.sentence, refusal.code)
     except Exception as error:
         line = str(error).replace(str(source), name).partition("\n")[0]
-        return {"error": line[:400] or f"{name} can't be read"}
+        return refused(line[:400] or f"{name} can't be read")
+
+
+def refused(sentence: str, code: Refusal = Refusal.UNUSABLE) -> dict[str, Any]:
+    """Return what is printed where nothing was read."""
+    return {"error": sentence, "code": code}
 
 
 if __name__ == "__main__":
@@ -192,7 +203,7 @@ if __name__ == "__main__":
         try:
             others = ",".join(sorted(drivers() - set(DRIVERS)))
         except ImportError as error:
-            sys.stdout.write(json.dumps({"error": str(error)}))
+            sys.stdout.write(json.dumps(refused(str(error))))
             sys.exit(0)
         words = [*COMMAND, *sys.argv[1:]]
         os.execve(sys.executable, words, {**os.environ, **QUIET, SKIP: others})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.files import read_json
 from homeward.rasters import MapWindow, parse_window
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +30,10 @@ def path_of(terrain: Any, root: Path) -> str:
     number = terrain.removeprefix(PREFIX) if isinstance(terrain, str) else ""
     if not str(terrain).startswith(PREFIX) or not NUMBER.fullmatch(number):
         known = ", ".join(FREE)
-        raise RefusalError(400, f"the terrain is not one of {known} and {PREFIX}…")
+        raise RefusalError(Refusal.INVALID, f"the terrain is not one of {known} and {PREFIX}…")
     path = root / FOLDER / number / TERRAIN
     if path.is_symlink() or not path.is_file():
-        raise RefusalError(404, f"there is no {terrain}")
+        raise RefusalError(Refusal.NOT_FOUND, f"there is no {terrain}")
     return str(path)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
 from homeward.web.reading import COMMAND
-from homeward.web.refusals import RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.terrains import ABOUT, FOLDER, NUMBER, PREFIX, TERRAIN
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Uploads:
 
     def _check_folder(self) -> None:
         if self.folder.is_symlink():
-            raise RefusalError(403, f"{FOLDER} is a link, so nothing is kept there")
+            raise RefusalError(Refusal.FORBIDDEN, f"{FOLDER} is a link, so nothing is kept there")
 
     def sweep(self, now: Collection[str] = ()) -> None:
         """Remove what no run refers to: after a day, or of these numbers now.
@@ -98,11 +98,15 @@ class Uploads:
         """Take an upload in; give what it is, as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
         if suffix not in KINDS or len(name) > 200 or not name.isprintable():
-            raise RefusalError(415, f"an upload is named as one of {', '.join(KINDS)}")
+            raise RefusalError(
+                Refusal.UNSUPPORTED, f"an upload is named as one of {', '.join(KINDS)}"
+            )
         if length is not None and length > self.largest:
             raise self._too_large()
         if self._going >= AT_ONCE:
-            raise RefusalError(429, f"{AT_ONCE} uploads are on their way; wait for one to end")
+            raise RefusalError(
+                Refusal.BUSY, f"{AT_ONCE} uploads are on their way; wait for one to end"
+            )
         self._check_folder()
         self.sweep()
         number = secrets.token_hex(8)
@@ -134,18 +138,20 @@ class Uploads:
                     break
                 except TimeoutError:
                     raise RefusalError(
-                        400, f"no byte of the upload came for {self.stalled:g} s; nothing was kept"
+                        Refusal.INVALID,
+                        f"no byte of the upload came for {self.stalled:g} s; nothing was kept",
                     ) from None
                 size += len(chunk)
                 if size > self.largest:
                     raise self._too_large()
                 if time.monotonic() > until:
                     raise RefusalError(
-                        400, f"the upload took longer than {self.longest:g} s; nothing was kept"
+                        Refusal.INVALID,
+                        f"the upload took longer than {self.longest:g} s; nothing was kept",
                     )
                 file.write(chunk)
         if not size:
-            raise RefusalError(422, "the upload is empty")
+            raise RefusalError(Refusal.UNUSABLE, "the upload is empty")
 
     async def _read(
         self, source: Path, target: Path, name: str, pixel: float | None
@@ -162,7 +168,9 @@ class Uploads:
         try:
             said, _ = await asyncio.wait_for(process.communicate(), READING)
         except TimeoutError:
-            raise RefusalError(422, f"the raster took longer than {READING:g} s to read") from None
+            raise RefusalError(
+                Refusal.UNUSABLE, f"the raster took longer than {READING:g} s to read"
+            ) from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -172,11 +180,14 @@ class Uploads:
             about: dict[str, Any] = json.loads(said)
         except ValueError:
             raise RefusalError(
-                422, "the raster could not be read with the memory and time that an upload may take"
+                Refusal.UNUSABLE,
+                "the raster could not be read with the memory and time that an upload may take",
             ) from None
         if "error" in about:
-            raise RefusalError(422, str(about["error"]))
+            raise RefusalError(Refusal(about["code"]), str(about["error"]))
         return about
 
     def _too_large(self) -> RefusalError:
-        return RefusalError(413, f"the upload is larger than {self.largest / (1 << 20):g} MB")
+        return RefusalError(
+            Refusal.TOO_LARGE, f"the upload is larger than {self.largest / (1 << 20):g} MB"
+        )

@@ -30,9 +30,10 @@ from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
 from homeward.web.moments import Moment
 from homeward.web.pursuits import Pursuits, heading, proposal_told
-from homeward.web.refusals import RefusalError, told
+from homeward.web.refusals import Refusal, RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
 from homeward.web.tail import LogTail
+from homeward.words import VERDICTS, why_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +110,8 @@ class Viewer:
         own: dict[str, Any] = {}
         if self.damage is not None:
             said = f"{self.damage}; what is before it is shown"
-            own = {"status": "damaged", "end": None, "error": said, "steps": len(self.tail)}
+            own = {"status": "damaged", "end": None, "why": None, "error": said}
+            own |= {"steps": len(self.tail)}
         if self.kind not in BUILT_IN:
             return {**_NOTHING, **own}
         setup, scene, history = self._set_up()
@@ -160,7 +162,9 @@ class Viewer:
         known = {entry["name"] for entry in scene.layers}
         for name in names:
             if name not in known:
-                raise RefusalError(404, f"there is no layer {name[:40]!r} in this run")
+                raise RefusalError(
+                    Refusal.NOT_FOUND, f"there is no layer {name[:40]!r} in this run"
+                )
         return pack(scene.maps(names, moment), step=step, total=total)
 
     def way(self, step: int, cell: int) -> dict[str, Any]:
@@ -168,7 +172,7 @@ class Viewer:
         self._check_step(step)
         scene, moment = self._moment(step)
         if not 0 <= cell < scene.shape[0] * scene.shape[1]:
-            raise RefusalError(404, f"there is no cell {cell} on this map")
+            raise RefusalError(Refusal.NOT_FOUND, f"there is no cell {cell} on this map")
         return moment.way(cell)
 
     def why(self, step: int) -> dict[str, Any]:
@@ -193,9 +197,11 @@ class Viewer:
         told: dict[str, Any] = {"step": step, "state": moment.state, "recorded": recorded}
         decision = None if moment.pursuits is None else self._decision(moment)
         if decision is not None and decision.plan is None:
-            ending = placed(" ".join([f"{decision.end}.".capitalize(), *decision.details(unit)]))
+            assert decision.end is not None
+            ending = placed(why_ended(decision.end, step, decision.remainder(unit)))
             here = float(moment.returns[1].value[moment.state])
-            told |= {"explanation": ending, "sentence": ending, "way_home": here}
+            told |= {"end": decision.end, "explanation": ending, "sentence": ending}
+            told |= {"way_home": here}
             return {**_NO_PLAN, **told, "criteria": _kept(decision, placed)}
         plan, agrees = self.plan(step)
         ways = [c.way_home for c in plan.criteria if c.home.size]
@@ -208,6 +214,7 @@ class Viewer:
         actions = actions_of(setup)
         return {
             **told,
+            "end": None,
             "action": plan.action,
             "status": str(plan.status),
             "sentence": " ".join(words),
@@ -221,7 +228,8 @@ class Viewer:
                     "exploration": _plain(e.exploration),
                     "safety": list(e.safety),
                     "weight": e.weight,
-                    "verdict": str(e.verdict),
+                    "verdict": e.verdict,
+                    "words": VERDICTS[e.verdict],
                 }
                 for e in plan.evidence
             ],
@@ -242,7 +250,9 @@ class Viewer:
         if moment.pursuits is not None:
             decided = self._decision(moment).plan
             if decided is None:
-                raise RefusalError(404, "the run ends here: there is nothing left to decide")
+                raise RefusalError(
+                    Refusal.NOT_FOUND, "the run ends here: there is nothing left to decide"
+                )
             return self._keep_plan(step, decided, self._agrees(decided, step), PLANS)
         first, seeds = self._nearest(step)
         exact, states = first == step, moment.model.states
@@ -252,7 +262,9 @@ class Viewer:
         if not exact and (found is None or (states <= LARGE and not self._agrees(found, step))):
             for number in range(first, step):
                 if number > first and self.others():
-                    raise RefusalError(202, "something else was asked for first; ask again")
+                    raise RefusalError(
+                        Refusal.ASK_AGAIN, "something else was asked for first; ask again"
+                    )
                 seeds = WarmStart.of(self._plan(self._moment(number)[1], seeds))
                 self._note(number + 1, seeds)
             found, exact = self._plan(moment, seeds), True
@@ -308,7 +320,7 @@ class Viewer:
         """Give what was known after so many steps; refuse where nothing can be drawn."""
         setup, scene, history = self._set_up()
         if scene is None or history is None:
-            raise RefusalError(404, "this kind of run has no map")
+            raise RefusalError(Refusal.NOT_FOUND, "this kind of run has no map")
         path = self.tail.path_to(step) if step else np.array([history.start], np.int32)
         belief = history.at(step)
         pursuits = None if setup.algorithm == "paper" else self._pursuing(setup, history)
@@ -323,7 +335,7 @@ class Viewer:
         """Set the explorer out again, once."""
         if self._scene is None:
             if self.kind not in BUILT_IN:
-                raise RefusalError(404, "this kind of run has no map")
+                raise RefusalError(Refusal.NOT_FOUND, "this kind of run has no map")
             kind = find_kind(self.kind)
             path = self.run.directory / CONFIG
             version = read_json(path)["version"]
@@ -343,7 +355,9 @@ class Viewer:
 
     def _check_step(self, step: int) -> None:
         if not 0 <= step <= len(self.tail):
-            raise RefusalError(404, f"the run has {len(self.tail)} steps, there is no step {step}")
+            raise RefusalError(
+                Refusal.NOT_FOUND, f"the run has {len(self.tail)} steps, there is no step {step}"
+            )
 
 
 _NOTHING: dict[str, Any] = {

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from tests.web.page.looking import PACKAGE
 
 from homeward.planning.plan import Verdict
+from homeward.words import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +114,7 @@ def test_each_verdict_has_its_own_true_sign(look: Looking) -> None:
 
     def change(why: dict[str, Any]) -> None:
         for action, verdict in zip(why["actions"], Verdict, strict=False):
-            action["verdict"] = verdict
+            action["verdict"], action["words"] = verdict, VERDICTS[verdict]
         why["actions"] = why["actions"][: len(Verdict)]
 
     tell(look, change)

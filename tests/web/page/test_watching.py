@@ -17,6 +17,7 @@ from homeward.planning.plan import Verdict
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import TIMES
+from homeward.words import VERDICTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,7 +174,9 @@ def test_the_reasons_are_the_plans_own(look: Looking, site: Site, name: str, ste
         expected = [evidence.leaves, evidence.exploration, *evidence.safety]
         assert found[evidence.action] == pytest.approx(expected, rel=1e-9, abs=1e-9)
         row = why.locator(f'tbody tr[data-action="{evidence.action}"]')
-        said = "safe enough" if evidence.verdict is Verdict.NOT_CHOSEN else str(evidence.verdict)
+        said = (
+            "safe enough" if evidence.verdict is Verdict.NOT_CHOSEN else VERDICTS[evidence.verdict]
+        )
         assert said in (row.text_content() or "")
     proven = why.locator(".criteria b").get_attribute("data-value")
     assert float(proven or "nan") == pytest.approx(plan.criteria[0].bound, abs=1e-9)

@@ -14,7 +14,8 @@ export interface Summary {
   place: number | null;
   steps: number;
   limit: number | null;
-  end: string | null;
+  end: string | null; // the code of why it ended
+  why: string | null; // the same in a sentence
   error: string | null;
   created: string | null;
   updated: string | null;
@@ -60,13 +61,25 @@ export interface Details extends Summary {
   plan_ms: number | null;
 }
 
+/** Why an action was taken or not. */
+export type Verdict =
+  | "chosen"
+  | "less_safe"
+  | "waits"
+  | "unsafe"
+  | "worth_less"
+  | "not_chosen"
+  | "no_safer"
+  | "unavailable";
+
 export interface WhyAction extends Action {
   action: number;
   leaves: number;
   exploration: number | null;
   safety: number[];
   weight: number;
-  verdict: string;
+  verdict: Verdict;
+  words: string; // the verdict in English
 }
 
 export interface WhyCriterion extends Criterion {
@@ -78,7 +91,8 @@ export interface WhyCriterion extends Criterion {
 export interface Why {
   step: number;
   state: number;
-  action: number | null; // null where the run ends: then the sentence says why
+  action: number | null; // null where the run ends
+  end: string | null; // then the code of why; the sentence says it
   status: string;
   sentence: string;
   explanation: string;
@@ -158,11 +172,12 @@ export interface About {
   limits: { uploads: number; runs: number; streams: number; cells: number };
 }
 
-/** What the server refused, in its own sentence. */
+/** What the server refused, in its own sentence and code. */
 export class Refusal extends Error {
   constructor(
     message: string,
     readonly status: number,
+    readonly code: string | null = null,
   ) {
     super(message);
   }
@@ -170,7 +185,7 @@ export class Refusal extends Error {
 
 const CHANGES = { "X-Homeward": "1" };
 const [TRIES, AGAIN] = [40, 300]; // ms
-export const UNREACHABLE = "The server does not answer. Is `homeward serve` still running?";
+export const UNREACHABLE = "unreachable"; // the code where there is no answer
 
 /** Give the address of a run's resource. */
 export function runUrl(id: string, rest = ""): string {
@@ -219,20 +234,24 @@ async function reach(url: string, init: RequestInit): Promise<Response> {
     }
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
-    throw new Refusal(UNREACHABLE, 0);
+    const said = "The server does not answer. Is `homeward serve` still running?";
+    throw new Refusal(said, 0, UNREACHABLE);
   }
-  if (!answer.ok || later(answer)) throw new Refusal(await sentence(answer), answer.status);
+  if (!answer.ok || later(answer)) {
+    const plain = `The server answered with status ${answer.status}.`;
+    throw refusalOf(await answer.text(), answer.status, plain);
+  }
   return answer;
 }
 
-async function sentence(answer: Response): Promise<string> {
-  try {
-    const said = ((await answer.json()) as { error?: unknown }).error;
-    if (typeof said === "string" && said) return said;
-  } catch {
-    // not JSON: the status is all there is to say
-  }
-  return `The server answered with status ${answer.status}.`;
+/** Read a refusal; `plain` is said where it is not the server's own. */
+function refusalOf(text: string, status: number, plain: string): Refusal {
+  const { error, code } = parsed(text) ?? {};
+  return new Refusal(
+    typeof error === "string" && error ? error : plain,
+    status,
+    typeof code === "string" ? code : null,
+  );
 }
 
 /** Send a file, telling how much of it has gone (0 to 1); `pixel` is in m, for files without one. */
@@ -254,13 +273,8 @@ export function upload(
       const answer = parsed(request.responseText);
       if (request.status === 201 && answer) resolve(answer as unknown as Upload);
       else {
-        const said = answer?.["error"];
-        reject(
-          new Refusal(
-            typeof said === "string" ? said : `The upload was refused (${request.status}).`,
-            request.status,
-          ),
-        );
+        const plain = `The upload was refused (${request.status}).`;
+        reject(refusalOf(request.responseText, request.status, plain));
       }
     };
     request.onerror = () => reject(new Refusal("The upload broke off; nothing was kept.", 0));

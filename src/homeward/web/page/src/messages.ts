@@ -1,11 +1,12 @@
 // What the page has to say: one sentence at a time, read out by screen readers.
 
 import { signal } from "@preact/signals";
-import { UNREACHABLE, getJson } from "./api";
+import { Refusal, UNREACHABLE, getJson } from "./api";
 
 export interface Message {
   text: string;
   wrong: boolean;
+  code?: string | null; // of a refusal
 }
 
 export const message = signal<Message | null>(null);
@@ -19,8 +20,9 @@ let looks = 0;
 export function complain(cause: unknown): void {
   window.clearTimeout(fades);
   const text = cause instanceof Error ? cause.message : String(cause);
-  message.value = { text, wrong: true };
-  if (text === UNREACHABLE && !lost.value) {
+  const code = cause instanceof Refusal ? cause.code : null;
+  message.value = { text, wrong: true, code };
+  if (code === UNREACHABLE && !lost.value) {
     lost.value = true;
     lookAgain();
   }
@@ -42,7 +44,7 @@ function lookAgain(): void {
 function foundAgain(): void {
   lost.value = false;
   found.value++;
-  if (message.value?.text === UNREACHABLE) hush();
+  if (message.value?.code === UNREACHABLE) hush();
 }
 
 /** Say what happened; it goes by itself. */

@@ -9,7 +9,7 @@ type WithoutTicket<T> = T extends { ticket: number } ? Omit<T, "ticket"> : T;
 const BROKEN = "The map's worker broke down. Load the page again.";
 
 function refused(ticket: number): Answer {
-  return { kind: "refused", ticket, step: 0, error: BROKEN, status: 0 };
+  return { kind: "refused", ticket, step: 0, error: BROKEN, status: 0, code: null };
 }
 
 class Painter {

@@ -37,7 +37,14 @@ export type Answer =
   | { kind: "shown"; ticket: number; step: number; pictures: Shown[] }
   | { kind: "loaded"; ticket: number; step: number; layers: string[] }
   | { kind: "probed"; ticket: number; step: number; cell: number; values: Record<string, number> }
-  | { kind: "refused"; ticket: number; step: number; error: string; status: number };
+  | {
+      kind: "refused";
+      ticket: number;
+      step: number;
+      error: string;
+      status: number;
+      code: string | null;
+    };
 
 const ROOM = 192e6; // bytes of numbers that are kept
 
@@ -118,8 +125,8 @@ function forget(run: string): void {
 
 function refuse(ask: { ticket: number; step: number }, cause: unknown): void {
   const error = cause instanceof Error ? cause.message : String(cause);
-  const status = cause instanceof Refusal ? cause.status : 0;
-  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error, status });
+  const [status, code] = cause instanceof Refusal ? [cause.status, cause.code] : [0, null];
+  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error, status, code });
 }
 
 /** Give layers of a step, those that are not here yet from the server in one frame. */

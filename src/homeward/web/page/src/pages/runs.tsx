@@ -195,8 +195,8 @@ export function RunsPage() {
                     <td class="right num">{run.kind !== null && run.steps}</td>
                     <td>
                       <StatusTag run={run} />
-                      {(run.end || wrongOf(run)) && (
-                        <span class="unit block">{run.end ?? wrongOf(run)}</span>
+                      {(run.why || wrongOf(run)) && (
+                        <span class="unit block">{run.why ?? wrongOf(run)}</span>
                       )}
                     </td>
                     <td class="right">

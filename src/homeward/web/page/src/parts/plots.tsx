@@ -23,6 +23,7 @@ interface Line {
 }
 
 interface Kind {
+  name: "bounds" | "known" | "times";
   title: string;
   unit: string;
   low?: number;
@@ -134,14 +135,16 @@ function strided(table: Float32Array, count: number, wide: number, k: number): F
 }
 
 const KINDS: Kind[] = [
-  { title: "Proven safety, against δ", unit: "", high: 1, lines: bounds },
+  { name: "bounds", title: "Proven safety, against δ", unit: "", high: 1, lines: bounds },
   {
+    name: "known",
     title: "What is known",
     unit: "",
     low: 0,
     lines: knowns,
   },
   {
+    name: "times",
     title: "Planning time",
     unit: "ms",
     log: true,
@@ -272,10 +275,10 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
 
 function emptyWord(kind: Kind, cursor: Cursor): string {
   if (cursor.last.value === 0) return "Nothing yet: no step was taken.";
-  if (kind.title.startsWith("Proven"))
+  if (kind.name === "bounds")
     return "This explorer keeps nothing safe, so nothing is proven.";
   const median = cursor.runs.flatMap((run) => run.details.value?.plan_ms ?? []);
-  if (kind.title === "Planning time" && median.length) {
+  if (kind.name === "times" && median.length) {
     return `Not recorded step by step. Half of the plans took less than ${median.map((ms) => figure(ms, 3)).join(" and ")} ms.`;
   }
   return "Not recorded, or still being worked out.";

@@ -1,7 +1,7 @@
 // Why this move? The neighbours as a compass rose, the plan's own sentence, and the numbers.
 
 import { useSignal } from "@preact/signals";
-import type { Proposal, Why, WhyAction } from "../api";
+import type { Details, Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
 import { beside, chance, compass, figure, isOfRun, keeps, levelName, readable } from "../words";
 
@@ -17,15 +17,16 @@ const SIGNS: Record<Sign, { mark: string; text: string }> = {
   closed: { mark: "–", text: "can't be chosen" },
 };
 
-/** Sort a verdict, as the plan words it, among the signs. */
-export function signOf(verdict: string): Sign {
-  if (verdict === "chosen") return "chosen";
-  if (verdict.startsWith("in the plan")) return "plan";
-  if (verdict.startsWith("would fall")) return "unsafe";
-  if (verdict.startsWith("no safer")) return "closest";
-  if (verdict.startsWith("can't")) return "closed";
-  return verdict === "safe enough, not chosen" ? "other" : "less";
-}
+const SIGN_OF: Record<Verdict, Sign> = {
+  chosen: "chosen",
+  less_safe: "plan",
+  waits: "plan",
+  worth_less: "less",
+  not_chosen: "other",
+  unsafe: "unsafe",
+  no_safer: "closest",
+  unavailable: "closed",
+};
 
 export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const why = scene.why.value;
@@ -49,7 +50,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
         <h2>{head}</h2>
         {who && <span class="unit">{who}</span>}
       </header>
-      {!why && ended && <p class="ended">{endWord(details.end, details.status)}</p>}
+      {!why && ended && <p class="ended">{endWord(details)}</p>}
       {!why && scene.slow.value && !scene.planning.value && (
         <p class="soft">
           On a map of this size a plan takes a while.{" "}
@@ -73,7 +74,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
               point={(action) => (pointed.value = action)}
             />
           )}
-          {ended && decided && <p class="ended">{endWord(details.end, details.status)}</p>}
+          {ended && decided && <p class="ended">{endWord(details)}</p>}
           {why.way_home <= 0 && <p class="ended">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
             <p class="ended">
@@ -81,7 +82,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
               run.
             </p>
           )}
-          {shown && <Verdict why={why} action={shown} ended={ended} />}
+          {shown && <VerdictLine why={why} action={shown} ended={ended} />}
           {rest && <p class="reasons">{rest}</p>}
           {(decided || why.criteria.length > 0) && (
             <Criteria why={why} ofRun={isOfRun(details)} />
@@ -111,8 +112,8 @@ function parted(text: string): [string, string] {
 }
 
 /** Say of one action why it is taken or not; below a level, by how much. */
-function Verdict({ why, action, ended }: { why: Why; action: WhyAction; ended: boolean }) {
-  const sign = signOf(action.verdict);
+function VerdictLine({ why, action, ended }: { why: Why; action: WhyAction; ended: boolean }) {
+  const sign = SIGN_OF[action.verdict];
   const tight = tightest(why, action);
   const short = sign === "unsafe" && tight && !keeps(tight.value, tight.level) ? tight : null;
   return (
@@ -129,7 +130,7 @@ function Verdict({ why, action, ended }: { why: Why; action: WhyAction; ended: b
 
 /** Say why an action was not taken; a rate may be as good as the one that is pursued already. */
 function verdictOf(why: Why, action: WhyAction): string {
-  if (!why.proposal || signOf(action.verdict) !== "other") return action.verdict;
+  if (!why.proposal || action.verdict !== "not_chosen") return action.words;
   return `safe enough, at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
 }
 
@@ -149,9 +150,9 @@ function tightest(why: Why, action: WhyAction): { value: number; level: number }
   return found;
 }
 
-function endWord(end: string | null, status: string): string {
-  if (status === "finished") return `The run ended here${end ? `: ${end}` : ""}.`;
-  return `The run is ${status} here.`;
+function endWord({ status, why }: Details): string {
+  if (status !== "finished") return `The run is ${status} here.`;
+  return ["The run ended here.", why].filter(Boolean).join(" ");
 }
 
 function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
@@ -230,7 +231,7 @@ function Rose({
         </span>
         <span class="signs">
           {(Object.keys(SIGNS) as Sign[])
-            .filter((sign) => why.actions.some((action) => signOf(action.verdict) === sign))
+            .filter((sign) => why.actions.some((action) => SIGN_OF[action.verdict] === sign))
             .map((sign) => (
               <span key={sign} class={`sign ${sign}`}>
                 <i>{SIGNS[sign].mark}</i>{" "}
@@ -255,7 +256,7 @@ function Petal({ why, action, on, point }: PetalProps) {
   const [from, to] = [turn - Math.PI / 8 + GAP, turn + Math.PI / 8 - GAP];
   const at = (radius: number, angle: number): string =>
     `${(radius * Math.cos(angle)).toFixed(2)} ${(radius * Math.sin(angle)).toFixed(2)}`;
-  const sign = signOf(action.verdict);
+  const sign = SIGN_OF[action.verdict];
   const path = `M${at(INNER, from)}L${at(OUTER, from)}A${OUTER} ${OUTER} 0 0 1 ${at(OUTER, to)}L${at(INNER, to)}A${INNER} ${INNER} 0 0 0 ${at(INNER, from)}Z`;
   const [x, y] = [110 * Math.cos(turn), 110 * Math.sin(turn)];
   return (
@@ -321,7 +322,7 @@ function Lines({ why, action, x, y }: { why: Why; action: WhyAction; x: number; 
 }
 
 function Stay({ why, action, on, point }: PetalProps) {
-  const sign = signOf(action.verdict);
+  const sign = SIGN_OF[action.verdict];
   return (
     <g
       class={`petal ${sign}${on ? " on" : ""}`}
@@ -366,9 +367,9 @@ function Table({ why }: { why: Why }) {
         </thead>
         <tbody>
           {why.actions.map((action) => {
-            const closed = signOf(action.verdict) === "closed";
+            const closed = SIGN_OF[action.verdict] === "closed";
             return (
-              <tr key={action.action} class={signOf(action.verdict)} data-action={action.action}>
+              <tr key={action.action} class={SIGN_OF[action.verdict]} data-action={action.action}>
                 <th scope="row">{action.name}</th>
                 <td data-value={String(action.leaves)}>
                   {closed ? "–" : chance(action.leaves, 3)}

@@ -199,9 +199,8 @@ export class RunModel {
       this.merge(summary);
       this.fetching.ask(!GOING.includes(summary.status));
       if (was !== summary.status && !GOING.includes(summary.status)) {
-        tell(
-          `${summary.title ?? summary.id}: ${summary.status}${summary.end ? `, ${summary.end}` : ""}.`,
-        );
+        const said = `${summary.title ?? summary.id}: ${summary.status}.`;
+        tell([said, summary.why].filter(Boolean).join(" "));
       }
     });
     source.addEventListener("gone", () => {

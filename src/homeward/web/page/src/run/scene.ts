@@ -165,7 +165,8 @@ export class Scene {
     if (answer.kind === "refused") {
       this.run.doubt(answer.status);
       this.noPicture.value = answer.error;
-      if (answer.status !== 404 && !this.run.gone.peek()) complain(answer.error);
+      if (answer.status !== 404 && !this.run.gone.peek())
+        complain(new Refusal(answer.error, answer.status, answer.code));
     }
     if (answer.kind !== "shown" || !answer.pictures[0]) return;
     this.noPicture.value = "";

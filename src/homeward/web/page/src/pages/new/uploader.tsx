@@ -12,7 +12,6 @@ import { number } from "./reading";
 import { cell, file, range } from "./settings";
 
 const ACROSS = 100; // cells along the longer side, unless the pixels are larger
-const LACKS = "has no pixel size of its own"; // what the server says of such a raster
 
 /** The file that was chosen, be it taken or not; whether it needs a pixel size, and which. */
 const chosen = signal<File | null>(null);
@@ -71,7 +70,7 @@ async function send(sent: File): Promise<void> {
     settle(done);
   } catch (cause) {
     if (turn !== tries) return; // another file was chosen meanwhile
-    if (cause instanceof Refusal && cause.message.includes(LACKS)) needsPixel.value = true;
+    if (cause instanceof Refusal && cause.code === "no_pixel_size") needsPixel.value = true;
     complain(cause);
   }
   progress.value = null;
@@ -121,7 +120,7 @@ export function Uploader() {
       {lacking && (
         <div class="lacking">
           <p aria-live="polite">
-            {lacking.name} {LACKS}: say how many metres a pixel is wide.
+            {lacking.name} has no pixel size of its own: say how many metres a pixel is wide.
           </p>
           <div class="fields">
             <Field

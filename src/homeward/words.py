@@ -1,0 +1,116 @@
+"""The sentences that people read, made from codes.
+
+Records, programs and the page compare codes: the values of `End` and `Verdict`. What such a code
+says in English is said here and nowhere else. Nothing of the package is imported, so that every
+part of it may ask.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+ENDS = {
+    "all_seen": "nothing is left to explore",
+    "all_safe_seen": "all that is safe is seen",
+    "out_of_reach": "what is left is out of reach",
+    "too_little": "what is left brings too little per step",
+    "only_by_chance": "no single plan was found that goes on and keeps the safety level",
+    "budget": "going on would risk more than the safety level allows",
+    "not_learning": "observations do not make the bonus smaller",
+    "lost": "the world ended the run",
+    "infeasible": "no policy keeps the safety level",
+    "outside": "the explorer left the set to stay inside",
+    "steps": "the step limit was reached",
+    "stuck": "no move works any more",
+}
+"""Why an exploration ended, by the code of its end."""
+
+CHANGES = {
+    "all_seen": "Only a larger world has more to show.",
+    "all_safe_seen": "Another start, a larger area to keep in or a lower δ may show more.",
+    "out_of_reach": "Another start may reach it.",
+    "too_little": "A lower floor (--floor) goes on.",
+    "only_by_chance": "A lower safety level δ may allow one.",
+    "budget": "A lower safety level δ allows more.",
+    "not_learning": "Choose a bonus that shrinks with what is observed.",
+    "lost": "A safety level δ, or a higher one, makes this less likely.",
+    "infeasible": "A lower safety level δ or fewer criteria may allow one.",
+    "outside": "A higher probability of staying inside (--keep-in-delta) makes this less likely.",
+    "steps": "--steps raises it.",
+    "stuck": "A safety level δ, or a higher one, makes this less likely.",
+}
+"""What one could change so that an exploration goes further, by the code of its end."""
+
+VERDICTS = {
+    "chosen": "chosen",
+    "less_safe": "in the plan, but less safe than the chosen one",
+    "waits": "in the plan, but waits for nothing",
+    "unsafe": "would fall below the safety level",
+    "worth_less": "safe enough, worth no more than the plan",
+    "not_chosen": "safe enough, not chosen",
+    "no_safer": "no safer",
+    "unavailable": "can't be chosen here",
+}
+"""Why an action was taken or not, by the code of its verdict."""
+
+
+class Remainder(NamedTuple):
+    """What an exploration leaves when it ends.
+
+    Attributes
+    ----------
+    left
+        What could still be learned elsewhere, in `unit`.
+    rate
+        The best gain per step that is free but below the floor, in `unit`; 0 if there is none.
+    unit
+        The unit of the bonus, in the plural; None if it has no name.
+    risk
+        Probability that going on would risk; infinite if nothing is left that risk could buy.
+    budget
+        Probability that may still be risked.
+    level
+        The safety level δ of the run.
+    """
+
+    left: float = 0.0
+    rate: float = 0.0
+    unit: str | None = None
+    risk: float = math.inf
+    budget: float = 0.0
+    level: float = 0.0
+
+
+def sentence(text: str) -> str:
+    """Return a clause as a sentence: its first letter large, a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
+    """Return why an exploration ended after so many steps, what is left and what one could change.
+
+    The remainder `rest` is None where it is not known.
+    """
+    why, change = sentence(ENDS[end]), CHANGES[end]
+    if end == "steps":
+        return f"The step limit of {steps:,} was reached; {change}"
+    said = []
+    if rest is not None and math.isfinite(rest.risk):
+        said.append(f"It would risk {rest.risk:.3g}, and {rest.budget:.3g} is allowed.")
+        lower = math.floor((rest.level - (rest.risk - rest.budget)) * 1e4) / 1e4
+        change = f"δ = {lower:g} would allow it." if lower > 0.0 else "No δ above 0 would allow it."
+    if rest is not None and rest.rate > 0.0:
+        rate = amount(rest.rate, rest.unit, 3)
+        said.append(f"The best that is left brings {rate} per step.")
+    if rest is not None and rest.left > 0.0:
+        said.append(f"Left to learn elsewhere: {amount(rest.left, rest.unit)}.")
+    return " ".join([why, *said, change])
+
+
+def amount(value: float, unit: str | None, digits: int = 6) -> str:
+    """Write a gain with its unit; without one it is counted in units of the bonus."""
+    number = f"{value:.{digits}g}"
+    if number == "1":
+        return f"1 {'unit of bonus' if unit is None else unit.removesuffix('s')}"
+    return f"{number} {unit or 'units of bonus'}"

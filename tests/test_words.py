@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from homeward.planning.explorer import End
+from homeward.planning.plan import Verdict
+from homeward.words import CHANGES, ENDS, VERDICTS, Remainder, amount, sentence, why_ended
+
+
+def test_every_end_and_every_verdict_has_words_of_its_own() -> None:
+    for codes, words in ((End, ENDS), (End, CHANGES), (Verdict, VERDICTS)):
+        assert list(words) == [code.value for code in codes]
+    for words in (ENDS, VERDICTS):
+        assert len(set(words.values())) == len(words)
+
+
+def test_a_code_holds_no_prose() -> None:
+    assert all(code.value == code.name.lower() for codes in (End, Verdict) for code in codes)
+
+
+def test_a_clause_becomes_a_sentence() -> None:
+    assert sentence("the δ is Home's") == "The δ is Home's."
+
+
+@pytest.mark.parametrize("end", End)
+@pytest.mark.parametrize("steps", [0, 7])
+def test_every_end_says_why_and_what_one_could_change(end: End, steps: int) -> None:
+    why, change = re.split(r"[.;] ", why_ended(end, steps), maxsplit=1)
+    assert change == CHANGES[end]
+    if end is not End.STEPS:
+        assert f"{why}." == sentence(ENDS[end])
+
+
+def test_a_step_limit_is_named() -> None:
+    said = "The step limit of 2,000 was reached; --steps raises it."
+    assert why_ended(End.STEPS, 2000) == said
+
+
+def test_an_end_by_the_budget_names_the_level_that_would_allow_more() -> None:
+    rest = Remainder(left=3.0, unit="squares", risk=0.25, budget=0.125, level=0.875)
+    assert why_ended(End.BUDGET, 0, rest) == (
+        "Going on would risk more than the safety level allows. It would risk 0.25, and 0.125 is "
+        "allowed. Left to learn elsewhere: 3 squares. δ = 0.75 would allow it."
+    )
+
+
+def test_where_no_level_would_allow_more_that_is_said() -> None:
+    rest = Remainder(left=1.0, unit="squares", risk=1.0, budget=0.1, level=0.9)
+    assert why_ended(End.BUDGET, 4, rest).endswith("No δ above 0 would allow it.")
+
+
+def test_an_end_by_the_floor_says_what_the_best_would_bring() -> None:
+    said = why_ended(End.TOO_LITTLE, 4, Remainder(left=2.0, rate=0.01, unit="nats"))
+    assert "The best that is left brings 0.01 nats per step." in said
+    assert said.endswith(CHANGES[End.TOO_LITTLE])
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (1.0, "squares", "1 square"),
+        (2.5, "nats", "2.5 nats"),
+        (1.0, None, "1 unit of bonus"),
+        (0.0, None, "0 units of bonus"),
+    ],
+)
+def test_an_amount_has_its_unit(value: float, unit: str | None, said: str) -> None:
+    assert amount(value, unit) == said
