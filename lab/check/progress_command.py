@@ -60,6 +60,7 @@ def progress(
     from homeward.planning.explorer import End
     from homeward.rasters import read_elevation
     from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from homeward.words import ENDS
     from lab.check.progress import LIMIT, SIDE, cells_of, faults_of, summarise
 
     if table is not None:
@@ -94,7 +95,7 @@ def progress(
         if faults_of(run)
     ]
     ends = [
-        {"end": code, "why": str(End[code]), "runs": count}
+        {"end": code, "why": ENDS[End[code]], "runs": count}
         for code, count in Counter(str(run["end"]) for run in found).most_common()
     ]
     conclude(

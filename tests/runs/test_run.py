@@ -181,7 +181,7 @@ def test_a_run_killed_at_random_moments_takes_up_what_it_held_and_spent(tmp_path
 
 def test_a_run_killed_at_any_call_to_the_system_goes_the_same_way(tmp_path: Path) -> None:
     found = killing("calls", str(tmp_path), json.dumps({"limit": 2, "rows": 2, "columns": 2}))
-    assert found["calls"] > 40
+    assert found["calls"] > 25
     assert found["different"] == []
 
 

@@ -191,7 +191,8 @@ def test_an_upload_that_stops_midway_leaves_nothing(fort: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"), [(packed(), "no raster"), (boast(), "1000000 x 1000000 pixels are more than")]
+    ("data", "said"),
+    [(packed(), "not an elevation raster"), (boast(), "1000000 x 1000000 pixels are more than")],
 )
 def test_what_only_looks_like_a_raster_is_refused(fort: Site, data: bytes, said: str) -> None:
     answer = fort.client.put("/api/uploads/hills.tif", content=data, headers=CHANGE)

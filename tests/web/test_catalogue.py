@@ -193,8 +193,11 @@ def test_a_run_that_says_strange_things_is_damaged_and_the_rest_is_listed(
     json.dumps(found, allow_nan=False)
     assert catalogue.summary("grid-safe")["status"] == "finished"
     assert found["status"] in ("damaged", "finished")
-    if "delta" in changed["config"] or "pixel" in changed["config"] or changed["config"] == []:
+    if "delta" in changed["config"] or "pixel" in changed["config"]:
         assert (found["status"], found["error"]) == ("damaged", STRANGE)
+    if changed["config"] == []:
+        said = "config.json: is damaged: config is []"
+        assert (found["status"], found["error"]) == ("damaged", said)
 
 
 @pytest.mark.parametrize("part", ["config.json", "manifest.json"])

@@ -103,12 +103,12 @@ def test_an_array_needs_a_pixel_size(read: Read, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "name", "said"),
     [
-        (packed(), "hills.tif", "no raster that is read here"),
+        (packed(), "hills.tif", "not an elevation raster"),
         (boast(), "hills.tif", "1000000 x 1000000 pixels are more than"),
-        (b"not a raster at all", "hills.tif", "no raster that is read here"),
+        (b"not a raster at all", "hills.tif", "not an elevation raster"),
         (geotiff()[:600], "hills.tif", "hills.tif"),
-        (virtual("/etc/passwd"), "hills.tif", "no raster that is read here"),
-        (virtual("/etc/passwd"), "hills.img", "no raster that is read here"),
+        (virtual("/etc/passwd"), "hills.tif", "not an elevation raster"),
+        (virtual("/etc/passwd"), "hills.img", "not an elevation raster"),
         (b"\x93NUMPY\x01\x00 and then nothing", "a.npy", "not a NumPy array"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_label_that_names_another_file_is_refused(read: Read, tmp_path: Path) 
     secret = tmp_path / "secret.img"
     secret.write_bytes(bytes(range(32)))
     assert "refers to other files" in read(label("secret.img"), "hills.img")["error"]
-    assert "no raster" in read(label(str(secret)), "hills.img")["error"]
+    assert "not an elevation raster" in read(label(str(secret)), "hills.img")["error"]
     assert not (tmp_path / "terrain.tif").exists()
 
 

@@ -129,7 +129,7 @@ def test_an_empty_upload_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_raster_is_removed(tmp_path: Path) -> None:
-    refused(Uploads(tmp_path), 422, "no raster that is read here", "hills.tif", None, b"hello")
+    refused(Uploads(tmp_path), 422, "not an elevation raster", "hills.tif", None, b"hello")
 
 
 def test_a_raster_that_takes_too_long_is_given_up(

@@ -556,11 +556,12 @@ def _draw_map(run: Run, config: RoverConfig) -> None:
     from homeward.plots.terrain import TerrainPanel, draw_terrain
     from homeward.runs.rover import area_of, cells_of
     from homeward.runs.rover_products import path_of, read_facts
+    from homeward.runs.run import FIELDS
 
     facts, known = read_facts(run.directory), run.fields()
     for name in ("height", "deviation"):
         if name not in known:
-            raise InvalidFileError(f"{run.directory / 'fields'}: is damaged: there is no {name}")
+            raise InvalidFileError(f"{run.directory / FIELDS}: is damaged: there is no {name}")
     cells = cells_of(config)
     start = facts["start"][0] * cells.shape[1] + facts["start"][1]
     panel = TerrainPanel(

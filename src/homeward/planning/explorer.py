@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from homeward.bonuses import unit_of
 from homeward.errors import InfeasibleError
 from homeward.words import why_ended
 
@@ -228,4 +227,6 @@ class Explorer(Loop):
     def _remainder(self) -> Remainder | None:
         if self.decision is None or self.decision.plan is not None:
             return None
+        from homeward.bonuses import unit_of
+
         return self.decision.remainder(unit_of(self.planner.bonus))

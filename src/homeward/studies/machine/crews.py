@@ -175,7 +175,7 @@ def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any free port: several studies may run at once
             silence_logs=logging.CRITICAL,
             scheduler_kwargs={"allowed_failures": 0},  # how often to try is decided here
             preload=["homeward.studies.machine.work"],
