@@ -7,10 +7,10 @@ import pytest
 from tests.planning.test_paper import corridor
 
 from homeward.beliefs import FiniteBelief
-from homeward.bonuses import RMax
+from homeward.bonuses import Looks, RMax
 from homeward.models import Moves
 from homeward.planning.guide import graph_of
-from homeward.planning.held import Held
+from homeward.planning.held import Held, Proposal
 from homeward.planning.ledger import Ledger
 from homeward.planning.rate import FREE, RateSearch, move_to
 
@@ -98,3 +98,24 @@ def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
     model = Moves(np.array([[1, 1], [0, 0]]), np.array([[0.3, 0.6], [1.0, 1.0]]))
     graph = graph_of(FiniteBelief([model]), model, None)
     assert move_to(graph, 0, 1) == 1
+
+
+def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() -> None:
+    # The first room ahead was looked at; the three after it tell one after the other.
+    model = corridor(5)
+    graph = graph_of(FiniteBelief([model]), model, None)
+    amount = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
+    nowhere = np.zeros(1, np.int64)
+    looks = Looks((1, 5), nowhere, nowhere, np.ones(1), amount, logarithmic=True)
+    search = RateSearch(RMax(), (), None, 1e-6)
+    share, path = np.zeros(5), (0, 1, 2, 3, 4)
+    gain = 1.5 * np.log(2.0)
+    held = Proposal(path, gain, 4.0, along=True)
+    now = search._still(held, graph, 1, share, lambda most: looks)
+    assert now is not None
+    assert (now.path, now.along) == (path[1:], True)
+    assert now.gain == pytest.approx(gain)
+    assert now.rate > held.rate * 1.3
+    after = search._still(now, graph, 3, share, lambda most: looks)
+    assert after is not None
+    assert after.gain == pytest.approx(0.5 * np.log(2.0))

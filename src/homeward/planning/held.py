@@ -47,12 +47,15 @@ class Proposal:
         Expected steps until then.
     share
         Largest share of what is left of a budget that a state on the path needs.
+    along
+        Whether the gain is that of all looks on the path, not of the last alone.
     """
 
     path: tuple[int, ...]
     gain: float
     steps: float
     share: float = 0.0
+    along: bool = False
 
     @property
     def rate(self) -> float:
@@ -118,6 +121,7 @@ class Held:
             same = skip >= 0 and known[skip:] == path
             value["path"] = skip if same else list(path)
             value["worth"] = [self.proposal.gain, self.proposal.steps, self.proposal.share]
+            value["along"] = self.proposal.along
         return value
 
     @classmethod
@@ -136,7 +140,7 @@ class Held:
                 if isinstance(path, int):
                     path = () if before.proposal is None else before.proposal.path[path:]
                 gain, steps, share = (float(x) for x in value["worth"])
-                proposal = Proposal(tuple(path), gain, steps, share)
+                proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
             return cls(accounts, proposal, float(value["remaining"]), int(value["idle"]))
         except (KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"what the run holds can't be read: {cause}") from cause

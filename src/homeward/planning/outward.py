@@ -71,6 +71,24 @@ def look_from(
 
 
 @njit(cache=True)
+def gain_along(
+    path: IntArray,
+    shape: tuple[int, int],
+    down: IntArray,
+    right: IntArray,
+    weight: FloatArray,
+    amount: FloatArray,
+    logarithmic: bool,
+) -> float:
+    """Return what looks from the states of a path [n] tell, its first one apart, each cell once."""
+    looked, total = np.zeros(len(amount)), 0.0
+    for k in range(1, len(path)):
+        total += gain_at(path[k], shape, down, right, weight, amount, logarithmic, looked)
+        look_from(path[k], shape, down, right, weight, looked, False)
+    return total
+
+
+@njit(cache=True)
 def best_rate(
     dest: IntArray,
     success: FloatArray,

@@ -31,7 +31,7 @@ import numpy as np
 
 from homeward.bonuses import LookingBonus, checked_bonus, looks_of, once
 from homeward.planning.held import Held, Proposal
-from homeward.planning.outward import best_per_risk, best_rate, gain_at, look_ahead
+from homeward.planning.outward import best_per_risk, best_rate, gain_along, gain_at, look_ahead
 from homeward.planning.tours import best_tour
 from homeward.planning.ways import LEAST_SUCCESS
 
@@ -245,7 +245,7 @@ class RateSearch:
         if len(near) == 1 or gain - price * steps <= far.gain - price * far.steps:
             return far
         states = tuple(near.tolist())
-        return Proposal(states, gain, steps, float(share[list(states)].max()))
+        return Proposal(states, gain, steps, float(share[list(states)].max()), along=True)
 
     def far(
         self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
@@ -355,8 +355,12 @@ class RateSearch:
             if p < LEAST_SUCCESS or share[t] > most:
                 return None
             steps += 1.0 / p
-        gain = self.gain(path[-1], looks)
-        return Proposal(path, gain, steps, held.share) if gain >= self.floor * steps else None
+        if held.along:
+            gain = float(gain_along(np.array(path), *_view(looks)))
+        else:
+            gain = self.gain(path[-1], looks)
+        now = Proposal(path, gain, steps, held.share, held.along)
+        return now if gain >= self.floor * steps else None
 
     def _affordable(
         self, belief: Any, graph: Graph, share: FloatArray, whole: Looks
