@@ -11,9 +11,12 @@ from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.errors import InfeasibleError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer
+from homeward.planning.general import returns_of
 from homeward.planning.planner import Planner
 from homeward.safety import AtStep, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.studies.toytext import SURE_FOOTED
 from homeward.worlds import HeightGridWorld, HeightMap
+from homeward.worlds.toytext import ToyTextWorld, tile_belief
 
 
 def explorer(
@@ -134,6 +137,39 @@ def test_it_does_not_learn_what_is_worth_less_than_earning() -> None:
     scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
     assert {step.state for step in scout.explore(20)} == {0}
     assert scout.end is End.STEPS
+
+
+@pytest.mark.parametrize(("delta", "goes"), [(0.99, False), (0.95, True), (0.5, True)])
+@pytest.mark.parametrize("reward", [0.4, 1.0])
+def test_it_goes_where_it_earns_if_the_way_back_can_be_afforded(
+    reward: float, delta: float, goes: bool
+) -> None:
+    # Camp, a ledge, and a valley that pays; the way back from it is blocked with 0.02.
+    def valley(back: int) -> SparseMDP:
+        rows = np.zeros((3, 3, 3))
+        rows[0, [0, 1, 2], [1, 0, 0]] = rows[1, [0, 1, 2], [2, 0, 1]] = 1.0
+        rows[2, [0, 1, 2], [2, back, 2]] = 1.0
+        pays = np.zeros((3, 3))
+        pays[2, 2] = reward
+        return SparseMDP.from_dense(rows, pays)
+
+    belief = FiniteBelief([valley(1), valley(2)], np.array([0.98, 0.02]))
+    scout = explorer(Walk(valley(1)), ReturnHome(delta), belief=belief)
+    steps = list(scout.explore(30))
+    assert (steps[-1].state == 2) == goes
+    assert scout.end is (End.STEPS if goes else End.BUDGET)
+
+
+def test_with_unknown_dynamics_the_held_way_home_follows_what_was_learned() -> None:
+    world = ToyTextWorld("lake", 0)
+    belief = tile_belief(world.tiles, SURE_FOOTED)
+    scout = Explorer(Planner(RMax(), [ReturnHome(0.95)], 0.99), belief, world)
+    ledger = scout.guide.ledgers(scout.belief)[0]
+    for step in scout.explore(8):
+        assert step.held is not None
+        model = scout.belief.mean().sparse()
+        found = returns_of(scout.belief, model, ledger, None, step.state, None)
+        np.testing.assert_array_equal(step.held.accounts[0].way, found.account.way)
 
 
 def test_a_reward_out_of_reach_does_not_keep_it_from_learning() -> None:

@@ -132,6 +132,30 @@ def test_a_trial_on_safe_ground_makes_the_way_home_surer() -> None:
     assert found.pay(2, bump).spent < found.account.spent < found.pay(2, onward).spent
 
 
+def test_tied_actions_are_told_apart_by_outcomes_that_can_happen() -> None:
+    # 0 home, 1 here, 2 a pit, 3 and 4 on both sides; the first outcome of kind 0 never happens.
+    outcomes = np.zeros((5, 2, 3), np.int64)
+    outcomes[2] = 2
+    outcomes[1] = [[3, 3, 4], [4, 3, 4]]
+    outcomes[3:] = [0, 0, 2]
+    alpha = np.array([[0.0, 2.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    kinds = np.array([[1, 1], [0, 0], [2, 2], [0, 0], [0, 0]])
+    belief = DirichletBelief(outcomes, alpha, kinds)
+    ledger = Ledger("home", np.zeros(1, np.int64), 0.5)
+    charge = returns_of(belief, belief.mean(), ledger, None, 1, None).charge[1]
+    assert charge[0] == pytest.approx(charge[1], abs=1e-12)
+
+
+def test_a_row_that_is_nearly_singular_spoils_no_other() -> None:
+    rows = np.zeros((3, 1, 3))
+    rows[0, 0, 0] = rows[1, 0, 0] = 1.0
+    rows[2, 0, 1:] = 1e-17, 1.0
+    belief = FiniteBelief([SparseMDP.from_dense(rows)])
+    ledger = Ledger("home", np.zeros(1, np.int64), 0.5)
+    found = returns_of(belief, belief.mean().sparse(), ledger, None, 1, None)
+    assert found.value == pytest.approx([1.0, 1.0, 0.0])
+
+
 def test_a_held_way_home_that_is_better_is_kept() -> None:
     rng = np.random.default_rng(1)
     belief = FiniteBelief([SparseMDP.from_dense(random_rows(rng)) for _ in range(3)])

@@ -220,7 +220,7 @@ class Explorer(Loop):
         observation = self.world.act(decision.plan.action)
         self.belief = self.belief.update(observation)
         self.steps += 1
-        self.held = decision.held
+        self.held = self.guide.after(self.belief, decision.held)
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
 

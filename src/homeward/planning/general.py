@@ -9,9 +9,9 @@ at once. λ is the best ratio of gain to cost where V is 0 at the start: Dinkelb
 sets λ to the ratio that the last policy has and solves again, until it no longer rises. The cost is
 one a step; where nothing free is worth it, the risk of a step.
 
-Where a model earns, waiting to earn is what a step forgoes: the largest reward per step that any
-policy can keep up is taken off every reward, so no policy gains by never collecting. Once nothing
-is worth learning, the policy that earns most without risking anything more is followed.
+Where a model earns, waiting to earn is what a step forgoes: the largest reward per step that can be
+kept up at no risk is taken off every reward, so no policy gains by only waiting. Once nothing is
+worth learning, the policy that earns most without risking anything more is followed.
 
 What an action risks is the expected fall of a lower bound v on Y, the probability that the held way
 home works. On a `FiniteBelief` v is Y itself: the way home is evaluated in each world. On a
@@ -31,6 +31,7 @@ from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
+from homeward.models import SparseMDP
 from homeward.planning.held import Account
 from homeward.safety import Correction
 from homeward.solvers import GIVE_UP, solve_return
@@ -38,11 +39,13 @@ from homeward.solvers.engines import engine
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import SparseMDP
     from homeward.planning.ledger import Ledger
 
-SWEEPS, ROUNDS = 20_000, 200
-"""Sweeps of value iteration, and rounds of policy iteration, at most."""
+ROUNDS = 200
+"""Rounds of policy iteration at most."""
+
+FORGONE = 1e-6
+"""1 − γ of the optimum by which the reward that a step forgoes is bounded."""
 
 LEAK = 1e-10
 """Probability by which a priced path ends at every step: it gives every policy a value."""
@@ -139,6 +142,14 @@ def returns_of(
     return Returns(Account(frozen(policy), spent), value, charge, lost)
 
 
+def way_home_of(belief: DirichletBelief, ledger: Ledger, correction: Correction | None) -> IntArray:
+    """Return the corrected way home [S] of what is believed now."""
+    kind = Correction.NAIVE if correction is Correction.NAIVE else Correction.GENERAL
+    model = belief.mean()
+    sigma = corrections_of(belief, model, 0.5, kind).returning
+    return frozen(solve_return(model, sigma, ledger.homes).policy)
+
+
 def _returns_after(
     belief: DirichletBelief, state: int, ledger: Ledger, kind: Correction
 ) -> FloatArray:
@@ -149,8 +160,9 @@ def _returns_after(
     for a in range(model.actions):
         row = model.transitions[[state * model.actions + a]]
         for there, probability in zip(row.indices.tolist(), row.data.tolist(), strict=True):
-            outcome = int(np.argmax(belief.outcomes[state, a] == there))
-            taught = int(belief.kinds[state, a]), outcome  # tied actions teach the same
+            tied = int(belief.kinds[state, a])
+            leads = (belief.outcomes[state, a] == there) & (belief.alpha[tied] > 0.0)
+            taught = tied, int(np.argmax(leads))  # tied actions teach the same
             if taught not in values:
                 after = belief.update(Transition(state, a, there))
                 mean = after.mean()
@@ -207,30 +219,19 @@ def best_earning(
 def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
     """Return an upper bound on the reward per step that `usable` [S, A] actions can keep up.
 
-    Only what can be reached from `state` counts. Value iteration: the largest increment bounds the
-    average of every policy. Half of each step stays, so that the increments settle where a policy
-    is periodic. At least 0: a run may end.
+    Only what can be reached from `state` counts. With V the optimum at a discount γ near 1, the
+    largest (1 − γ) V bounds the average of every policy: under its stationary law the mean of its
+    own (1 − γ) V is that average. At least 0: a run may end.
     """
     if not (usable & (model.reward > 0.0)).any():
         return 0.0
-    shape = usable.shape
     rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
     parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
     links = csr_array(parts, (model.states, model.states))
-    met = np.zeros(model.states, dtype=bool)
-    met[breadth_first_order(links, state, return_predecessors=False)] = True
-    reward = np.where(usable & met[:, None], model.reward, -np.inf)
-    value, most, before = np.zeros(model.states), float(reward.max()), np.inf
-    for sweep in range(SWEEPS):
-        ahead = (reward + (model.transitions @ value).reshape(shape)).max(axis=1)
-        rise = np.where(np.isfinite(ahead), ahead - value, 0.0)
-        most = max(0.0, min(most, float(rise.max())))
-        value += 0.5 * rise
-        if sweep % 100 == 99:
-            if before - most <= 1e-9 * most:
-                break
-            before = most
-    return most * (1.0 + 1e-9)
+    met = breadth_first_order(links, state, return_predecessors=False)
+    ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # what is not usable ends
+    solved = engine(ending, 1.0 - FORGONE, ending.reward[None]).optimise(np.ones(1))
+    return max(0.0, FORGONE * float(solved.values[0, met].max())) * (1.0 + 1e-9)
 
 
 def best_ratio(
@@ -240,14 +241,17 @@ def best_ratio(
     allowed: BoolArray,
     state: int,
     toll: FloatArray | float = 0.0,
+    free: BoolArray | None = None,
 ) -> Ratio:
     """Return the policy start with the best ratio of bonus (and reward) to cost.
 
     `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A]. A `toll`
-    [S, A] is taken off the reward, and what a policy that only earns could keep up.
+    [S, A] is taken off the reward, and what a policy of `free` [S, A] actions (all unless given)
+    could keep up earning.
     """
     usable = allowed & np.isfinite(model.reward)
-    reward = np.where(usable, model.reward - toll - most_earned(model, usable, state), 0.0)
+    forgone = most_earned(model, usable if free is None else usable & free, state)
+    reward = np.where(usable, model.reward - toll - forgone, 0.0)
     ends = np.where(usable, bonus, 0.0)
     if not usable[state].any() or not (ends > 0.0).any():
         return Ratio(-1, 0.0, np.inf, np.inf)
@@ -351,8 +355,8 @@ def _in_worlds(
 
 
 def _reaches(rows: csr_array, moving: BoolArray, at_home: BoolArray) -> BoolArray:
-    """Return which states [S] may reach home by their rows."""
-    links = (rows > 0).astype(np.int8)
+    """Return which states [S] may reach home by links that a linear solve can tell from 0."""
+    links = (rows > 2.0**-53).astype(np.int8)
     found = at_home.copy()
     while True:
         more = found | (moving & ((links @ found.astype(np.int8)) > 0))

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.arrays import index, is_nothing, number
-from homeward.beliefs import corrections_of
+from homeward.beliefs import DirichletBelief, corrections_of
 from homeward.bonuses import InformationGain, Uncover, checked_bonus
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.explorer import End
-from homeward.planning.general import best_earning, best_ratio, returns_of
+from homeward.planning.general import best_earning, best_ratio, returns_of, way_home_of
 from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import SLACK, Graph, Ledger
 from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, Plan, Verdict
@@ -133,6 +133,18 @@ class Guide:
     def _is_fruitless(held: Held, model: Model) -> bool:
         """Tell whether the bonus does not shrink by looking."""
         return held.idle > PATIENCE * model.states + PATIENCE
+
+    def after(self, belief: Belief, held: Held) -> Held:
+        """Return what is held once an action's observation has taught its lesson.
+
+        The charges of unknown dynamics are for ways home that follow what is known by then.
+        """
+        if self._on_graph or not isinstance(belief, DirichletBelief):
+            return held
+        ledgers = self.ledgers(belief)
+        ways = [way_home_of(belief, ledger, self.planner.correction) for ledger in ledgers]
+        kept = zip(held.accounts, ways, strict=True)
+        return replace(held, accounts=tuple(Account(way, a.spent) for a, way in kept))
 
     def _on_moves(
         self, belief: Belief, model: Moves, state: int, held: Held, search: RateSearch
@@ -249,16 +261,19 @@ class Guide:
         floor, affordable = self.search.floor, inside & (share <= 1.0)
 
         steps, limit = np.ones(share.shape), Limit(remaining, 0.0, np.inf)
-        ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share)
+        free = inside & (share <= 0.0)
+        ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share, free)
         if ratio.action >= 0 and ratio.gain >= floor * ratio.steps:
             return ratio, limit
-        limit = limit._replace(rate=_rate_of(ratio))
+        if _rate_of(ratio) > 1e-6 * floor:  # less comes by luck alone
+            limit = limit._replace(rate=_rate_of(ratio))
         priced = np.maximum(share, 0.0) + 1e-6
         # What is not worth the floor a step has no gain beyond it.
-        ratio = best_ratio(model, bonus, priced, affordable, state, floor)
+        ratio = best_ratio(model, bonus, priced, affordable, state, floor, free)
         if ratio.action >= 0:
             return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit
-        beyond = best_ratio(model, bonus, priced, inside, state, floor)
+        unpaid = replace(model, reward=np.where(np.isfinite(model.reward), 0.0, -np.inf))
+        beyond = best_ratio(unpaid, bonus, priced, inside, state, floor)
         if beyond.action >= 0:
             gain = beyond.gain + floor * beyond.steps
             limit = limit._replace(gain=gain, share=max(beyond.cost, 1.0 + SLACK))
