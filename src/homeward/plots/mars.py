@@ -56,4 +56,4 @@ def _draw(axis: Axes, found: Sequence[Any], steps: int, colours: Sequence[str], 
     axis.grid(color="#e2e4e6", linewidth=0.8)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
-    axis.legend(frameon=False, fontsize=8, loc="center right")
+    axis.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 0.06))
