@@ -1,7 +1,7 @@
 // What the page's words mean, and the keys, in a dialog.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export const helping = signal(false);
 
@@ -64,7 +64,8 @@ const KEYS: [string, string][] = [
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
   const open = helping.value;
-  useEffect(() => {
+  // At once: a close that is still to be told of must find it open again.
+  useLayoutEffect(() => {
     if (open) dialog.current?.showModal();
     else dialog.current?.close();
   }, [open]);
