@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli.options import Json, Scheduler, Table, Workers
-from homeward.cli.runs import do_all
+from homeward.cli.runs import conducted
 from lab.report import conclude
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def progress(
     """
     from homeward.planning.explorer import End
     from homeward.rasters import read_elevation
-    from homeward.studies.machine import Ledger, check_table, define, table_of, write_table
+    from homeward.studies.machine import check_table, define
     from homeward.words import ENDS
     from lab.check.progress import LIMIT, SIDE, cells_of, faults_of, summarise
 
@@ -75,17 +75,9 @@ def progress(
     name = "-".join(["progress", *(Path(path).stem for path in files), *size])
     file = study or Path(f"{name}.sqlite")
     _rename_task(file)
-    with Ledger.open(file, definition) as ledger:
-        do_all(ledger, workers, scheduler, as_json=as_json)
-        laid, failed = table_of(ledger), ledger.failures()
-    if table is not None:
-        write_table(laid, table)
-    if failed:
-        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
-        raise typer.Exit(1)
-    found: list[dict[str, Any]] = [
-        {"sensor": None, "noise": None, **dict(zip(laid.columns, row, strict=True))}
-        for row in laid.rows
+    found = [
+        {"sensor": None, "noise": None, **row}
+        for row in conducted(file, definition, table, workers, scheduler, as_json=as_json)
     ]
     totals = summarise(found)
     asked = ("ground", "sensor", "noise", "delta", "seed", "steps", "end")
