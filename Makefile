@@ -16,7 +16,7 @@ serve: $(READY)  ## the page, with a finished pair of runs to look at
 test: $(READY) browser  ## style, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m tests.compiling & $(BIN)/mypy && wait
+	$(BIN)/python -m tests.compiling & compiling=$$!; $(BIN)/mypy && wait $$compiling
 	$(BIN)/pytest -n 2 --dist loadfile
 
 check: $(READY)  ## the laws behind the planner on random problems, each on a small sample

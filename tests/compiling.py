@@ -23,7 +23,7 @@ COMMANDS = (
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grid", {"size": 5, "limit": 3, "delta": 0.8}),
     ("grid", {"size": 5, "limit": 3, "explorer": "uncover"}),
-    ("grid", {"size": 5, "limit": 3, "home": "start", "budget": 0.9}),
+    ("grid", {"size": 5, "limit": 3, "algorithm": "paper", "home": "start"}),
     ("rover", {"rows": 160, "columns": 200, "limit": 3, "delta": 0.9}),
     ("rover", {"rows": 160, "columns": 200, "limit": 3, "explorer": "unsafe"}),
 )

@@ -50,7 +50,7 @@ def test_a_terminal_sees_a_spinner_until_the_outermost_kernel_is_done(
 def test_it_is_said_once_and_only_of_our_own(caplog: pytest.LogCaptureFixture) -> None:
     announcer = Announcer()
     with caplog.at_level(logging.INFO, "homeward"):
-        for module in ("elsewhere", "homeward.solvers.kernels", "homeward.beliefs.terrain"):
+        for module in ("elsewhere", "homeward.solvers.kernels", "homeward.beliefs.heights"):
             announcer.on_start(compiling(module))
             announcer.on_end(compiling(module))
     assert caplog.messages == [MESSAGE]

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.surface import MODULE_OF
 
 import homeward
 
@@ -20,20 +21,21 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "words", "arrays", "compiling", "extras", "files", "memory"),
     ("models",),
     ("solvers",),
-    ("safety",),
     ("beliefs",),
-    ("bonuses",),
+    ("safety", "bonuses", "worlds"),
     ("planning",),
-    ("rasters", "worlds", "runs", "certificates"),
-    ("plots",),
-    ("studies",),
+    ("terrain", "certificates"),
+    ("runs",),
+    ("replay", "studies", "plots"),
+    ("kinds",),
+    ("paper",),
     ("web", "cli"),
     ("__main__",),
 )
 RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 
 STRICTER = {
-    "beliefs": ("errors", "arrays", "models", "safety.corrections"),
+    "beliefs": ("errors", "arrays", "models"),
     "solvers": ("errors", "arrays", "compiling", "models"),
 }
 """Parts that may not use all that lies below them: what they may, by the start of its name."""
@@ -54,7 +56,7 @@ def imports(source: str, module: str, *, package: bool) -> set[str]:
             base = parents[: len(parents) - node.level + 1] if node.level else []
             origin = ".".join([*base, *([node.module] if node.module else [])])
             if origin == "homeward":
-                found |= {f"homeward.{homeward._MODULE_OF.get(a.name, a.name)}" for a in node.names}
+                found |= {f"homeward.{MODULE_OF.get(a.name, a.name)}" for a in node.names}
             else:
                 found |= {f"{origin}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
@@ -136,19 +138,19 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.models.moves", "if TYPE_CHECKING:\n    import homeward.beliefs", "beliefs"),
         ("homeward.models.moves", "importlib.import_module('homeward.runs')", "runs"),
         ("homeward.models.moves", "from homeward.magic import wand", "magic"),
-        ("homeward.solvers.returns", "from homeward.safety.corrections import x", "safety"),
+        ("homeward.solvers.returns", "from homeward.beliefs.corrections import x", "beliefs"),
         ("homeward.solvers.returns", "from homeward.beliefs import Belief", "beliefs"),
         ("homeward.beliefs.finite", "from homeward.solvers import Status", "solvers"),
         ("homeward.beliefs.finite", "from homeward.safety import ReturnHome", "safety"),
         ("homeward.beliefs.finite", "from homeward import ReturnHome", "safety"),
         ("homeward.beliefs.finite", "from homeward.safety.criteria import x", "safety"),
         ("homeward.beliefs.finite", "import homeward.safety", "safety"),
-        ("homeward.worlds.stories", "from homeward.studies import x", "studies"),
+        ("homeward.runs.run", "from homeward.kinds.rover import kind", "kinds"),
         ("homeward.errors", "from homeward.planning.planner import Planner", "planning"),
         ("homeward.cli.app", "import lab", "lab"),
         ("homeward.cli.app", "from lab.check import edges", "lab"),
-        ("homeward.studies.levels", "def f():\n    import lab.check.calibration", "lab"),
-        ("homeward.studies.levels", "importlib.import_module('lab.bench')", "lab"),
+        ("homeward.paper.levels", "def f():\n    import lab.check.calibration", "lab"),
+        ("homeward.paper.levels", "importlib.import_module('lab.bench')", "lab"),
     ],
 )
 def test_an_import_upward_is_found(importer: str, line: str, culprit: str) -> None:
@@ -158,9 +160,8 @@ def test_an_import_upward_is_found(importer: str, line: str, culprit: str) -> No
 @pytest.mark.parametrize(
     ("importer", "line"),
     [
-        ("homeward.beliefs.finite", "from homeward.safety.corrections import Correction"),
-        ("homeward.beliefs.finite", "import homeward.safety.corrections"),
-        ("homeward.beliefs.finite", "from homeward.safety import corrections"),
+        ("homeward.beliefs.finite", "from homeward.beliefs.corrections import Correction"),
+        ("homeward.beliefs.finite", "import homeward.beliefs.corrections"),
         ("homeward.beliefs.finite", "from .observations import Rows"),
         ("homeward.solvers.returns", "from homeward.models import Moves"),
         (
@@ -212,18 +213,17 @@ def loaded_after(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import homeward.beliefs",
+        "import homeward.beliefs.levels",
         "import homeward.beliefs.heights",
-        "import homeward.beliefs.terrain",
-        "import homeward.safety.corrections",
-        "from homeward.safety import Correction, Corrections",
+        "import homeward.beliefs.corrections",
+        "from homeward.beliefs import Correction, Corrections",
         "from homeward import DirichletBelief, FiniteBelief, Transition",
         "from homeward import HeightBelief, Reveal",
     ],
 )
 def test_beliefs_never_hear_of_a_solver(statement: str) -> None:
     loaded = loaded_after(statement)
-    assert "homeward.safety.corrections" in loaded
+    assert "homeward.beliefs.corrections" in loaded
     assert not {m for m in loaded if m.startswith(("homeward.solvers", "highspy"))}
     assert "homeward.safety.criteria" not in loaded
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
-from homeward.worlds import HeightGridWorld, HeightMap
 from lab.bench.terrain import quartiles
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 PLACES = (
     "homeward.solvers.kernels",
     "homeward.solvers.secant",
+    "homeward.beliefs.correction_kernels",
     "homeward.safety.kernels",
     "homeward.safety.criteria",
-    "homeward.beliefs.heights",
+    "homeward.beliefs.levels",
 )
 """Where the kernels are looked up by those who call them."""
 

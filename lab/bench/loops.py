@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from homeward.runs.rover import make
-from homeward.studies.mars import beside, config_of, settings_of
+from homeward.kinds.rover.kind import make
+from homeward.paper.mars import beside, config_of, settings_of
 from lab.bench.terrain import quartiles
 
 if TYPE_CHECKING:

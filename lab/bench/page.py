@@ -29,11 +29,12 @@ from playwright.sync_api import sync_playwright
 
 from homeward.cli.show import say
 from homeward.errors import InvalidInputError
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.kind import SPACING, make
 from homeward.planning.warm_start import WarmStart
 from homeward.runs import Run
 from homeward.runs.config import checked
 from homeward.runs.log import Record, to_line
-from homeward.runs.rover import SPACING, RoverConfig, make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import corrections_of
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome, Situation
+from homeward.safety import ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status
 from lab.bench.peers import clarabel_lp, highs_lp
 from lab.bench.terrain import SENSOR, quartiles, set_out
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
-    from homeward.beliefs.terrain import TerrainBelief
+    from homeward.beliefs.heights import TerrainBelief
     from homeward.planning.plan import Plan
 
 DISCOUNT = 0.999

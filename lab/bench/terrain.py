@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import Sensor, TerrainBelief
-from homeward.rasters import synthetic_mars, to_cells
-from homeward.worlds.rover import Rover, true_heights
+from homeward.kinds.rover.world import Rover, true_heights
+from homeward.terrain import synthetic_mars, to_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

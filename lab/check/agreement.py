@@ -18,18 +18,16 @@ import numpy as np
 from scipy.optimize import linprog
 
 from homeward.beliefs import corrections_of
+from homeward.beliefs.corrections import Correction, Corrections, moves_exploring, moves_returning
+from homeward.certificates.policy_values import dense_transitions
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import (
-    Correction,
-    Corrections,
     EarnAtLeast,
     ReturnHome,
     Situation,
     StayInside,
 )
-from homeward.safety.certify import dense_transitions
-from homeward.safety.corrections import moves_exploring, moves_returning
 from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
 from homeward.solvers.tolerances import FEASIBLE
 from lab.check.soundness import far_bonus

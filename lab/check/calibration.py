@@ -28,19 +28,20 @@ from numba import njit
 
 from homeward.arrays import index
 from homeward.beliefs import Sensor
-from homeward.beliefs.heights import Reveal
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import Reveal
 from homeward.bonuses import Information, Uncover
 from homeward.certificates.intervals import ReturnCount
+from homeward.certificates.policy_values import dense_transitions, play_out
 from homeward.errors import InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.rover.world import Rover
 from homeward.models import Moves
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome
-from homeward.safety.certify import dense_transitions, play_out
+from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
-from homeward.worlds.maps import HeightMap
-from homeward.worlds.relief import draw_belief
-from homeward.worlds.rover import Rover
+from homeward.terrain.relief import draw_belief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

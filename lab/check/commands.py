@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from homeward.safety import Correction
+    from homeward.beliefs.corrections import Correction
     from lab.check.soundness import Case
 
 app = typer.Typer(
@@ -157,7 +157,7 @@ def soundness(
     """
     import numpy as np
 
-    from homeward.safety import Correction
+    from homeward.beliefs.corrections import Correction
     from lab.check.soundness import (
         DISCOUNTS,
         KINDS,
@@ -398,7 +398,7 @@ def calibration(
     exploration. Neither δ nor the plans' own bounds may be refuted at 99%. Plans without a
     correction are counted for comparison.
     """
-    from homeward.safety import Correction
+    from homeward.beliefs.corrections import Correction
     from lab.check.calibration import SETTINGS, examine
 
     rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import FiniteBelief
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
+from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
 from homeward.models import Moves
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome
-from homeward.safety.certify import dense_transitions, exact_recall, exact_way
+from homeward.safety import ReturnHome
 from lab.check.calibration import (
     MARS_DISCOUNT,
     SHORT_SIGHTED,

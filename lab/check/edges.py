@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from homeward.beliefs.corrections import Correction, Corrections
 from homeward.models import Moves, SparseMDP
-from homeward.safety import Correction, Corrections, ReturnHome, Situation
+from homeward.safety import ReturnHome, Situation
 from homeward.solvers import (
     ConstrainedProblem,
     Status,

@@ -38,17 +38,21 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from homeward.beliefs import HeightBelief
-from homeward.beliefs.terrain import TerrainBelief, entropy_reduction
+from homeward.beliefs.heights import TerrainBelief, entropy_reduction
+from homeward.kinds.grid import kind as grid
+from homeward.kinds.grid.config import GridConfig
+from homeward.kinds.rover import kind as rover
+from homeward.kinds.rover.config import MARS, RoverConfig
+from homeward.kinds.tabular import kind as toytext
+from homeward.kinds.tabular.config import ToyTextConfig
+from homeward.paper.toytext import KNOWN_TO_SLIP, SURE_FOOTED
 from homeward.planning.explorer import End, Explorer
-from homeward.runs import grid, rover, toytext
 from homeward.runs.config import checked
-from homeward.runs.rover import MARS, RoverConfig
-from homeward.studies.toytext import KNOWN_TO_SLIP, SURE_FOOTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from homeward.runs.kinds import Setup
+    from homeward.runs.kind import Setup
 
 WINDOW = 200
 """Steps in a row that may not be without news."""
@@ -114,10 +118,10 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
     if ground in TOYS:
         world, prior = TOYS[ground]
         given |= {"world": world, "prior": prior}
-        return toytext.make(checked(toytext.ToyTextConfig, given, ground))
+        return toytext.make(checked(ToyTextConfig, given, ground))
     if ground in GRIDS:
         given |= {"size": 2 * cell["side"], "walls": GRIDS[ground]}
-        return grid.make(checked(grid.GridConfig, given, ground))
+        return grid.make(checked(GridConfig, given, ground))
     if ground == MARS:
         pixels = int(CELL) * cell["side"]
         given |= {"rows": pixels, "columns": pixels, "terrain_seed": seed}
@@ -131,7 +135,7 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
 @lru_cache(maxsize=8)
 def raster_of(path: str, side: int) -> dict[str, Any]:
     """Return the configuration of a rover in the middle of a raster: see the module."""
-    from homeward.rasters import read_elevation
+    from homeward.terrain import read_elevation
 
     pixel = 1.0 if path.endswith(".npy") else None
     whole = read_elevation(path, pixel=pixel)

@@ -58,8 +58,8 @@ def progress(
     Example: python -m lab check progress --runs 50 --raster DTM.tif
     """
     from homeward.planning.explorer import End
-    from homeward.rasters import read_elevation
-    from homeward.studies.machine import check_table, define
+    from homeward.studies import check_table, define
+    from homeward.terrain import read_elevation
     from homeward.words import ENDS
     from lab.check.progress import LIMIT, SIDE, cells_of, faults_of, summarise
 

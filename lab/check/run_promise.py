@@ -8,7 +8,7 @@ The probability that the held way home then works must be at least δ. The books
 well: with what was spent, it is at least 1, whatever the rule.
 
 Nothing here uses the planner's own evaluations: ways home are evaluated in every world by
-`safety.certify`.
+`certificates.policy_values`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.certificates.policy_values import dense_transitions, exact_return, exact_return_within
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
-from homeward.safety.certify import dense_transitions, exact_return, exact_return_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray

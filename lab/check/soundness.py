@@ -18,25 +18,24 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.beliefs import FiniteBelief, corrections_of
-from homeward.models import Moves, SparseMDP
-from homeward.planning.planner import Planner
-from homeward.safety import (
-    Correction,
-    Corrections,
-    EarnAtLeast,
-    ReturnHome,
-    ReturnWithin,
-    Situation,
-    StayInside,
-)
-from homeward.safety.certify import (
+from homeward.beliefs.corrections import Correction, Corrections
+from homeward.certificates.policy_values import (
     dense_transitions,
     exact_recall,
     exact_return,
     exact_value,
     exact_way,
 )
-from homeward.safety.posing import pose
+from homeward.models import Moves, SparseMDP
+from homeward.planning.planner import Planner
+from homeward.safety import (
+    EarnAtLeast,
+    ReturnHome,
+    ReturnWithin,
+    Situation,
+    StayInside,
+)
+from homeward.safety.problem import pose
 from homeward.solvers import Status, engine, engine_for
 
 if TYPE_CHECKING:

@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
 from homeward.certificates.exact import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from lab.check.calibration import height_outset
 from lab.check.soundness import DISCOUNTS, TOGETHER, far_bonus, paid, random_case

@@ -287,7 +287,7 @@ class Weights(NamedTuple):
 
     def add_one_by_one(self, variance: FloatArray) -> FloatArray:
         """Give the same without a transform."""
-        from homeward.beliefs.terrain_kernels import sum_near
+        from homeward.beliefs.height_kernels import sum_near
 
         total = np.empty(variance.shape)
         sum_near(self.weight, variance, total)

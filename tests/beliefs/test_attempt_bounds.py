@@ -13,9 +13,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from homeward.beliefs import Heights, TerrainBelief, Transition
-from homeward.beliefs.terrain import STEPS, grid_graph
+from homeward.beliefs.corrections import bounded_corrections, moves_corrections, stay_moves
+from homeward.beliefs.heights import STEPS, grid_graph
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.safety.corrections import bounded_corrections, moves_corrections, stay_moves
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, TerrainBelief, Transition
-from homeward.beliefs.heights import HeightBelief, Reveal
+from homeward.beliefs.levels import HeightBelief, Reveal
 from homeward.certificates import StoredPlan
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
-from homeward.worlds.relief import draw_belief
+from homeward.terrain.relief import draw_belief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

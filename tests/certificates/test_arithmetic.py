@@ -10,10 +10,11 @@ import pytest
 from tests.certificates.cases import GO, RIDGE, STAY, every_belief, every_plan, made, ridge_plan
 
 from homeward.beliefs import FiniteBelief
+from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import recompute
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, EarnAtLeast, ReturnHome, StayInside
+from homeward.safety import EarnAtLeast, ReturnHome, StayInside
 from lab.check.soundness import TOGETHER, far_bonus, random_case
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import pytest
 from tests.runs.kinds import meadow
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import plan_of_step
 from homeward.certificates.audit import AuditStep, HomeClaim, audit, why_not
 from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
+from homeward.runs.verification import plan_of_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,10 +20,10 @@ from homeward.beliefs import (
     TerrainBelief,
     Transition,
 )
+from homeward.beliefs.corrections import beta_shortfall
 from homeward.certificates import believed
 from homeward.certificates.believed import believe
 from homeward.errors import InvalidInputError
-from homeward.safety.corrections import beta_shortfall
 from lab.check.soundness import random_belief
 
 if TYPE_CHECKING:

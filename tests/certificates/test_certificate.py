@@ -21,12 +21,13 @@ from tests.certificates.cases import (
 )
 
 from homeward.beliefs import FiniteBelief
+from homeward.beliefs.corrections import Correction
 from homeward.certificates import RunVerdict, certify
 from homeward.certificates.arithmetic import recompute
 from homeward.certificates.sampling import sample
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
-from homeward.safety import Correction, EarnAtLeast, ReturnHome, ReturnWithin
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ from tests.cli.test_app import homeward
 from tests.runs.kinds import meadow
 from typer.testing import CliRunner
 
+from homeward.beliefs.corrections import Correction
 from homeward.certificates import certificate, load_plan, save_stored
 from homeward.cli.app import app
 from homeward.errors import HomewardError
 from homeward.runs import Run
 from homeward.runs.log import to_line
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from pathlib import Path

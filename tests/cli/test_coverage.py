@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner
 
 from homeward.cli.app import app
-from homeward.studies import coverage
+from homeward.paper import coverage
 
 if TYPE_CHECKING:
     from pathlib import Path

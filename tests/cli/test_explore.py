@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import rasterio
-from tests.rasters.planetary import MARS_DEGREES, write_attached, write_raster
+from tests.terrain.planetary import MARS_DEGREES, write_attached, write_raster
 
 from homeward.cli import main
+from homeward.kinds.rover.outputs import read_facts
 from homeward.planning.explorer import End, Explorer
 from homeward.runs import Run, RunStatus
-from homeward.runs.rover_products import read_facts
+from homeward.terrain.relief import draw_relief
 from homeward.words import ENDS, sentence, why_ended
-from homeward.worlds.relief import draw_relief
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,7 +257,7 @@ def test_ctrl_c_before_the_run_is_made_leaves_nothing(
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("homeward.runs.rover.prior_of", stop)
+    monkeypatch.setattr("homeward.kinds.rover.kind.prior_of", stop)
     said = homeward("explore", raster, "--out", "one", code=130)
     assert said.err == "stopped before anything was written\n"
     assert os.listdir() == [raster.name]
@@ -539,7 +539,7 @@ def test_ctrl_c_while_steps_are_taken_again_tells_how_many_are_recorded(
     assert said.json.keys() == keys
     assert (said.json["status"], said.json["steps"]) == ("interrupted", 4)
     assert said.json["entropy_reduction"] is None
-    monkeypatch.setattr("homeward.runs.rover.prior_of", stop)
+    monkeypatch.setattr("homeward.kinds.rover.kind.prior_of", stop)
     said = homeward("explore", raster, "--out", "two", "--json", code=130)
     assert said.json == {**dict.fromkeys(keys), "outputs": []}
 

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from homeward.cli.app import app
 from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.kinds.grid import kind as grid
 from homeward.planning.explorer import End
-from homeward.runs import grid
 
 if TYPE_CHECKING:
     from pathlib import Path

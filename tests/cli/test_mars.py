@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from homeward.cli.app import app
 from homeward.errors import InvalidFileError
-from homeward.rasters import synthetic_mars, to_cells, write_heights
+from homeward.terrain import synthetic_mars, to_cells, write_heights
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from homeward.cli import main
-from homeward.studies import examples, satisfiability
-from homeward.worlds.maps import HeightMap
-from homeward.worlds.satisfiability import Formula, belief_from
+from homeward.kinds.grid.maps import HeightMap
+from homeward.paper import examples, satisfiability
+from homeward.paper.formulas import Formula, belief_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable

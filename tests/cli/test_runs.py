@@ -19,7 +19,7 @@ from homeward.cli.runs import app
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.planning.explorer import End
 from homeward.runs import BusyError, Run
-from homeward.studies.machine import Ledger, define
+from homeward.studies import Ledger, define
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typer.testing import Result
 
 ROOT = Path(__file__).parents[2]
-TASKS = "tests.studies.machine.tasks"
+TASKS = "tests.studies.tasks"
 
 MAIN = """
 import signal

@@ -10,12 +10,13 @@ from tests.planning.test_paper import PIT, Walk, corridor
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.errors import InfeasibleError, InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
 from homeward.safety import AtStep, EarnAtLeast, ReturnHome, ReturnWithin, StayInside
-from homeward.worlds import HeightGridWorld, HeightMap
 
 
 def explorer(

@@ -8,15 +8,15 @@ import pytest
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
+from homeward.certificates.policy_values import dense_transitions, exact_return
+from homeward.kinds.tabular.world import tile_belief, tile_map
 from homeward.models import SparseMDP
+from homeward.paper.toytext import SURE_FOOTED
 from homeward.planning.general import best_ratio, returns_of
 from homeward.planning.guide import Guide
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
-from homeward.safety.certify import dense_transitions, exact_return
-from homeward.studies.toytext import SURE_FOOTED
-from homeward.worlds.toytext import tile_belief, tile_map
 
 if TYPE_CHECKING:
     from homeward.planning.held import Held

@@ -6,16 +6,17 @@ from tests.planning.test_explorer import forked
 from tests.planning.test_paper import PIT, corridor
 
 from homeward.beliefs import FiniteBelief, Visit
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax, Uncover
 from homeward.errors import InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer
 from homeward.planning.guide import Guide, graph_of
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
-from homeward.worlds.height_grid import HeightGridWorld
-from homeward.worlds.maps import HeightMap
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check import run_promise
 
 

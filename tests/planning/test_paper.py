@@ -9,13 +9,14 @@ import pytest
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax, Uncover
 from homeward.errors import ImpossibleObservationError, InfeasibleError, InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Step
 from homeward.planning.paper import FRUITLESS, PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, StayInside
 from homeward.solvers import Status
-from homeward.worlds import HeightGridWorld, HeightMap
 
 if TYPE_CHECKING:
     from homeward.models import Model

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from homeward.beliefs import FiniteBelief
+from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import ReturnHome
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING
 from homeward.words import VERDICTS

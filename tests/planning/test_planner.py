@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from tests.conftest import DISCOUNTS, Silent, all_policies, dense, move_beliefs, tables, value_of
 
 from homeward.beliefs import DirichletBelief, FiniteBelief, Visit
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import RMax
+from homeward.certificates.policy_values import exact_recall, exact_return, exact_total
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Plan, Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import (
     AtStep,
-    Correction,
     Criterion,
     EarnAtLeast,
     Requirement,
@@ -27,7 +28,6 @@ from homeward.safety import (
     StayInside,
     return_to_each,
 )
-from homeward.safety.certify import exact_recall, exact_return, exact_total
 from homeward.solvers import ConstrainedProblem, ConstrainedSolution, Status, solve_constrained
 
 if TYPE_CHECKING:

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Uncover
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.planning.tours import best_tour
-from homeward.safety import Correction, ReturnHome
-from homeward.worlds import HeightGridWorld, HeightMap
+from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

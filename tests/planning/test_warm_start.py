@@ -13,10 +13,10 @@ from tests.runs.kinds import MeadowConfig, make
 
 from homeward.beliefs import Visit
 from homeward.errors import InvalidFileError
+from homeward.kinds.grid.config import GridConfig
+from homeward.kinds.grid.kind import make as make_grid
 from homeward.runs import WarmStart
 from homeward.runs.config import checked
-from homeward.runs.grid import GridConfig
-from homeward.runs.grid import make as make_grid
 
 
 @given(

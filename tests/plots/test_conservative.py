@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.beliefs.corrections import Correction
 from homeward.plots.conservative import draw_conservative
-from homeward.safety import Correction
 from lab.check.conservative import Average, Sample
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
 from homeward.planning.explorer import End
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.plan import Plan
-from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kinds, list_runs, run
+from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kind, list_runs, run
 from homeward.runs.manifest import versions_here
 
 ROOT = Path(__file__).parents[2]
@@ -337,9 +337,9 @@ def test_a_config_that_was_changed_is_refused(tmp_path: Path) -> None:
 def test_a_config_of_another_version_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "_KINDS", {"meadow": MEADOW})
+    monkeypatch.setattr(kind, "_KINDS", {"meadow": MEADOW})
     made = Run.create(tmp_path / "run", "meadow")
-    monkeypatch.setattr(kinds, "_KINDS", {"meadow": replace(MEADOW, version=2)})
+    monkeypatch.setattr(kind, "_KINDS", {"meadow": replace(MEADOW, version=2)})
     with pytest.raises(InvalidFileError, match="is a meadow run of version 1; this is ver"):
         made.resume()
     assert made.trajectory() == ()  # what was recorded can still be read
@@ -355,9 +355,9 @@ def test_a_config_that_is_no_longer_complete_is_refused(
     class Longer(MeadowConfig):
         colour: str = "green"
 
-    monkeypatch.setattr(kinds, "_KINDS", {"meadow": MEADOW})
+    monkeypatch.setattr(kind, "_KINDS", {"meadow": MEADOW})
     made = Run.create(tmp_path / "run", "meadow")
-    monkeypatch.setattr(kinds, "_KINDS", {"meadow": replace(MEADOW, config=Longer)})
+    monkeypatch.setattr(kind, "_KINDS", {"meadow": replace(MEADOW, config=Longer)})
     with pytest.raises(InvalidFileError, match=r"config\.json: is not complete for a meadow run"):
         made.resume()
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from homeward.beliefs.corrections import Correction, Corrections
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.safety import (
     AtStep,
-    Correction,
-    Corrections,
     EarnAtLeast,
     ReturnHome,
     ReturnWithin,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import ORDINARY, dense, general_models, models, move_graphs
 
+from homeward.certificates.policy_values import exact_return_within
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.certify import exact_return_within
 from homeward.solvers import GIVE_UP, ReturnSolution, Status, solve_return, solve_return_within
 from homeward.solvers.within import shortest_within
 

@@ -5,8 +5,8 @@ from collections import defaultdict
 
 import pytest
 
+from homeward.kinds.grid.maps import HeightMap
 from homeward.web.examples import examples
-from homeward.worlds.maps import HeightMap
 
 
 def test_there_are_three_of_each_and_all_is_json() -> None:

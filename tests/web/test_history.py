@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from homeward.beliefs.terrain import entropy_reduction
+from homeward.beliefs.heights import entropy_reduction
 from homeward.errors import InvalidFileError
 from homeward.planning.explorer import Explorer
+from homeward.replay.log_reader import LogTail
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
 from homeward.web.history import SPACING, History
 from homeward.web.scenes import scene_of
-from homeward.web.tail import LogTail
 
 if TYPE_CHECKING:
     from pathlib import Path

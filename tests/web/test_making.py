@@ -164,7 +164,8 @@ def test_schemas_tell_what_can_be_set() -> None:
 
 
 def test_a_preview_is_the_mean_of_the_cells(tmp_path: Path) -> None:
-    from homeward.runs.rover import RoverConfig, cells_of
+    from homeward.kinds.rover.config import RoverConfig
+    from homeward.kinds.rover.kind import cells_of
 
     about, arrays = unpack(preview_of({"rows": 100, "columns": 160, "cell": 9.6}, tmp_path))
     cells = cells_of(RoverConfig(rows=100, columns=160, cell=9.6))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.web.rasters import boast, geotiff, label, packed, virtual
 
-from homeward.rasters import read_elevation
+from homeward.terrain import read_elevation
 from homeward.web import reading
 
 if TYPE_CHECKING:

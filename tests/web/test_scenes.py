@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.replay.test_moment import moment_of
 from tests.web.test_history import history_of, setup_of
-from tests.web.test_moments import moment_of
 
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves

@@ -188,7 +188,7 @@ def test_where_there_is_no_run_two_are_made(tmp_path: Path) -> None:
 
 
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
-    from homeward.worlds.maps import HeightMap
+    from homeward.kinds.grid.maps import HeightMap
 
     make_demo(tmp_path)
     steps = {n: list(Run(tmp_path / n).records()) for n in ("demo-safe", "demo-unsafe")}

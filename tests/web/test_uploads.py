@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.web.rasters import geotiff
 
-from homeward.rasters import read_elevation
+from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.refusals import RefusalError
 from homeward.web.terrains import path_of

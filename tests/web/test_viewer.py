@@ -54,8 +54,8 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
 def test_what_is_held_is_the_same_from_wherever_it_is_folded(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("homeward.web.pursuits.SPACING", 4)
-    monkeypatch.setattr("homeward.web.pursuits.ROOM", 3 * 80 * 4)  # three ways of 80 cells
+    monkeypatch.setattr("homeward.replay.decisions.SPACING", 4)
+    monkeypatch.setattr("homeward.replay.decisions.ROOM", 3 * 80 * 4)  # three ways of 80 cells
     viewer = Viewer(runs / "rover")
     steps = steps_of(runs, "rover", tmp_path)
     viewer.why(0)

@@ -33,10 +33,10 @@ from homeward.arrays import (
     tally,
     unless_given,
 )
+from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import SparseMDP
-from homeward.safety.corrections import beta_shortfall
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -20,14 +20,14 @@ from homeward.arrays import (
     tally,
     unless_given,
 )
-from homeward.beliefs.observations import Rows, Transition, Visit
-from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.models import Moves, SparseMDP
-from homeward.safety.corrections import (
+from homeward.beliefs.corrections import (
     blocked_in,
     random_moves_exploring,
     random_moves_returning,
 )
+from homeward.beliefs.observations import Rows, Transition, Visit
+from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+from homeward.models import Moves, SparseMDP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

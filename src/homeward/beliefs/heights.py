@@ -1,593 +1,449 @@
-"""Unknown heights on a grid: the belief of the paper's first experiment.
+"""Gaussian heights on a grid: the belief of a vehicle that drives over measured terrain.
 
-Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
-one of eight neighbours works if the destination is at most one higher, however deep the drop; off
-the map and into a wall none does. Given the world every move works or does not. What is seen is
-seen exactly, so a square is either as unknown as its prior or not unknown at all.
+Every cell has an unknown height, independently normal. A move to one of eight neighbours works
+where the slope over the true distance is between a descent and a climb limit; given the heights it
+works or does not. Nothing leads into or out of a blocked cell. Staying always works; moving off the
+map leads nowhere. Measurements are normal around the true height, and a Kalman update takes them
+in.
 
-With F the distribution function of a square's height and w its chance to be a wall,
+An attempted move is known from then on: it works surely or never. What it teaches about other
+moves is bounded, see `attempt_bounds`; the mean model then has lower bounds on their chances.
 
-    p[s → t] = (1 − w[t]) · Σ_h Pr(height[s] = h) · F[t](h + 1).
-
-A wall has a height as well, which nobody sees. What a move out of it would do is of no consequence,
-since nobody stands there; so the chance that s is a wall is paid once, on the way in. Nothing leads
-out of what is known to be a wall.
+After an update only the moves at cells that were measured get new chances, unless those are many.
+They are the same, to the bit, as those of a belief that is made from nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
-from numba import njit
 
 from homeward.arrays import (
-    SUM_TOLERANCE,
     BoolArray,
     FloatArray,
     IntArray,
-    floats,
     frozen,
     index,
     indices,
     marks,
     number,
+    numbers,
+    own,
     unless_given,
 )
+from homeward.beliefs.attempt_bounds import Ends, bounds_on, learn_from
+from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
+from homeward.beliefs.corrections import bounded_corrections, general_on_moves, moves_corrections
+from homeward.beliefs.height_kernels import (
+    BLOCKED,
+    DOWN,
+    FINE,
+    NO_HEIGHT,
+    NO_VARIANCE,
+    OUTSIDE,
+    RIGHT,
+    TWICE,
+    back,
+    decide,
+    doubts,
+    fill,
+    fill_in_parallel,
+    learn,
+    refresh,
+)
 from homeward.beliefs.observations import Transition
-from homeward.beliefs.terrain import NAMES, grid_graph
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves
-from homeward.safety.corrections import blocked_moves
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from homeward.errors import InvalidInputError
+NAMES = ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
+STEPS = tuple((int(down), int(right)) for down, right in zip(DOWN, RIGHT, strict=True))
+"""How many rows down and columns to the right each action goes."""
 
-WALL, UNKNOWN = -1, 0
-"""What stands in the place of a height where nobody can stand, and where nothing is known."""
+SHARP = 0.01
+"""The standard deviation in m up to which a height counts as known, as in the paper's figure."""
 
-LEVELS = 5
-"""The heights of the paper's worlds go from 1 to this."""
+BOTH_CORES = 200_000
+"""State-actions from which on starting threads pays."""
 
-HIGHEST = 2**30
-"""No height is above this, so that one more is still a number."""
-
-ACTIONS: tuple[str, ...] = ("stay", *NAMES[1:])
-OPPOSITE = 4
-"""How many eighths of a turn lie between a direction and the one back."""
-
-FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
-"""What can be wrong with an observation."""
+FEW = 4
+"""Where fewer than one cell in so many was measured, only the moves there get new chances."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reveal:
-    """The exact heights of some squares were seen, by someone who stands on one of them."""
+class Heights:
+    """Measured heights of some cells, each with the variance of its error.
+
+    ``moved`` is the move after which they were measured, None if they come without one.
+    """
 
     cells: IntArray  # [n]
-    heights: IntArray  # [n], WALL where a square is one
-    here: int | None = None  # where the explorer stands: this square counts as visited
+    heights: FloatArray  # [n] m
+    variances: FloatArray  # [n] m²; infinite where a measurement says nothing
+    moved: Transition | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        error, limit = InvalidBeliefError, 2**31 - 1
-        ready = _is_ready(self.cells) and _is_ready(self.heights)
-        if not (ready and self.cells.shape == self.heights.shape):
-            shape = shape_of(self.cells, "the seen squares", "n", error)
-            cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
-            heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
+        error = InvalidBeliefError
+        if self.moved is not None and not isinstance(self.moved, Transition):
+            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
+        cells = self.cells
+        if not _is_ready(cells):
+            cells = indices(cells, "measured cell", None, (0, 2**31 - 1), "n", error)
+            if cells.ndim != 1:
+                raise error(f"the measured cells have shape {cells.shape}, expected [n]")
             object.__setattr__(self, "cells", cells)
-            object.__setattr__(self, "heights", heights)
-        if self.here is not None:
-            object.__setattr__(self, "here", index(self.here, limit, "the square here", error))
+        for name, said in (("heights", "the measured heights"), ("variances", "their variances")):
+            given = getattr(self, name)
+            object.__setattr__(self, name, own(numbers(given, said, cells.shape, error), given))
 
+    def check(self, states: int) -> None:
+        """Refuse cells that do not exist or come twice, and what is no measurement."""
+        everywhere = np.zeros(states), np.ones(states), np.zeros(states, dtype=bool)
+        self.take_in(np.zeros(states, dtype=bool), *everywhere)
 
-class Tables(NamedTuple):
-    """The prior as the kernels read it; each has one row if it is the same for every square."""
-
-    mass: FloatArray  # [1 or S, H] chance of each height
-    below: FloatArray  # [1 or S, H + 2] chance of a height of at most 0, 1, ... H + 1
-    wall: FloatArray  # [1 or S] chance to be a wall
+    def take_in(
+        self, blocked: BoolArray, height: FloatArray, variance: FloatArray, measured: BoolArray
+    ) -> None:
+        """Write the posterior into ``height`` and ``variance`` [S], and mark what was measured."""
+        fault, at = learn(
+            self.cells, self.heights, self.variances, blocked, height, variance, measured
+        )
+        if fault == FINE:
+            return
+        cell, states = int(self.cells[at]), len(height)
+        raise InvalidBeliefError(
+            {
+                OUTSIDE: f"a measured cell is s={cell}, outside 0..{states - 1}",
+                BLOCKED: f"cell s={cell} is measured and blocked",
+                TWICE: f"cell s={cell} is measured twice at once",
+                NO_HEIGHT: f"cell s={cell} is measured at a height of {self.heights[at]:g} m",
+                NO_VARIANCE: f"cell s={cell} is measured with a variance of "
+                f"{self.variances[at]:g}, expected > 0",
+            }.get(fault, f"cell s={cell} is measured until no variance is left")
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class HeightBelief:
-    """Independent heights, each unknown or seen, one per square of a grid; states are row-major.
+class TerrainBelief:
+    """Independent normal heights, one per cell of a grid; states are row-major.
 
-    The action `stay` comes first, then N, NE, E and so on; it can be left out. What was seen and
-    visited so far can be given, to take up where another left off.
+    What is given as the height and variance of a blocked cell is not looked at; 0 takes its place.
+    The moves tried so far can be given, to take up where another belief left off.
     """
 
     shape: tuple[int, int]  # rows, columns
-    prior: FloatArray = unless_given()  # [H] for every square or [S, H]; 1 to 5 alike unless given
-    walls: FloatArray | float = 0.0  # [S] or one for all: chance to be a wall, 1 if known
-    stay: bool = True
-    known: IntArray = unless_given()  # [S] the height, WALL or UNKNOWN
-    visited: BoolArray = unless_given()  # [S]
-    tables: Tables = field(init=False, repr=False)
-    success: FloatArray = field(init=False, repr=False)  # [S, A] p
-    returning: FloatArray = field(init=False, repr=False)  # [S, A] −p(1−p)
-    unseen: IntArray = field(init=False, repr=False)  # [S] unknown in and around a square
+    height: FloatArray  # [S] m, the mean
+    variance: FloatArray  # [S] m²
+    cell: float | tuple[float, float] = 20.0  # m, the sides of a cell: height and width
+    climb: float = 5.0  # degrees, the steepest slope up
+    descend: float = 45.0  # degrees, the steepest slope down
+    blocked: BoolArray = unless_given()  # [S] what can't be entered; nothing unless given
+    attempts: Attempts = unless_given()  # moves that were tried; none unless given
 
     moves_work_or_never: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
-        states = grid_size(self.shape, error)
-        prior = check_prior(self.prior, states, error)
-        walls = _check_walls(self.walls, states)
-        mass = np.atleast_2d(prior)
-        tables = Tables(frozen(mass), frozen(_cumulative(mass)), walls)
-        known = np.where(np.broadcast_to(walls, states) == 1.0, WALL, UNKNOWN).astype(np.int32)
-        if self.known is not None:
-            bounds = (WALL, mass.shape[1] + 1)
-            given = indices(self.known, "the known height", (states,), bounds, "s", error)
-            cells = np.flatnonzero(given).astype(np.int32)  # UNKNOWN is zero
-            said = frozen(cells), frozen(given[cells]), frozen(known)
-            fault, at, _ = find_fault(*said, *tables)
-            if fault != FINE:
-                at = cells[at]
-                raise error(f"square s={at} is known as {_said(given[at])}, which is ruled out")
-            known[cells] = given[cells]
-        visited = marks(self.visited, states, error)
-        if visited[known == WALL].any():
-            raise error(f"square s={int(np.argmax(visited & (known == WALL)))} is a wall, visited")
-        if not isinstance(self.stay, bool):
-            raise error(f"stay is {self.stay!r}, expected True or False")
-        dest = height_graph(*self.shape, self.stay).dest
-        success, returning = np.empty(dest.shape), np.empty(dest.shape)
-        unseen = np.empty(states, np.int32)
-        fill(dest, int(self.stay), known, *tables, success, returning, unseen)
-        for name, value in (
-            ("prior", prior),
-            ("walls", np.broadcast_to(walls, states)),
-            ("known", frozen(known)),
-            ("visited", visited),
-            ("tables", tables),
-            ("success", frozen(success)),
-            ("returning", frozen(returning)),
-            ("unseen", frozen(unseen)),
-        ):
+        if not isinstance(self.shape, tuple) or len(self.shape) != 2:
+            raise error(f"the shape is {self.shape!r}, expected (rows, columns)")
+        rows, columns = (
+            index(count, 2**31, f"the shape's {name}", error)
+            for count, name in zip(self.shape, ("rows", "columns"), strict=True)
+        )
+        if not 1 <= rows * columns < 2**31:
+            raise error(f"a grid of {rows} × {columns} cells has none, or too many")
+        blocked = marks(self.blocked, rows * columns, error)
+        object.__setattr__(self, "blocked", blocked)
+        for name in ("height", "variance"):
+            value = _finite(getattr(self, name), f"the {name}", blocked)
             object.__setattr__(self, name, value)
+        low = np.where(blocked, np.inf, self.variance) if blocked.any() else self.variance
+        if not low.min() > 0.0:
+            raise error(f"the variance of cell {int(low.argmin())} is {low.min():g}, expected > 0")
+        sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
+        if len(sides) != 2:
+            raise error(f"a cell's sides are {sides!r}, expected (height, width)")
+        for side in sides:
+            if not 0.0 < number(side, "a cell's side", error) < np.inf:
+                raise error(f"a cell's side is {side:g} m, expected > 0")
+        object.__setattr__(self, "cell", (float(sides[0]), float(sides[1])))
+        for name in ("climb", "descend"):
+            if not 0.0 <= number(getattr(self, name), name, error) < 90.0:
+                raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
+        attempts = Attempts.none() if self.attempts is None else self.attempts
+        object.__setattr__(self, "attempts", attempts)
+        if len(attempts):
+            edges = self._edges
+            shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
+            if shut.any():
+                pair = divmod(int(attempts.pairs[np.argmax(shut)]), len(STEPS))
+                raise error(f"move (s={pair[0]}, a={pair[1]}) can't have been attempted")
 
     @property
-    def seen(self) -> BoolArray:
-        """Which squares [S] are known: seen, or a wall that was known before."""
-        found: BoolArray = self.known != UNKNOWN
-        return found
+    def size(self) -> tuple[float, float]:
+        """The height and width of a cell, in m."""
+        assert isinstance(self.cell, tuple)
+        return self.cell
 
     @property
-    def counts(self) -> FloatArray:
-        """How many observations [S, A] speak of a move: infinitely many once its start is visited.
-
-        Who stands on a square sees all around it and so knows exactly what its moves do.
-        """
-        told = np.where(self.visited, np.inf, 0.0)
-        return np.broadcast_to(told[:, None], self.success.shape)
+    def exactness(self) -> Literal["exact", "bound"]:
+        """What `mean` holds: the chance of each move, or a lower bound for some of them."""
+        return "bound" if (self._doubt > SURE).any() else "exact"
 
     def mean(self) -> Moves:
-        """Give the mean model: each move's probability to work."""
+        """Return the mean model: each move's chance to be neither too steep up nor down.
+
+        Where attempts are informative (see `exactness`) it has lower bounds on the chance of the
+        moves at the cells that they touch. Attempted moves have exactly 1 or 0.
+        """
         return self._mean
 
     @cached_property
     def _mean(self) -> Moves:
-        return height_graph(*self.shape, self.stay).with_success(self.success)
-
-    def correction(self) -> FloatArray:
-        """Give Theorem 2's σ [S, A] = −2p(1−p)."""
-        return 2.0 * self.returning
-
-    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Give our corrections (returning, exploring), each [S, A]."""
-        return self.returning, (2.0 - discount) * self.returning
+        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
 
     def blocked_probability(self) -> FloatArray:
-        """Return Pr(P = 0) = 1 − p [S, A]; 0 where a move would not lead elsewhere."""
-        return blocked_moves(self._mean.dest, self._mean.success)
+        """Return an upper bound [S, A] on the chance that a move never works.
 
-    def uncovers(self) -> FloatArray:
-        """Give the expected number [S, A] of unseen squares that a move would reveal.
-
-        It is the move's probability to work times the unseen among its destination and that
-        one's neighbours; staying reveals nothing.
+        It is exact but for the moves that `exactness` speaks of, and 0 or 1 for attempted ones.
         """
-        expected = np.empty(self.success.shape)
-        expect_unseen(self._mean.dest, self.success, self.unseen, expected)
-        return expected
+        return frozen(1.0 - self.success_bounds()[0])
 
-    def update(self, observation: Reveal | Transition) -> Self:
-        """Return the belief after seen heights, or after a move from a square that was seen.
+    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return a lower and an upper bound [S, A] on the chance that each move works.
 
-        Only the moves at squares that were unknown are computed anew.
+        They are the same array where every chance is exact.
         """
-        if isinstance(observation, Transition):
-            return self._after_move(observation)
-        if not isinstance(observation, Reveal):
-            raise InvalidBeliefError(f"a height belief can't learn from {observation!r}")
-        cells, heights, here = observation.cells, observation.heights, observation.here
-        fault, at, news = find_fault(cells, heights, self.known, *self.tables)
-        if fault != FINE:
-            raise self._refusal(fault, int(cells[at]), int(heights[at]))
-        changed = self._learned(cells, heights) if news else {}
-        if here is not None:
-            here = index(here, len(self.known), "the square here", InvalidBeliefError)
-            if changed.get("known", self.known)[here] == WALL:
-                raise ImpossibleObservationError(f"nobody stands in square s={here}, a wall")
-            if not self.visited[here]:
-                visited = self.visited.copy()
-                visited[here] = True
-                changed["visited"] = frozen(visited)
-        if not changed:
-            return self
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        known, pairs = self._success, self.attempts.pairs
+        exact = self.exactness == "exact"
+        if exact and (known.ravel()[pairs] == self.attempts.worked).all():
+            return known, known
+        low = known.copy()
+        low, high = (low, low) if exact else self._bounded(low)
+        for bound in (low, high):
+            bound.ravel()[pairs] = self.attempts.worked
+        low = frozen(low)
+        return low, low if exact else frozen(high)
+
+    def _bounded(self, success: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return bounds [S, A] on what informative attempts leave of each move's chance."""
+        edges, dest = self._edges, grid_graph(*self.shape).dest
+        climb, descend = self._limits
+        lesson = learn_from(edges, self._doubt, self.height, self.variance)
+        cells, actions = lesson.parts.cells, len(STEPS)
+        ways = np.arange(1, actions)
+        there, ways_back = dest[cells][:, ways], np.array([back(int(a)) for a in ways])
+        pairs = np.concatenate(
+            [(cells[:, None] * actions + ways).ravel(), (there * actions + ways_back).ravel()]
+        )
+        state, action = np.divmod(np.unique(pairs), actions)
+        end = dest[state, action]
+        taught = ~(self.blocked[state] | self.blocked[end]) & (state != end)
+        state, action, end = state[taught], action[taught], end[taught]
+        moves = Ends(state, end, descend[action], climb[action])
+        low, high = success, success.copy()
+        low[state, action], high[state, action] = bounds_on(
+            moves, success[state, action], lesson, self.height, self.variance
+        )
+        if lesson.doubt >= 2.0**-54:
+            certain = dest == np.arange(len(dest))[:, None]
+            sure = 1.0 - min(lesson.doubt, 0.5)  # each is below SURE: they are not that many
+            low = np.where(certain, 1.0, np.maximum(0.0, 1.0 - (1.0 - low) / sure))
+            high = np.minimum(1.0, high / sure)
+        return low, high
+
+    @cached_property
+    def _edges(self) -> Edges:
+        """The attempted moves as restrictions of heights [n]."""
+        dest = grid_graph(*self.shape).dest
+        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
+            raise InvalidBeliefError(
+                f"an attempted move is {self.attempts.pairs[-1]}, expected "
+                f"state · {len(STEPS)} + action below {dest.size}"
+            )
+        state, action = np.divmod(self.attempts.pairs, len(STEPS))
+        climb, descend = self._limits
+        end = dest[state, action].astype(np.int64)
+        return Edges(state, end, descend[action], climb[action], self.attempts.worked)
+
+    @cached_property
+    def _doubt(self) -> FloatArray:
+        """How likely [n] the measurements alone make the other outcome of each attempted move."""
+        doubt = np.empty(len(self.attempts))
+        if len(doubt):
+            doubts(*self._edges, self.height, self.variance, doubt)
+        return doubt
+
+    @cached_property
+    def _success(self) -> FloatArray:
+        """The chance [S, A] of each move given the measurements alone."""
+        rows, columns = self.shape
+        climb, descend = self._limits
+        heights = self.height, self.variance, self.blocked
+        before, changed = self.__dict__.pop("_before", (None, None))
+        if before is not None and np.count_nonzero(changed) * FEW < len(changed):
+            success: FloatArray = before.copy()
+            refresh(rows, columns, changed, *heights, climb, descend, success)
+        else:
+            success = np.empty((rows * columns, len(STEPS)))
+            make = fill if success.size < BOTH_CORES else fill_in_parallel
+            make(rows, columns, *heights, climb, descend, success)
+        return frozen(success)
+
+    @property
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """How far up and down each action may go, in m [A]."""
+        length = _lengths(*self.size)
+        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
+        return climb * length, descend * length
+
+    def correction(self) -> FloatArray:
+        """Return Theorem 2's σ [S, A]."""
+        low, high = self.success_bounds()
+        if low is high:
+            return general_on_moves(self._mean.dest, low)
+        return bounded_corrections(self._mean.dest, low, high, 0.0)[1]
+
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        """Return our corrections (returning, exploring), each [S, A]."""
+        low, high = self.success_bounds()
+        if low is high:
+            return moves_corrections(self._mean.dest, low, discount)
+        return bounded_corrections(self._mean.dest, low, high, discount)
+
+    def update(self, observation: Heights | Transition) -> Self:
+        """Return the belief after measured heights, a move that was tried, or both."""
+        match observation:
+            case Heights():
+                moved = observation.moved
+            case Transition():
+                moved = observation
+            case _:
+                raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        attempts = self.attempts if moved is None else self._attempts_after(moved)
         new = object.__new__(type(self))  # what is known to be sound is not checked again
         new.__dict__.update(self.__dict__)
-        if news:
-            new.__dict__.pop("_mean", None)
-        new.__dict__.update(changed)
+        for name in ("_mean", "_bounds", "_doubt"):
+            new.__dict__.pop(name, None)
+        if attempts is not self.attempts:
+            new.__dict__.pop("_edges", None)
+            new.__dict__["attempts"] = attempts
+        if isinstance(observation, Transition):
+            return new
+        height, variance = self.height.copy(), self.variance.copy()
+        measured = np.zeros(len(height), dtype=bool)
+        observation.take_in(self.blocked, height, variance, measured)
+        known = new.__dict__.pop("_success", None)
+        if known is None and "_before" in self.__dict__:  # several updates, no model in between
+            known, changed = self.__dict__["_before"]
+            measured |= changed
+        if known is not None:
+            new.__dict__["_before"] = known, measured
+        new.__dict__.update(height=frozen(height), variance=frozen(variance))
         return new
 
-    def _after_move(self, moved: Transition) -> Self:
-        """Condition the height of the square that a move led to, or failed to lead to.
-
-        The move worked if that square is no wall and at most one higher than the one it began on.
-        """
+    def _attempts_after(self, moved: Transition) -> Attempts:
+        """Return all attempts after one more; raise if it can't have come out like that."""
+        dest = grid_graph(*self.shape).dest
+        moved.check(*dest.shape)
         state, action, after = moved.state, moved.action, moved.next_state
-        moved.check(*self.success.shape)
-        there = int(self._mean.dest[state, action])
+        there = int(dest[state, action])
         if after not in (state, there):
             raise ImpossibleObservationError(f"{moved} leads neither to s={there} nor nowhere")
-        if self.known[state] == WALL:
-            raise ImpossibleObservationError(f"nobody stands in square s={state}, a wall")
+        if self.blocked[state]:
+            raise ImpossibleObservationError(f"nobody stands in cell s={state}, which is blocked")
         if there == state:
-            return self
-        worked, chance = after == there, self.success[state, action]
-        if chance == (0.0 if worked else 1.0):
-            raise ImpossibleObservationError(f"the belief rules out {moved}")
-        if self.known[there] != UNKNOWN and self.known[state] != UNKNOWN:
-            return self
-        if self.known[state] == UNKNOWN:
-            raise InvalidBeliefError(
-                f"{moved} began on a square of unknown height: reveal s={state} first"
-            )
-        states, top = len(self.known), self.tables.mass.shape[1]
-        prior, walls = np.broadcast_to(self.prior, (states, top)).copy(), np.array(self.walls)
-        low = np.arange(1, top + 1) <= self.known[state] + 1
-        kept = np.where(low == worked, prior[there], 0.0)
-        walls[there] = 0.0 if worked else walls[there] / (1.0 - chance)
-        if kept.sum() > 0.0:
-            prior[there] = kept / kept.sum()
-        else:
-            walls[there] = 1.0  # nothing else is left that could have stopped it
-        return replace(self, prior=prior, walls=np.minimum(walls, 1.0))
-
-    def _learned(self, cells: IntArray, heights: IntArray) -> dict[str, Any]:
-        """Give the fields that seen heights [n] change."""
-        known, unseen = self.known.copy(), self.unseen.copy()
-        success, returning = self.success.copy(), self.returning.copy()
-        dest = height_graph(*self.shape, self.stay).dest
-        results = success, returning, unseen
-        at = learn(cells, heights, dest, int(self.stay), known, *self.tables, *results)
-        if at >= 0:
+            return self.attempts
+        worked = after == there
+        if self.blocked[there]:
+            if worked:
+                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
+            return self.attempts
+        pair = state * len(STEPS) + action
+        try:
+            attempts = self.attempts.with_outcome(pair, worked)
+            if self.climb == self.descend:  # then a move works if and only if its way back does
+                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
+        except ImpossibleObservationError as cause:
             raise ImpossibleObservationError(
-                f"square s={cells[at]} is seen as {_said(known[cells[at]])} "
-                f"and as {_said(heights[at])}"
-            )
-        return {
-            "known": frozen(known),
-            "success": frozen(success),
-            "returning": frozen(returning),
-            "unseen": frozen(unseen),
-        }
+                f"{moved} contradicts what was tried before"
+            ) from cause
+        return attempts
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Draw heights [S] in m that agree with every attempted move; see `attempts.draw`."""
+        return draw(self.height, self.variance, self._edges, self._doubt, rng)
 
     def sample(self, rng: np.random.Generator) -> Moves:
-        """Draw every height that is unknown, and with them which moves work."""
-        states = len(self.known)
-        seen, free = self.known != UNKNOWN, self.known != WALL
-        heights = np.where(seen, self.known, draw_heights(self.prior, states, rng))
-        enters = np.where(seen, free, rng.random(states) >= self.tables.wall)
-        return _model(self.shape, self.stay, heights, enters)
+        """Draw heights, and with them which moves work."""
+        return self.model_of(self.draw(rng))
 
-    def _refusal(self, fault: int, cell: int, height: int) -> Exception:
-        """Say what is wrong with an observation that a square is of that height."""
-        if fault == OUTSIDE:
-            return InvalidBeliefError(
-                f"a seen square is s={cell}, outside 0..{len(self.known) - 1}"
-            )
-        if fault == NO_HEIGHT:
-            top = self.tables.mass.shape[1]
-            return InvalidBeliefError(
-                f"square s={cell} is seen at height {height}, expected 1 to {top} or {WALL}, a wall"
-            )
-        if fault == CONTRADICTED:
-            known = _said(self.known[cell])
-            return ImpossibleObservationError(
-                f"square s={cell} is seen as {_said(height)} and known as {known}"
-            )
-        return ImpossibleObservationError(
-            f"square s={cell} is seen as {_said(height)}, which the prior rules out"
-        )
+    def model_of(self, heights: ArrayLike) -> Moves:
+        """Give the model of a world with these heights [S]: every move works or does not."""
+        known = _finite(heights, "the height", self.blocked)
+        success = np.empty((len(known), len(STEPS)))
+        decide(*self.shape, known, self.blocked, *self._limits, success)
+        return grid_graph(*self.shape).with_success(frozen(success))
 
 
-def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = True) -> Moves:
-    """Give the model of a world with these heights [S], or WALL: every move works or does not."""
-    states = grid_size(shape, InvalidBeliefError)
-    known = indices(heights, "the height", (states,), (WALL, HIGHEST + 1), "s", InvalidBeliefError)
-    if not known.all():
-        raise InvalidBeliefError(f"the height of square s={int(np.argmin(known != 0))} is 0")
-    return _model(shape, bool(stay), known, known != WALL)
+def entropy_reduction(prior: TerrainBelief, posterior: TerrainBelief) -> float:
+    """Give how much less is unknown, in nats: Σ ½ ln(prior variance / posterior variance).
 
-
-def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray) -> Moves:
-    """Give the model in which moves climb by one at most, into squares that can be entered.
-
-    Nothing leads out of a wall: as a height, it is two below the lowest.
+    Blocked cells don't count.
     """
-    graph = height_graph(*shape, stay)
-    works = heights[graph.dest] <= heights[:, None] + 1
-    works &= enters[graph.dest]
-    works &= graph.dest != np.arange(len(heights))[:, None]
-    if stay:
-        works[:, 0] = True
-    return graph.with_success(works.astype(np.float64))
+    if prior.shape != posterior.shape or (prior.blocked != posterior.blocked).any():
+        raise InvalidBeliefError("the prior and the posterior are not of the same cells")
+    counted = ~prior.blocked
+    return float(0.5 * np.log(prior.variance[counted] / posterior.variance[counted]).sum())
 
 
-@lru_cache(maxsize=16)
-def height_graph(rows: int, columns: int, stay: bool) -> Moves:
-    """Give the graph of a grid: stay, if one may, and eight neighbours; off the map is nowhere."""
-    kept = slice(0 if stay else 1, None)
-    dest = grid_graph(rows, columns).dest[:, kept]
-    blank = np.broadcast_to(np.float64(0.0), dest.shape)
-    return Moves(dest, blank, action_names=ACTIONS[kept])
+@lru_cache(maxsize=4)
+def grid_graph(rows: int, columns: int) -> Moves:
+    """Give the graph of a grid: stay and eight neighbours; moving off the map leads nowhere."""
+    state = np.arange(rows * columns, dtype=np.int32)
+    row, column = np.divmod(state, np.int32(columns))
+    dest = np.empty((rows * columns, len(STEPS)), np.int32)
+    for a, (down, right) in enumerate(STEPS):
+        there = (row + down, column + right)
+        inside = (there[0] >= 0) & (there[0] < rows) & (there[1] >= 0) & (there[1] < columns)
+        dest[:, a] = np.where(inside, there[0] * columns + there[1], state)
+    blank = np.broadcast_to(np.float64(1.0), dest.shape)
+    return Moves(dest, blank, action_names=NAMES)
 
 
-def draw_heights(prior: FloatArray, states: int, rng: np.random.Generator) -> IntArray:
-    """Draw heights [S] independently from a prior [H] or [S, H]."""
-    below = _cumulative(np.atleast_2d(prior))
-    drawn: IntArray = 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)
-    return drawn
+def _lengths(height: float, width: float) -> FloatArray:
+    """Give how far each action goes, in m [A], between the centres of such cells."""
+    return np.array([math.hypot(height * down, width * right) for down, right in STEPS])
 
 
-def shape_of(
-    values: ArrayLike, name: str, axes: str, error: type[InvalidInputError]
-) -> tuple[int, ...]:
-    """Check that `values` make an array with these axes; give its shape."""
-    try:
-        shape: tuple[int, ...] = np.shape(values)
-    except ValueError as cause:
-        raise error(f"{name} are not an array [{', '.join(axes)}]: {cause}") from cause
-    if len(shape) != len(axes):
-        raise error(f"{name} have shape {shape}, expected [{', '.join(axes)}]")
-    return shape
+def _finite(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
+    """Check that numbers [S] are finite; give read-only float64, 0 where a cell is blocked."""
+    array = numbers(values, name, blocked.shape, InvalidBeliefError)
+    if blocked.any():
+        array = np.where(blocked, 0.0, array)
+    if not np.isfinite([array.min(), array.max()]).all():
+        at = int(np.argmin(np.isfinite(array)))
+        said = "NaN" if np.isnan(array[at]) else "infinite"
+        raise InvalidBeliefError(f"{name} is {said} at ({at},)")
+    return own(array, values)
 
 
-def grid_size(shape: object, error: type[InvalidInputError]) -> int:
-    """Check that `shape` is (rows, columns) of a grid; give its number of squares."""
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        raise error(f"the shape is {shape!r}, expected (rows, columns)")
-    rows = index(shape[0], 2**31, "the shape's rows", error)
-    columns = index(shape[1], 2**31, "the shape's columns", error)
-    if not 1 <= rows * columns < 2**31:
-        raise error(f"a grid of {rows} × {columns} squares has none, or too many")
-    return rows * columns
-
-
-def check_prior(prior: ArrayLike | None, states: int, error: type[InvalidInputError]) -> FloatArray:
-    """Check a distribution of heights, [H] or [S, H]; uniform from 1 to 5 unless given."""
-    if prior is None:
-        return frozen(np.full(LEVELS, 1.0 / LEVELS))
-    mass = floats(prior, "the prior", None, error)
-    if np.ndim(prior) not in (1, 2) or mass.shape[:-1] not in ((), (states,)):
-        raise error(f"the prior has shape {np.shape(prior)}, expected [H] or [{states}, H]")
-    if mass.shape[-1] == 0:
-        raise error("the prior has no heights")
-    rows = np.atleast_2d(mass)
-
-    def whose(row: int) -> str:
-        return "" if mass.ndim == 1 else f" of square s={row}"
-
-    if not (rows.min() >= 0.0 and rows.max() <= 1.0):
-        row, column = (int(i) for i in np.argwhere((rows < 0.0) | (rows > 1.0))[0])
-        raise error(
-            f"the prior{whose(row)} has height {column + 1} at {rows[row, column]:g}, "
-            "not a probability"
-        )
-    sums = rows.sum(axis=1)
-    worst = int(np.argmax(np.abs(sums - 1.0)))
-    if abs(sums[worst] - 1.0) > SUM_TOLERANCE:
-        raise error(f"the prior{whose(worst)} sums to {sums[worst]:.10g}")
-    return mass
-
-
-def _check_walls(walls: ArrayLike, states: int) -> FloatArray:
-    """Check the chances of walls; give one for all [1] or [S]."""
-    error = InvalidBeliefError
-    if np.ndim(walls) == 0:
-        chance = np.array([number(walls, "the chance of a wall", error)])
-    else:
-        chance = floats(walls, "the chance of a wall", (states,), error)
-    if not (chance.min() >= 0.0 and chance.max() <= 1.0):
-        at = int(np.argmax((chance < 0.0) | (chance > 1.0)))
-        raise error(f"the chance of a wall at s={at} is {chance[at]:g}, not a probability")
-    return frozen(chance)
-
-
-def _cumulative(mass: FloatArray) -> FloatArray:
-    """Give the chances [R, H + 2] of a height of at most 0, 1, ... H + 1; exactly 1 where sure."""
-    below = np.zeros((len(mass), mass.shape[1] + 2))
-    np.cumsum(mass, axis=1, out=below[:, 1:-1])
-    np.minimum(below, 1.0, out=below)
-    last = mass.shape[1] - np.argmax(mass[:, ::-1] > 0.0, axis=1)
-    below[np.arange(below.shape[1]) >= last[:, None]] = 1.0
-    return below
-
-
-def _is_ready(values: object) -> bool:
-    """Tell whether a list of numbers is such as the kernels read, which then look at each."""
+def _is_ready(cells: object) -> bool:
+    """Tell whether a list of cells is such as the kernels read, which then look at each."""
     return (
-        isinstance(values, np.ndarray)
-        and values.dtype == np.int32
-        and values.ndim == 1
-        and values.flags.c_contiguous
-        and not values.flags.writeable
+        isinstance(cells, np.ndarray)
+        and cells.dtype == np.int32
+        and cells.ndim == 1
+        and cells.flags.c_contiguous
+        and not cells.flags.writeable
     )
-
-
-def _said(height: int) -> str:
-    return "a wall" if height == WALL else f"height {height}"
-
-
-def _chance(
-    s: int,
-    t: int,
-    known: IntArray,
-    mass: FloatArray,
-    below: FloatArray,
-    wall: FloatArray,
-) -> float:
-    """Give the probability that the move from s to its neighbour t works.
-
-    Nothing leads out of a wall: as a height, it is two below the lowest.
-    """
-    here, there = known[s], known[t]
-    if there == WALL:
-        return 0.0
-    i, j = min(s, len(below) - 1), min(t, len(below) - 1)  # one row speaks for all
-    if there != UNKNOWN:
-        if here != UNKNOWN:
-            return 1.0 if there <= here + 1 else 0.0
-        return 1.0 - float(below[i, max(0, there - 2)])  # the start is at least one below
-    free = 1.0 - float(wall[min(t, len(wall) - 1)])
-    if here != UNKNOWN:
-        return float(below[j, here + 1]) * free
-    total, sure = 0.0, True
-    for k in range(mass.shape[1]):
-        reach = below[j, k + 2]
-        total += mass[i, k] * reach
-        if mass[i, k] > 0.0 and reach < 1.0:
-            sure = False
-    return free if sure else min(1.0, total) * free
-
-
-chance = njit(cache=True)(_chance)
-
-
-def _fill(
-    dest: IntArray,
-    first: int,
-    known: IntArray,
-    mass: FloatArray,
-    below: FloatArray,
-    wall: FloatArray,
-    success: FloatArray,
-    returning: FloatArray,
-    unseen: IntArray,
-) -> None:
-    """Write p and −p(1−p) [S, A] of every move, and the unseen [S] around each square."""
-    states, actions = dest.shape
-    for s in range(states):
-        unseen[s] = 1 if known[s] == UNKNOWN else 0
-        for a in range(actions):
-            t = dest[s, a]
-            p = 1.0 if a < first else 0.0
-            if t != s:
-                p = chance(s, t, known, mass, below, wall)
-                unseen[s] += 1 if known[t] == UNKNOWN else 0
-            success[s, a] = p
-            returning[s, a] = p * (p - 1.0)
-
-
-fill = njit(cache=True)(_fill)
-
-
-def _find_fault(
-    cells: IntArray,
-    heights: IntArray,
-    known: IntArray,
-    mass: FloatArray,
-    below: FloatArray,
-    wall: FloatArray,
-) -> tuple[int, int, int]:
-    """Give what is wrong with seen heights [n], at which of them, and how many are news."""
-    news = 0
-    for i in range(len(cells)):
-        c, height = cells[i], heights[i]
-        if not 0 <= c < len(known):
-            return OUTSIDE, i, news
-        if height != WALL and not 1 <= height <= mass.shape[1]:
-            return NO_HEIGHT, i, news
-        if known[c] == height:
-            continue
-        if known[c] != UNKNOWN:
-            return CONTRADICTED, i, news
-        news += 1
-        if height == WALL:
-            likely = wall[min(c, len(wall) - 1)]
-        else:
-            likely = mass[min(c, len(mass) - 1), height - 1]
-        if likely == 0.0:
-            return RULED_OUT, i, news
-    return FINE, -1, news
-
-
-find_fault = njit(cache=True)(_find_fault)
-
-
-def _learn(
-    cells: IntArray,
-    heights: IntArray,
-    dest: IntArray,
-    first: int,
-    known: IntArray,
-    mass: FloatArray,
-    below: FloatArray,
-    wall: FloatArray,
-    success: FloatArray,
-    returning: FloatArray,
-    unseen: IntArray,
-) -> int:
-    """Write seen heights [n] and what changes with them; give the first that contradicts, or −1."""
-    new = np.empty(len(cells), np.int32)
-    news = 0
-    for i in range(len(cells)):
-        c = cells[i]
-        if known[c] == UNKNOWN:
-            known[c] = heights[i]
-            new[news] = c
-            news += 1
-        elif known[c] != heights[i]:
-            return i
-    for c in new[:news]:
-        unseen[c] -= 1
-        for a in range(first, dest.shape[1]):
-            t = dest[c, a]
-            if t == c:
-                continue
-            unseen[t] -= 1
-            out = chance(c, t, known, mass, below, wall)
-            success[c, a] = out
-            returning[c, a] = out * (out - 1.0)
-            back = first + (a - first + OPPOSITE) % (2 * OPPOSITE)
-            into = chance(t, c, known, mass, below, wall)
-            success[t, back] = into
-            returning[t, back] = into * (into - 1.0)
-    return -1
-
-
-learn = njit(cache=True)(_learn)
-
-
-def _expect_unseen(
-    dest: IntArray, success: FloatArray, unseen: IntArray, expected: FloatArray
-) -> None:
-    """Write success × the unseen around the destination [S, A]; zero where nothing is entered."""
-    states, actions = dest.shape
-    for s in range(states):
-        for a in range(actions):
-            t = dest[s, a]
-            expected[s, a] = success[s, a] * unseen[t] if t != s else 0.0
-
-
-expect_unseen = njit(cache=True)(_expect_unseen)

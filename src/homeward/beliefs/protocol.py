@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
+from homeward.beliefs.corrections import Correction, Corrections
 from homeward.errors import InvalidBeliefError
 from homeward.models import Moves
-from homeward.safety.corrections import Correction, Corrections
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray

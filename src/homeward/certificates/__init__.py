@@ -9,7 +9,6 @@ from homeward.certificates.certificate import (
     ValueVerdict,
     certify,
 )
-from homeward.certificates.recorded import RecordedPlan, compare, plan_of_step
 from homeward.certificates.sampling import Sampled
 from homeward.certificates.stored import StoredPlan
 
@@ -17,15 +16,12 @@ __all__ = [
     "Certificate",
     "ClaimVerdict",
     "Codec",
-    "RecordedPlan",
     "RunVerdict",
     "Sampled",
     "StoredPlan",
     "ValueVerdict",
     "certify",
-    "compare",
     "load_plan",
-    "plan_of_step",
     "register_codec",
     "save_plan",
     "save_stored",

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward import __version__
+from homeward.beliefs.corrections import Correction
 from homeward.certificates.beliefs import decode_belief, encode_belief
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import refusing, replace_file
 from homeward.planning.plan import ActionEvidence, CriterionEvidence, Plan, Verdict
-from homeward.safety import Correction
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from homeward.arrays import index, number
+from homeward.beliefs.corrections import Correction
 from homeward.certificates import exact
 from homeward.certificates.arithmetic import TOLERANCE, Recomputed, recompute
 from homeward.certificates.checked_claim import CheckedClaim
 from homeward.certificates.sampling import Sampled, sample, unit_of
 from homeward.errors import InvalidInputError
-from homeward.safety import Correction
 from homeward.solvers import Status
 
 if TYPE_CHECKING:

@@ -1,9 +1,8 @@
 """Exact values by enumeration: every world of a finite belief, solved and averaged.
 
-What is true in one world comes of `homeward.safety.certify`, by plain linear solves. A model may
-hold rows that add up to a little more than 1, by rounding. Over 1/(1 − γ) steps that would make
-probabilities of more than 1, so such rows are scaled down to 1 first, and so are the weights of the
-worlds.
+What is true in one world comes of `policy_values`, by plain linear solves. A model may hold rows
+that add up to a little more than 1, by rounding. Over 1/(1 − γ) steps that would make probabilities
+of more than 1, so such rows are scaled down to 1 first, and so are the weights of the worlds.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import FiniteBelief
-from homeward.safety.certify import dense_transitions, exact_value, exact_way
+from homeward.certificates.policy_values import dense_transitions, exact_value, exact_way
 
 if TYPE_CHECKING:
     from homeward.certificates.stored import StoredPlan

@@ -15,7 +15,8 @@ from homeward.cli.show import say, say_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from homeward.certificates import Certificate, RecordedPlan, StoredPlan
+    from homeward.certificates import Certificate, StoredPlan
+    from homeward.runs.verification import RecordedPlan
 
 What = Annotated[
     Path, typer.Argument(metavar="PLAN_OR_RUN", help="A saved plan, or a run's folder.")
@@ -78,11 +79,12 @@ def certify(
 
     homeward certify runs/valley --step 12 --save plan.npz
     """
-    from homeward.certificates import certificate, compare, load_plan, plan_of_step, save_stored
+    from homeward.certificates import certificate, load_plan, save_stored
     from homeward.compiling import announce
     from homeward.errors import InvalidInputError
     from homeward.runs import Run
-    from homeward.studies.machine.crews import cores
+    from homeward.runs.verification import compare, plan_of_step
+    from homeward.studies.crews import cores
 
     announce()
     find_modules_here()

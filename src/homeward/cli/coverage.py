@@ -41,14 +41,14 @@ def coverage(
 
     homeward paper coverage --scheduler tcp://node1:8786 --table runs.csv
     """
-    from homeward.plots.coverage import draw_coverage
-    from homeward.studies.coverage import cells_of, charts, claims, steps_by_walls, summarise
-    from homeward.studies.machine import define
+    from homeward.paper.coverage import cells_of, charts, claims, steps_by_walls, summarise
+    from homeward.paper.figures.coverage import draw_coverage
+    from homeward.studies import define
 
     check_writable(out)
     cells, counts = cells_of(scale)
     definition = define(
-        "coverage", "homeward.studies.coverage:explore", cells, range(max(counts)), counts=counts
+        "coverage", "homeward.paper.coverage:explore", cells, range(max(counts)), counts=counts
     )
     file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
     rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)

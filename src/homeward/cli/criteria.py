@@ -26,8 +26,8 @@ def criteria(
     Example: homeward paper criteria --out docs/criteria
     """
     from homeward.files import refusing
-    from homeward.plots.criteria import draw_criterion
-    from homeward.studies.criteria import picture_of, rows, stories
+    from homeward.paper.criteria import picture_of, rows, stories
+    from homeward.paper.figures.criteria import draw_criterion
 
     with refusing(out, "can't be written"):
         out.mkdir(parents=True, exist_ok=True)

@@ -29,8 +29,8 @@ def demo(
 
     Example: homeward demo --seed 3 --out rovers.png
     """
-    from homeward.plots.terrain import draw_terrain
-    from homeward.studies.mars import explore, pair_of, panel_of, story_of
+    from homeward.kinds.rover.figure import draw_terrain
+    from homeward.paper.mars import explore, pair_of, panel_of, story_of
 
     check_writable(out)
     panels = []

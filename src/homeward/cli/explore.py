@@ -31,12 +31,12 @@ from homeward.words import ENDS, why_ended
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from homeward.beliefs.terrain import TerrainBelief
+    from homeward.beliefs.heights import TerrainBelief
+    from homeward.kinds.rover.config import RoverConfig
+    from homeward.kinds.rover.world import Rover
     from homeward.planning.explorer import Step
-    from homeward.rasters import Cells
     from homeward.runs import Run
-    from homeward.runs.rover import RoverConfig
-    from homeward.worlds.rover import Rover
+    from homeward.terrain import Cells
 
 RUNS = Path("runs")
 """The folder that runs are put in unless another is named."""
@@ -264,7 +264,7 @@ def take(
 
 def draw(run: Run, film: str | None = None) -> list[Path]:
     """Draw the map and the film of a rover's run that has ended; give all that came of it."""
-    from homeward.runs.rover_products import AREA, FACTS, PATH, SUMMARY, TERRAIN
+    from homeward.kinds.rover.outputs import AREA, FACTS, PATH, SUMMARY, TERRAIN
 
     config = _config(run)
     film = config.film if film is None else film
@@ -281,7 +281,7 @@ def draw(run: Run, film: str | None = None) -> list[Path]:
 
 def is_rover(run: Run) -> bool:
     """Tell whether a run is one of a rover."""
-    return run.kind in ("rover", "homeward.runs.rover:ROVER")
+    return run.kind in ("rover", "homeward.kinds.rover.kind:ROVER")
 
 
 def _prepare(
@@ -324,9 +324,10 @@ def _configure(options: dict[str, Any], spots: Spots, file: Path | None) -> Rove
     import tomllib
 
     from homeward.errors import InvalidFileError, InvalidInputError
-    from homeward.rasters.reading import NO_PIXEL
+    from homeward.kinds.rover.config import MARS, RoverConfig
+    from homeward.kinds.rover.kind import CELLS, cells_of, settle
     from homeward.runs.config import checked
-    from homeward.runs.rover import CELLS, MARS, RoverConfig, cells_of, settle
+    from homeward.terrain.reading import NO_PIXEL
 
     values: dict[str, Any] = {}
     if file is not None:
@@ -371,7 +372,7 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     from pydantic import ValidationError
 
     from homeward.errors import InvalidInputError
-    from homeward.runs.rover import RoverConfig
+    from homeward.kinds.rover.config import RoverConfig
 
     if options.get("sensor_range") == math.inf:
         options = options | {"sensor_range": None}
@@ -393,8 +394,8 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
     """Refuse settings that do not go together, by the names that they were given by."""
     from homeward.errors import InvalidInputError
-    from homeward.runs.criteria import misfit, unused
-    from homeward.runs.rover import RoverConfig
+    from homeward.kinds.promises import misfit, unused
+    from homeward.kinds.rover.config import RoverConfig
 
     _check_terrain(values, options, place)
     unsafe = values.get("explorer") == "unsafe"
@@ -413,7 +414,7 @@ def _check_fits(values: dict[str, Any], options: dict[str, Any], place: str) -> 
 def _check_terrain(values: dict[str, Any], options: dict[str, Any], place: str) -> None:
     """Refuse settings that are not of the terrain."""
     from homeward.errors import InvalidInputError
-    from homeward.runs.rover import MARS, SAMPLE
+    from homeward.kinds.rover.config import MARS, SAMPLE
 
     terrain = values.get("terrain", MARS)
     if terrain == "":
@@ -553,9 +554,9 @@ def _draw_map(run: Run, config: RoverConfig) -> None:
     """Draw what is known in the end and the path."""
     from homeward.cli.show import save
     from homeward.errors import InvalidFileError
-    from homeward.plots.terrain import TerrainPanel, draw_terrain
-    from homeward.runs.rover import area_of, cells_of
-    from homeward.runs.rover_products import path_of, read_facts
+    from homeward.kinds.rover.figure import TerrainPanel, draw_terrain
+    from homeward.kinds.rover.kind import area_of, cells_of
+    from homeward.kinds.rover.outputs import path_of, read_facts
     from homeward.runs.run import FIELDS
 
     facts, known = read_facts(run.directory), run.fields()
@@ -584,9 +585,9 @@ def _draw_film(run: Run, config: RoverConfig, out: Path) -> None:
     """Draw the run as a film, by taking its steps again."""
     import numpy as np
 
-    from homeward.plots.terrain import Frame, write_terrain_film
-    from homeward.runs.rover import area_of, cells_of, make
-    from homeward.runs.rover_products import path_of, read_facts
+    from homeward.kinds.rover.figure import Frame, write_terrain_film
+    from homeward.kinds.rover.kind import area_of, cells_of, make
+    from homeward.kinds.rover.outputs import path_of, read_facts
 
     facts = read_facts(run.directory)
     cells, setup = cells_of(config), make(config)
@@ -627,9 +628,9 @@ def _progress(run: Run, limit: int | None, *, quiet: bool) -> Iterator[Callable[
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from homeward.beliefs.terrain import entropy_reduction
-    from homeward.runs.rover import prior_of
-    from homeward.runs.rover_products import is_seen
+    from homeward.beliefs.heights import entropy_reduction
+    from homeward.kinds.rover.kind import prior_of
+    from homeward.kinds.rover.outputs import is_seen
 
     total = limit if limit is not None else run.manifest.limit
     total = run.config["limit"] if total is None else total
@@ -680,8 +681,8 @@ def _kept(bounds: list[float]) -> str:
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Say how it went and where that is written down."""
-    from homeward.runs.criteria import bounds_said, conflict_said, place_of, promise_of
-    from homeward.runs.rover_products import read_facts
+    from homeward.kinds.promises import bounds_said, conflict_said, place_of, promise_of
+    from homeward.kinds.rover.outputs import read_facts
 
     facts: dict[str, Any] = {"criteria": [], "infeasible_steps": 0, "conflict": None}
     facts |= {"why": None, **read_facts(run.directory)}
@@ -734,8 +735,8 @@ def _stopped(run: Run | None, *, as_json: bool) -> NoReturn:
 
 def _facts_so_far(run: Run | None) -> dict[str, Any]:
     """Give all that is known of a run that was stopped, and None for what is not known."""
+    from homeward.kinds.rover.outputs import FACTS, KEYS, facts_of, read_facts
     from homeward.runs import RunStatus
-    from homeward.runs.rover_products import FACTS, KEYS, facts_of, read_facts
 
     facts: dict[str, Any] = dict.fromkeys(KEYS)
     if run is None:
@@ -759,8 +760,8 @@ def _facts_so_far(run: Run | None) -> dict[str, Any]:
 
 def _config(run: Run) -> RoverConfig:
     """Give a run's configuration."""
+    from homeward.kinds.rover.config import RoverConfig
     from homeward.runs.config import checked
-    from homeward.runs.rover import RoverConfig
 
     return checked(RoverConfig, run.config, str(run.directory / "config.json"))
 

@@ -28,9 +28,9 @@ from homeward.words import ENDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from homeward.kinds.grid.config import GridConfig
+    from homeward.kinds.grid.world import HeightGridWorld
     from homeward.planning.explorer import End
-    from homeward.runs.grid import GridConfig
-    from homeward.worlds import HeightGridWorld
 
 LARGEST = 60
 """Squares across beyond which a map is not watched in a terminal."""
@@ -131,10 +131,10 @@ def grid(
 
     homeward grid --seed 3 --delta 0.9 --keep-in 2:9,0:6 --back-within 8 --base 5,5
     """
-    from homeward.plots.films import check_film
-    from homeward.plots.height_grid import Panel, draw_panels, write_film
-    from homeward.runs.config import checked
-    from homeward.runs.criteria import (
+    from homeward.kinds.grid.config import GridConfig
+    from homeward.kinds.grid.figure import Panel, draw_panels, write_film
+    from homeward.kinds.grid.kind import stranded_in
+    from homeward.kinds.promises import (
         bounds_said,
         conflict_said,
         misfit,
@@ -142,7 +142,8 @@ def grid(
         promise_of,
         unused,
     )
-    from homeward.runs.grid import GridConfig, stranded_in
+    from homeward.plots.films import check_film
+    from homeward.runs.config import checked
 
     check_writable(out)
     if film is not None:
@@ -248,12 +249,12 @@ def _walk(config: GridConfig, record: Path | None, screen: Callable[[str], None]
     """Explore, in a run on disk if there is to be one, and show every step."""
     import numpy as np
 
+    from homeward.kinds.grid.kind import GRID, make, settle
+    from homeward.kinds.grid.world import write
+    from homeward.kinds.promises import bounds_told, conflict_in
     from homeward.planning.explorer import End
     from homeward.planning.plan import Plan, Verdict
     from homeward.runs import Run
-    from homeward.runs.criteria import bounds_told, conflict_in
-    from homeward.runs.grid import GRID, make, settle
-    from homeward.worlds.height_grid import write
 
     setup = make(settle(config))
     lowest = [math.inf] * len(setup.planner.criteria)
@@ -335,7 +336,7 @@ def _window(text: str) -> list[list[int]]:
 
 def _read(file: Path) -> str:
     """Read a map, which is checked here so that a message names the file."""
-    from homeward.worlds.maps import HeightMap
+    from homeward.kinds.grid.maps import HeightMap
 
     try:
         text = file.read_text(encoding="utf-8")

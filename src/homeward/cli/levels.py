@@ -13,7 +13,7 @@ from homeward.cli.runs import conducted
 from homeward.cli.show import check_writable, save, show
 
 if TYPE_CHECKING:
-    from homeward.studies.levels import Count, Level
+    from homeward.paper.levels import Count, Level
 
 
 def levels(
@@ -42,12 +42,12 @@ def levels(
 
     Example: homeward paper levels --worlds 50
     """
-    from homeward.plots.levels import draw_levels
-    from homeward.studies.levels import LIMIT, cells_of, summarise
-    from homeward.studies.machine import define
+    from homeward.paper.figures.levels import draw_levels
+    from homeward.paper.levels import LIMIT, cells_of, summarise
+    from homeward.studies import define
 
     check_writable(out)
-    definition = define("levels", "homeward.studies.levels:explore", cells_of(steps), range(worlds))
+    definition = define("levels", "homeward.paper.levels:explore", cells_of(steps), range(worlds))
     usual = (worlds, steps) == (300, LIMIT)
     file = study or Path("levels.sqlite" if usual else f"levels-{worlds}x{steps}.sqlite")
     rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)

@@ -15,7 +15,7 @@ from homeward.cli.show import check_writable, save, show
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
-    from homeward.studies.mars import Setting
+    from homeward.paper.mars import Setting
 
 NOT_OURS = (
     "The paper's own ground, HiRISE's DTEEC_010228_1490_016320_1490_A01.IMG, is not ours to ship; "
@@ -108,11 +108,10 @@ def mars(
 
     homeward paper mars --raster DTEEC_010228_1490_016320_1490_A01.IMG --window 0,0,2000,1000
     """
-    from homeward.plots.mars import draw_curves
-    from homeward.plots.terrain import draw_terrain
-    from homeward.runs.rover import cells_of
-    from homeward.studies.machine import define
-    from homeward.studies.mars import (
+    from homeward.kinds.rover.figure import draw_terrain
+    from homeward.kinds.rover.kind import cells_of
+    from homeward.paper.figures.mars import draw_curves
+    from homeward.paper.mars import (
         beside,
         config_of,
         name_of,
@@ -121,6 +120,7 @@ def mars(
         settings_of,
         summarise,
     )
+    from homeward.studies import define
 
     if raster is None and window is not None:
         raise typer.BadParameter("--window is a part of a raster; give --raster too")
@@ -137,7 +137,7 @@ def mars(
     )
     cells = pinned(cells)
     ground = cells_of(config_of(cells[0], 0))
-    definition = define("mars", "homeward.studies.mars:explore", cells, range(terrains))
+    definition = define("mars", "homeward.paper.mars:explore", cells, range(terrains))
     file = study or Path(
         _name(terrains, steps, scale, correction, explorers, reach, raster, window)
     )
@@ -171,7 +171,7 @@ def mars(
 def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
     """Refuse to go on with a study of a raster that has changed since."""
     from homeward.errors import InvalidFileError
-    from homeward.studies.machine import Ledger
+    from homeward.studies import Ledger
 
     now = cells[0].get("terrain_sha256")
     if now is None or not file.exists() or not file.stat().st_size:
@@ -188,7 +188,7 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
 
 def _shown(found: Setting) -> dict[str, str]:
     """Lay a setting out for people."""
-    from homeward.studies.mars import MARKS
+    from homeward.paper.mars import MARKS
 
     row = {
         "setting": found.setting,
@@ -260,7 +260,7 @@ def timing(
 
     Example: homeward paper timing --steps 100
     """
-    from homeward.studies.timing import MAP, time_settings
+    from homeward.paper.timing import MAP, time_settings
 
     found = time_settings(steps, seed, scale, correction.value)
     rows = [{**asdict(t), "times faster": t.times_faster} for t in found]

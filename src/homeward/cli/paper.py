@@ -19,8 +19,8 @@ from homeward.cli.show import check_writable, save, say_json, show, track
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homeward.studies.counterexamples import Row
-    from homeward.worlds.satisfiability import Formula
+    from homeward.paper.counterexamples import Row
+    from homeward.paper.formulas import Formula
 
 FORMULAS = 200
 DRAWN_AT = 0.99
@@ -54,8 +54,8 @@ def counterexamples(
 
     Example: homeward paper counterexamples --out stories.pdf
     """
-    from homeward.plots.stories import draw_stories
-    from homeward.studies.counterexamples import DISCOUNTS, SERIES, compare, panels
+    from homeward.paper.counterexamples import DISCOUNTS, SERIES, compare, panels
+    from homeward.paper.figures.stories import draw_stories
 
     check_writable(out)
     rows = compare(DISCOUNTS)
@@ -92,8 +92,8 @@ def examples(
 
     Example: homeward paper examples --out worlds.pdf
     """
-    from homeward.plots.height_grid import draw_panels
-    from homeward.studies.examples import DISCOUNT, TITLE, WORLDS, run_all
+    from homeward.kinds.grid.figure import draw_panels
+    from homeward.paper.examples import DISCOUNT, TITLE, WORLDS, run_all
 
     check_writable(out)
     findings = run_all()
@@ -181,7 +181,7 @@ def sat(
     for name, given in (("formulas", formulas), ("variables", variables), ("seed", seed)):
         if given is not None:
             raise typer.BadParameter(f"--{name} is for random formulas and does not go with a file")
-    from homeward.worlds.satisfiability import read_dimacs
+    from homeward.paper.formulas import read_dimacs
 
     _sat_file(read_dimacs(file), as_json=as_json)
 
@@ -189,8 +189,8 @@ def sat(
 def _sat_file(formula: Formula, *, as_json: bool) -> None:
     """Decide one formula and say how."""
     from homeward.errors import MissingExtraError
-    from homeward.studies.satisfiability import ask_solver, decide
-    from homeward.worlds.satisfiability import assignment, belief_from
+    from homeward.paper.formulas import assignment, belief_from
+    from homeward.paper.satisfiability import ask_solver, decide
 
     belief = belief_from(formula)
     decision = decide(belief)
@@ -240,7 +240,7 @@ def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: boo
     """Compare verdicts on random formulas."""
     import numpy as np
 
-    from homeward.studies.satisfiability import tally, try_formulas
+    from homeward.paper.satisfiability import tally, try_formulas
 
     trials = try_formulas(formulas, np.random.default_rng(seed), variables)
     result = tally(track(trials, "deciding", quiet=as_json, total=formulas))
@@ -264,8 +264,8 @@ def _print_stories(rows: Sequence[Row]) -> None:
     from rich.console import Console
     from rich.table import Column, Table
 
-    from homeward.studies.counterexamples import as_text
-    from homeward.worlds.stories import all_stories
+    from homeward.paper.counterexamples import as_text
+    from homeward.paper.worlds import all_stories
 
     console = Console()
     if console.is_terminal:

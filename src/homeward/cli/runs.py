@@ -15,9 +15,9 @@ from homeward.cli.show import say, say_json, show, track
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
+    from homeward.kinds.promises import Promise
     from homeward.runs import Run
-    from homeward.runs.criteria import Promise
-    from homeward.studies.machine import Ledger, Outcome, Study
+    from homeward.studies import Ledger, Outcome, Study
 
 app = typer.Typer(
     help="Record explorations, resume them, and conduct studies of many tasks.\n\n"
@@ -188,7 +188,7 @@ def study(
 
     Example: homeward runs study levels.toml --out levels.sqlite --table levels.csv
     """
-    from homeward.studies.machine import Ledger, check_table, read_study
+    from homeward.studies import Ledger, check_table, read_study
 
     find_modules_here()
     if table is not None:
@@ -204,7 +204,7 @@ def write(
     table: Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .parquet.")],
 ) -> None:
     """Write what a study has found so far as a table."""
-    from homeward.studies.machine import Ledger, check_table, table_of, write_table
+    from homeward.studies import Ledger, check_table, table_of, write_table
 
     check_table(table)
     with Ledger.read(file) as ledger:
@@ -222,7 +222,7 @@ def carry_out(
     as_json: bool,
 ) -> None:
     """Conduct a study, write its table, say what failed, and exit: with 1 if a task did."""
-    from homeward.studies.machine import table_of, write_table
+    from homeward.studies import table_of, write_table
 
     study = ledger.study
     do_all(ledger, workers, scheduler, as_json=as_json)
@@ -256,7 +256,7 @@ def do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_jso
 
     For any command that conducts a study.
     """
-    from homeward.studies.machine import conduct
+    from homeward.studies import conduct
 
     study = ledger.study
     before = ledger.done
@@ -285,7 +285,7 @@ def conducted(
     as_json: bool,
 ) -> list[dict[str, Any]]:
     """Do what is left of a study and return its rows; exit with 1 if runs failed."""
-    from homeward.studies.machine import Ledger, check_table, table_of, write_table
+    from homeward.studies import Ledger, check_table, table_of, write_table
 
     if table is not None:
         check_table(table)
@@ -367,9 +367,9 @@ def _row(run: Run) -> dict[str, Any]:
 
 def _promises(run: Run) -> tuple[Promise, ...]:
     """Say what a run is to keep, where its kind says so."""
+    from homeward.kinds.promises import SafeConfig
     from homeward.runs import find_kind
     from homeward.runs.config import checked
-    from homeward.runs.criteria import SafeConfig
 
     find_modules_here()
     config = checked(find_kind(run.kind).config, run.config, str(run.directory / "config.json"))

@@ -34,7 +34,7 @@ def toytext(
     from functools import partial
     from statistics import mean
 
-    from homeward.studies.toytext import SETTINGS, calibrate, explore
+    from homeward.paper.toytext import SETTINGS, calibrate, explore
 
     rows = []
     with ProcessPoolExecutor(jobs) as pool:

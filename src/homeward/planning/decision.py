@@ -24,7 +24,7 @@ import numpy as np
 
 from homeward.models import Moves
 from homeward.planning.plan import ActionEvidence, Evidence, Verdict
-from homeward.safety.posing import lower
+from homeward.safety.problem import lower
 from homeward.solvers import HorizonProblem, Status, engine_for
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.tolerances import ROUNDING, met_within

@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from homeward.errors import InfeasibleError
 from homeward.words import why_ended
@@ -27,28 +27,7 @@ if TYPE_CHECKING:
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
     from homeward.words import Remainder
-
-
-class World(Protocol):
-    """The real thing: answers an action with an observation."""
-
-    @property
-    def state(self) -> int:
-        """Where the explorer is."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether the explorer is lost: nothing it does matters any more."""
-        ...
-
-    def look(self) -> Any:
-        """Return what can be seen before the first action, as an observation for the belief."""
-        ...
-
-    def act(self, action: int) -> Any:
-        """Take an action and return what was observed."""
-        ...
+    from homeward.worlds import World
 
 
 class End(StrEnum):

@@ -31,9 +31,9 @@ from scipy.sparse.linalg import spsolve
 
 from homeward.arrays import frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
+from homeward.beliefs.corrections import Correction
 from homeward.models import SparseMDP
 from homeward.planning.held import Account
-from homeward.safety import Correction
 from homeward.solvers import GIVE_UP, solve_return
 from homeward.solvers.engines import engine
 

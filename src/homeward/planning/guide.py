@@ -15,6 +15,7 @@ import numpy as np
 
 from homeward.arrays import index, is_nothing, number
 from homeward.beliefs import DirichletBelief, corrections_of
+from homeward.beliefs.corrections import Correction
 from homeward.bonuses import InformationGain, Uncover, checked_bonus
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
@@ -24,7 +25,7 @@ from homeward.planning.held import Account, Held, Proposal
 from homeward.planning.ledger import SLACK, Graph, Ledger
 from homeward.planning.plan import ActionEvidence, CriterionEvidence, Evidence, Plan, Verdict
 from homeward.planning.rate import Limit, RateSearch, move_to
-from homeward.safety import Correction, ReturnHome, ReturnWithin, StayInside
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.words import Remainder
 

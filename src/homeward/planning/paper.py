@@ -20,9 +20,9 @@ from homeward.solvers import Status
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
     from homeward.beliefs import Belief
-    from homeward.planning.explorer import World
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
+    from homeward.worlds import World
 
 FRUITLESS = 100
 """Infeasible plans in a row that an explorer follows although they lead nowhere new."""

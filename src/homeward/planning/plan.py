@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
+from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
-from homeward.safety import Correction
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
 from homeward.words import VERDICTS

@@ -15,12 +15,13 @@ import numpy as np
 
 from homeward.arrays import index, number, numbers, place
 from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
+from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
 from homeward.planning.plan import CriterionEvidence, Plan
-from homeward.safety import AtStep, Correction, ReturnHome, Situation
-from homeward.safety.posing import conflict_of, lower, pose
+from homeward.safety import AtStep, ReturnHome, Situation
+from homeward.safety.problem import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
 from homeward.solvers.reach import silence_unreachable
 from homeward.solvers.tolerances import ROUNDING, met_within

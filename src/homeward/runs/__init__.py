@@ -2,7 +2,7 @@
 
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import Config
-from homeward.runs.kinds import Ended, Kind, Setup, find_kind, register
+from homeward.runs.kind import Ended, Kind, Setup, find_kind, register
 from homeward.runs.lock import BusyError
 from homeward.runs.log import Record
 from homeward.runs.manifest import Manifest, RunStatus

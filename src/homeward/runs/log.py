@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 SYNC = 0.2
 
+BLOCK_BYTES = 1 << 20
+"""Bytes that a reader takes at once."""
+
+MAX_LINE_BYTES = 64 << 20
+"""A longer line is damage: one with a warm start has a few million bytes."""
+
 _BEFORE = b',"crc":"'
 _AFTER = b'"}\n'
 _TAIL = len(_BEFORE) + 8 + len(_AFTER)

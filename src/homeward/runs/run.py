@@ -38,7 +38,7 @@ from homeward.planning.explorer import End
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import checked
 from homeward.runs.fields import read_fields, write_fields
-from homeward.runs.kinds import Ended, find_kind
+from homeward.runs.kind import Ended, find_kind
 from homeward.runs.lock import is_held, locked
 from homeward.runs.log import Log, Record, read_log, to_line
 from homeward.runs.manifest import (
@@ -53,7 +53,7 @@ from homeward.runs.manifest import (
     versions_here,
 )
 from homeward.runs.observations import decode
-from homeward.runs.replay import replay, start_from, to_record
+from homeward.runs.retracing import replay, start_from, to_record
 from homeward.runs.stopwatch import Stopwatch, Times
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from homeward.planning.explorer import Loop, Step
     from homeward.runs.config import Config
-    from homeward.runs.kinds import Kind, Setup
+    from homeward.runs.kind import Kind, Setup
 
 CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
     "config.json",

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from homeward.arrays import floats, indices, number, own, place
+from homeward.beliefs.corrections import Correction, stay_moves
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.corrections import Correction, stay_moves
 from homeward.safety.kernels import earn, recall
 from homeward.solvers import (
     GIVE_UP,
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs.corrections import Corrections
     from homeward.models import Model
-    from homeward.safety.corrections import Corrections
 
 Home = Literal["current", "start"] | int | Sequence[int] | np.ndarray
 """Where to return to: the current state, the run's start, or given states of which any will do."""

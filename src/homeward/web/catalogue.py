@@ -20,7 +20,7 @@ from homeward.files import read_json
 from homeward.runs import Run, RunStatus
 from homeward.runs.fields import field_shape
 from homeward.runs.lock import is_held
-from homeward.runs.log import text_of
+from homeward.runs.log import BLOCK_BYTES, MAX_LINE_BYTES, text_of
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     from homeward.runs.manifest import Manifest
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
-BLOCK = 1 << 20
-"""Bytes that are read at once."""
-
-LONGEST = 64 << 20
-"""Bytes of a line beyond which it is none of ours: one with seeds has a few million."""
-
 OLD_FIELDS = "fields"
 """The folder in which earlier versions kept what is in `FIELDS` now."""
 
@@ -133,7 +127,7 @@ class StepCounter:
         self.broken = None
         file.seek(self._read)
         left = b""
-        while block := file.read(BLOCK):
+        while block := file.read(BLOCK_BYTES):
             *lines, left = (left + block).split(b"\n")
             for number, line in enumerate(lines, start=1):
                 if not _is_whole(line):
@@ -142,7 +136,7 @@ class StepCounter:
                     return
                 self.lines += 1
                 self._read += len(line) + 1
-            if len(left) > LONGEST:
+            if len(left) > MAX_LINE_BYTES:
                 self.broken = self.lines + 1
                 return
 

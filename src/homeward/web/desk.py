@@ -72,10 +72,11 @@ class Desk:
 
     def do_ready(self) -> None:
         """Import and load what is needed for the first answer."""
-        import homeward.runs.rover
+        import homeward.kinds.rover.kind
         import homeward.web.viewer  # noqa: F401
+        from homeward.kinds.grid.config import GridConfig
+        from homeward.kinds.grid.kind import make
         from homeward.runs.config import checked
-        from homeward.runs.grid import GridConfig, make
 
         make(checked(GridConfig, {"size": 3}, "ready"))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from homeward.plots.stories import PLACES
-from homeward.studies.counterexamples import compare
-from homeward.studies.examples import WORLDS
-from homeward.worlds.stories import all_stories
+from homeward.paper.counterexamples import compare
+from homeward.paper.examples import WORLDS
+from homeward.paper.figures.stories import PLACES
+from homeward.paper.worlds import all_stories
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.worlds.stories import Story
+    from homeward.paper.worlds import Story
 
 STORIES = {
     "pit": (

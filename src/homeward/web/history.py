@@ -17,9 +17,9 @@ from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
     from homeward.beliefs import Belief
+    from homeward.replay.log_reader import LogTail
     from homeward.runs import Setup
     from homeward.web.scenes import Scene
-    from homeward.web.tail import LogTail
 
 SPACING = 8
 """Steps between two beliefs that are kept, while there is room."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.errors import InvalidInputError
+from homeward.kinds.promises import ASKED
 from homeward.runs.config import checked
-from homeward.runs.criteria import ASKED
-from homeward.runs.kinds import find_kind
+from homeward.runs.kind import find_kind
 from homeward.web.frames import pack
 from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.terrains import PREFIX, cells_of, path_of, size_of
@@ -148,9 +148,9 @@ def preview_of(query: Mapping[str, Any], root: Path) -> bytes:
     """Give the frame of the mean heights [R, C] of the cells that a rover would plan on.
 
     Beside them stand `cell`, the height and width of a cell in m, and `transform`, which leads from
-    a column and a row to map coordinates, see `rasters.transforms`.
+    a column and a row to map coordinates, see `terrain.transforms`.
     """
-    from homeward.runs.rover import cells_of as make_cells
+    from homeward.kinds.rover.kind import cells_of as make_cells
 
     for name in query:
         if name not in GROUND:

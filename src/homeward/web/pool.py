@@ -40,7 +40,7 @@ STOP = ("stop", ())
 """What is sent to whom is at it; there is no answer."""
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-NEEDED = ["homeward.web.viewer", "homeward.runs.grid", "homeward.runs.rover"]
+NEEDED = ["homeward.web.viewer", "homeward.kinds.grid.kind", "homeward.kinds.rover.kind"]
 """What every viewing process imports."""
 
 SAFE_PATH = "PYTHONSAFEPATH"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
-    from homeward.rasters import Elevation
+    from homeward.terrain import Elevation
 
 MEMORY = 4 << 30
 """Bytes of address space."""
@@ -67,7 +67,7 @@ def limit() -> None:
 
 def drivers() -> set[str]:
     """List the drivers that GDAL has here."""
-    from homeward.rasters.gdal import need_rasterio
+    from homeward.terrain.gdal import need_rasterio
 
     with need_rasterio("reading an upload").Env() as env:
         return set(env.drivers())
@@ -75,9 +75,9 @@ def drivers() -> set[str]:
 
 def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str, Any]:
     """Read a raster, write it anew, and say what it is."""
-    from homeward.rasters import read_elevation
-    from homeward.rasters.reading import NO_PIXEL
-    from homeward.rasters.transforms import wkt_name
+    from homeward.terrain import read_elevation
+    from homeward.terrain.reading import NO_PIXEL
+    from homeward.terrain.transforms import wkt_name
 
     if source.suffix == ".npy":
         _check_size(source, *_npy_shape(source))

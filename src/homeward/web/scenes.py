@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from homeward.beliefs.heights import LEVELS, UNKNOWN, WALL, HeightBelief
-from homeward.beliefs.terrain import NAMES, STEPS, TerrainBelief
+from homeward.beliefs.heights import NAMES, STEPS, TerrainBelief
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, HeightBelief
 from homeward.bonuses import InformationGain, Uncover
-from homeward.runs.rover_products import ROUGHLY
+from homeward.kinds.rover.outputs import ROUGHLY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
+    from homeward.replay.moment import Moment
     from homeward.runs import Setup
-    from homeward.web.moments import Moment
 
 BELIEF, PLAN = "belief", "plan"
 """What a layer costs: nothing beyond the belief, or about what a plan does."""

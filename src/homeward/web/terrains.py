@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.files import read_json
-from homeward.rasters import MapWindow, parse_window
+from homeward.terrain import MapWindow, parse_window
 from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:

@@ -21,6 +21,9 @@ import numpy as np
 from homeward.bonuses import unit_of
 from homeward.errors import InvalidFileError
 from homeward.files import read_json
+from homeward.replay.decisions import Pursuits, heading, proposal_told
+from homeward.replay.log_reader import LogTail
+from homeward.replay.moment import Moment
 from homeward.runs import Run, RunStatus, WarmStart, find_kind
 from homeward.runs.config import checked
 from homeward.runs.run import CONFIG, STEPS, TIMES
@@ -28,11 +31,8 @@ from homeward.runs.stopwatch import read_times
 from homeward.web.catalogue import BUILT_IN
 from homeward.web.frames import pack
 from homeward.web.history import ROOM, History
-from homeward.web.moments import Moment
-from homeward.web.pursuits import Pursuits, heading, proposal_told
 from homeward.web.refusals import Refusal, RefusalError, told
 from homeward.web.scenes import Scene, actions_of, kept_maps, scene_of
-from homeward.web.tail import LogTail
 from homeward.words import VERDICTS, why_ended
 
 if TYPE_CHECKING:

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from homeward.beliefs import FiniteBelief, Sensor, TerrainBelief, entropy_reduction
-from homeward.beliefs.heights import UNKNOWN, HeightBelief, Reveal, model_of_heights
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import UNKNOWN, HeightBelief, Reveal, model_of_heights
 from homeward.bonuses import Uncover
+from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome
-from homeward.safety.certify import dense_transitions, exact_recall, exact_return
+from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from lab.check.calibration import (
     SETTINGS,

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from homeward.beliefs import FiniteBelief
+from homeward.beliefs.corrections import Correction
 from homeward.models import Moves
 from homeward.planning.planner import Planner
-from homeward.safety import Correction, ReturnHome
+from homeward.safety import ReturnHome
 from lab.check.calibration import Outset
 from lab.check.conservative import (
     SETTINGS,

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homeward.beliefs import Belief
+    from homeward.kinds.rover.world import Rover
     from homeward.planning.guide import Decision
     from homeward.planning.held import Held
-    from homeward.worlds.rover import Rover
 
 TERRAIN = {"ground": "mars", "sensor": 0.0, "noise": 1e-4, "delta": 0.9, "side": 6, "limit": 300}
 SQUARES = {"ground": "grid, walls .2", "delta": 0.9, "side": 5, "limit": 300}

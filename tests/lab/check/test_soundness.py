@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from homeward.safety import Correction, StayInside, criteria
-from homeward.safety.corrections import stay_moves
+from homeward.beliefs.corrections import Correction, stay_moves
+from homeward.safety import StayInside, criteria
 from lab.check.soundness import (
     DISCOUNTS,
     KINDS,

@@ -1,0 +1,20 @@
+from .corrections import Correction as Correction
+from .corrections import Corrections as Corrections
+from .dirichlet import DirichletBelief as DirichletBelief
+from .finite import FiniteBelief as FiniteBelief
+from .heights import Heights as Heights
+from .heights import TerrainBelief as TerrainBelief
+from .heights import entropy_reduction as entropy_reduction
+from .levels import HeightBelief as HeightBelief
+from .levels import Reveal as Reveal
+from .observations import Rows as Rows
+from .observations import Transition as Transition
+from .observations import Visit as Visit
+from .protocol import Belief as Belief
+from .protocol import Counted as Counted
+from .protocol import DeclaredMoves as DeclaredMoves
+from .protocol import MoveBelief as MoveBelief
+from .protocol import corrections_of as corrections_of
+from .sensor import Sensor as Sensor
+
+__all__: list[str]

@@ -1,0 +1,143 @@
+"""Runs in grid worlds of heights; see `kinds.grid.world`.
+
+What came of a run's criteria is in ``summary.json`` when it has ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs import Reveal
+from homeward.beliefs.corrections import Correction
+from homeward.bonuses import NearBayesian, RMax, Uncover
+from homeward.errors import InvalidInputError
+from homeward.files import replace_json
+from homeward.kinds.grid.config import ExplorerName, GridConfig
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
+from homeward.kinds.promises import (
+    account,
+    check_levels,
+    check_start,
+    conflict_at_end,
+    criteria_of,
+    is_stranded,
+    state_of,
+)
+from homeward.planning.planner import Planner
+from homeward.runs.kind import Kind, Setup
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from homeward.arrays import BoolArray
+    from homeward.beliefs import HeightBelief
+    from homeward.bonuses import Bonus
+    from homeward.runs.kind import Ended
+
+LONGEST = 20
+"""Unless a limit is given, no run takes more steps than this times the squares there are."""
+
+SUMMARY = "summary.json"
+
+
+def bonus_of(explorer: ExplorerName) -> Bonus:
+    """Give what an explorer finds worth seeing."""
+    if explorer == "rmax":
+        return RMax()
+    return NearBayesian() if explorer == "near-bayesian" else Uncover()
+
+
+def map_of(config: GridConfig) -> HeightMap:
+    """Give the true world."""
+    if config.map is not None:
+        return HeightMap.from_text(config.map)
+    shape = (config.size, config.size)
+    return HeightMap.random(shape, config.seed, walls=config.walls, start=config.start)
+
+
+def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
+    """Tell which squares [S] are to be kept in, if any are; refuse a window without the start."""
+    if config.keep_in is None:
+        return None
+    (top, bottom), (left, right) = config.keep_in
+    said = f"the window to keep in, rows {top}:{bottom} and columns {left}:{right},"
+    rows, columns = grid.shape
+    if bottom < top or right < left:
+        raise InvalidInputError(f"{said} is empty")
+    if bottom >= rows or right >= columns:
+        raise InvalidInputError(f"{said} is off the map of {rows} rows and {columns} columns")
+    inside = np.zeros(grid.shape, dtype=bool)
+    inside[top : bottom + 1, left : right + 1] = True
+    if not inside.flat[grid.start]:
+        row, column = divmod(grid.start, columns)
+        raise InvalidInputError(f"the start, row {row} and column {column}, is outside {said[:-1]}")
+    return inside.ravel()
+
+
+def make(config: GridConfig) -> Setup:
+    """Set an explorer out in a grid world."""
+    grid = map_of(config)
+    for base in config.bases:
+        state_of(base, "a base", grid.shape, grid.walls, "a wall")
+    criteria = criteria_of(config, grid.shape[1], window_of(config, grid))
+    correction = Correction(config.correction) if criteria else None
+    bonus = bonus_of(config.explorer)
+    planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
+    limit = LONGEST * grid.states if config.limit is None else config.limit
+    world = HeightGridWorld(grid, stay=config.stay)
+    belief = grid.belief("known", stay=config.stay)
+    return Setup(planner, belief, world, limit, algorithm=config.algorithm, floor=config.floor)
+
+
+def settle(config: GridConfig) -> GridConfig:
+    """Refuse criteria that can't be kept from the start."""
+    check_levels(config)
+    check_start(config, make(config))
+    return config
+
+
+def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[Any]]:
+    """Keep what was seen and where it has been."""
+    shape = world.grid.shape
+    return {
+        "heights": world.grid.heights,
+        "seen": world.seen.reshape(shape),
+        "visited": belief.visited.reshape(shape),
+    }
+
+
+def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
+    """Tell whether there is no way from where the explorer is to the start, or to the bases."""
+    grid = world.grid
+    return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
+
+
+def products(ended: Ended) -> None:
+    """Write what came of the criteria into the run's folder."""
+    config, world = ended.config, ended.setup.world
+    assert isinstance(config, GridConfig)
+    assert isinstance(world, HeightGridWorld)
+    facts = {
+        "end": ended.manifest.end,
+        "steps": ended.manifest.steps,
+        "stranded": stranded_in(config, world),
+        **account(config, ended.records()),
+        "conflict": conflict_at_end(config, ended, world.grid.start),
+        "why": ended.why,
+    }
+    replace_json(ended.directory / SUMMARY, facts)
+
+
+GRID = Kind(
+    name="grid",
+    version=2,  # 1: the paper's Algorithm 1 was all there was
+    config=GridConfig,
+    make=make,
+    observations=(Reveal,),
+    fields=fields,
+    settle=settle,
+    products=products,
+)

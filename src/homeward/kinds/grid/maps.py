@@ -1,0 +1,251 @@
+"""Maps of heights and walls: drawn by hand, drawn at random, and what is true on them.
+
+A map is written one character a square::
+
+    1 2 ... 5   the height
+    #           a wall, where nobody can stand
+    a b ... e   where the explorer starts, on height 1, 2, ... 5
+
+so that ``11#`` over ``5b2`` is a grid of two rows and three columns whose start, in the middle of
+the second row, is two high. States are row-major. From a square one sees it and its eight
+neighbours; one can step to those that are at most one higher and no wall (see `HeightBelief`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
+from homeward.beliefs.levels import (
+    LEVELS,
+    UNKNOWN,
+    WALL,
+    HeightBelief,
+    check_prior,
+    draw_heights,
+    grid_size,
+    model_of_heights,
+    shape_of,
+)
+from homeward.errors import InvalidFileError, InvalidProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from homeward.models import Moves
+
+HEIGHTS = {str(height): height for height in range(1, LEVELS + 1)} | {"#": WALL}
+STARTS = {"abcde"[height - 1]: height for height in range(1, LEVELS + 1)}
+
+
+@dataclass(frozen=True, eq=False)
+class HeightMap:
+    """A rectangle of at least two squares, each with a height or a wall, and where one starts."""
+
+    heights: IntArray  # [rows, columns] 1 to 5, or WALL
+    start: int
+
+    def __post_init__(self) -> None:
+        error = InvalidProblemError
+        shape = shape_of(self.heights, "the heights of a map", "rc", error)
+        heights = indices(self.heights, "the height", shape, (WALL, LEVELS + 1), "rc", error)
+        if heights.size < 2:
+            raise error(f"a map of {shape[0]} × {shape[1]} squares, expected two or more")
+        if not heights.all():
+            row, column = (int(i) for i in np.argwhere(heights == UNKNOWN)[0])
+            raise error(f"the height (r={row}, c={column}) is 0, expected 1 to {LEVELS} or {WALL}")
+        start = index(self.start, heights.size, "the start", error)
+        if heights.flat[start] == WALL:
+            raise error(f"the start s={start} is a wall")
+        object.__setattr__(self, "heights", heights)
+        object.__setattr__(self, "start", start)
+
+    @classmethod
+    def from_text(cls, text: str) -> HeightMap:
+        """Read a map that is written one character a square; space around it does not count."""
+        if not isinstance(text, str):
+            raise InvalidFileError(f"a map is {text!r}, expected text")
+        lines = text.splitlines()
+        full = [n for n, line in enumerate(lines) if line.strip()]
+        if not full:
+            raise InvalidFileError("the map is empty")
+        rows: list[list[int]] = []
+        start: tuple[int, int] | None = None
+        for n in range(full[0], full[-1] + 1):
+            line, indent = lines[n].strip(), len(lines[n]) - len(lines[n].lstrip())
+            row = []
+            for c, character in enumerate(line):
+                at = f"line {n + 1}, column {indent + c + 1}"
+                if character in STARTS:
+                    if start is not None:
+                        raise InvalidFileError(f"{at}: a second start {character!r}")
+                    start = len(rows), c
+                elif character not in HEIGHTS:
+                    raise InvalidFileError(
+                        f"{at}: {character!r} is neither a height 1 to {LEVELS}, "
+                        "nor a wall #, nor a start a to e"
+                    )
+                row.append((STARTS | HEIGHTS)[character])
+            if rows and len(row) != len(rows[0]):
+                raise InvalidFileError(
+                    f"line {n + 1}, column {indent + min(len(row), len(rows[0])) + 1}: "
+                    f"the row has {len(row)} squares, the first has {len(rows[0])}"
+                )
+            rows.append(row)
+        if len(rows) * len(rows[0]) < 2:
+            raise InvalidFileError(
+                f"line {full[0] + 1}, column 1: a map of one square, expected two or more"
+            )
+        if start is None:
+            raise InvalidFileError(
+                f"lines {full[0] + 1} to {full[-1] + 1}: no start, a letter a to e, anywhere"
+            )
+        return cls(np.array(rows), start[0] * len(rows[0]) + start[1])
+
+    @classmethod
+    def random(
+        cls,
+        shape: tuple[int, int],
+        seed: int | np.random.Generator,
+        *,
+        prior: ArrayLike | None = None,
+        walls: float = 0.0,
+        start: int | None = None,
+    ) -> HeightMap:
+        """Draw heights from a `prior` [5] or [S, 5] (uniform unless given), walls and a start.
+
+        Each square but the start is a wall with probability `walls`. The start is drawn, any
+        square alike, unless it is given. One seed has the same heights and start at whatever
+        `walls`, and more walls are added to the fewer.
+        """
+        error = InvalidProblemError
+        states = grid_size(shape, error)
+        mass = check_prior(prior, states, error)
+        if mass.shape[-1] != LEVELS:
+            raise error(f"the prior has {mass.shape[-1]} heights, a map {LEVELS}")
+        if not 0.0 <= number(walls, "the fraction of walls", error) <= 1.0:
+            raise error(f"the fraction of walls is {walls:g}, expected 0 to 1")
+        if not isinstance(seed, np.random.Generator):
+            seed = np.random.default_rng(index(seed, 2**63, "the seed", error))
+        rng = seed
+        heights = draw_heights(mass, states, rng)
+        drawn = int(rng.integers(states))
+        start = drawn if start is None else index(start, states, "the start", error)
+        blocked = rng.random(states) < walls
+        blocked[start] = False
+        return cls(np.where(blocked, WALL, heights).reshape(shape), start)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.heights.shape
+        return rows, columns
+
+    @property
+    def states(self) -> int:
+        """The number of squares, S."""
+        return int(self.heights.size)
+
+    @property
+    def walls(self) -> BoolArray:
+        """Which squares [S] are walls."""
+        found: BoolArray = self.heights.ravel() == WALL
+        return found
+
+    def moves(self, stay: bool = True) -> Moves:
+        """Give the true world as a model, in which every move works or does not."""
+        return model_of_heights(self.shape, self.heights.ravel(), stay)
+
+    def belief(
+        self,
+        walls: Literal["known", "prior"] = "known",
+        *,
+        chance: float = 0.0,
+        prior: ArrayLike | None = None,
+        stay: bool = True,
+    ) -> HeightBelief:
+        """Give what is believed of the map by someone who has seen nothing of it yet.
+
+        The walls are known, or else one more unknown: any square is one with that `chance`.
+        """
+        if walls not in ("known", "prior"):
+            raise InvalidProblemError(f"walls is {walls!r}, expected 'known' or 'prior'")
+        chance = number(chance, "the chance of a wall", InvalidProblemError)
+        if (walls == "prior") != (chance != 0.0):
+            raise InvalidProblemError(
+                f"walls {walls!r} with a chance of {chance:g}: unknown walls need a chance, "
+                "known ones none"
+            )
+        believed = self.walls.astype(np.float64) if walls == "known" else chance
+        prior = check_prior(prior, self.states, InvalidProblemError)
+        return HeightBelief(self.shape, prior, believed, stay)
+
+    def around(self, state: int) -> IntArray:
+        """Give what is seen from a square: itself and its neighbours, in order."""
+        return _around(*self.shape, index(state, self.states, "the state", InvalidProblemError))
+
+    def seen_from(self, states: Iterable[int]) -> BoolArray:
+        """Tell which squares [S] are seen from any of these."""
+        found = np.zeros(self.states, dtype=bool)
+        for state in states:
+            found[self.around(state)] = True
+        return found
+
+    @cached_property
+    def component(self) -> BoolArray:
+        """Which squares [S] one can reach from the start and come back from, in the true world."""
+        from scipy.sparse.csgraph import connected_components
+
+        _, labels = connected_components(self._steps(), connection="strong")
+        return frozen(labels == labels[self.start])
+
+    @cached_property
+    def way_back(self) -> BoolArray:
+        """From which squares [S] there is a way back to the start, in the true world."""
+        from scipy.sparse.csgraph import breadth_first_order
+
+        found = np.zeros(self.states, dtype=bool)
+        steps = self._steps().T.tocsr()
+        found[breadth_first_order(steps, self.start, return_predecessors=False)] = True
+        return frozen(found)
+
+    @cached_property
+    def safely_seen(self) -> BoolArray:
+        """Which squares [S] one could uncover, knowing the map, and never lose the way back."""
+        return frozen(self.seen_from(np.flatnonzero(self.component).tolist()))
+
+    def stranded(self, state: int) -> bool:
+        """Tell whether there is no way back to the start from here, in the true world."""
+        return not self.way_back[index(state, self.states, "the state", InvalidProblemError)]
+
+    def _steps(self) -> Any:
+        """Give the moves that work as a sparse matrix [S, S]."""
+        from scipy.sparse import csr_array
+
+        true = self.moves(stay=False)
+        source, action = np.nonzero(true.success)
+        ends = source, true.dest[source, action]
+        return csr_array((np.ones(len(source), np.int8), ends), shape=(self.states, self.states))
+
+    def __str__(self) -> str:
+        letters = {height: character for character, height in HEIGHTS.items()}
+        squares = [letters[height] for height in self.heights.ravel().tolist()]
+        squares[self.start] = "abcde"[self.heights.flat[self.start] - 1]
+        width = self.shape[1]
+        rows = ("".join(squares[i : i + width]) for i in range(0, self.states, width))
+        return "\n".join(rows)
+
+
+@lru_cache(maxsize=1 << 16)
+def _around(rows: int, columns: int, state: int) -> IntArray:
+    """Give a square of a grid and its neighbours, in order."""
+    row, column = divmod(state, columns)
+    across = range(max(0, column - 1), min(columns, column + 2))
+    down = range(max(0, row - 1), min(rows, row + 2))
+    return frozen(np.array([r * columns + c for r in down for c in across], np.int32))

@@ -1,0 +1,236 @@
+"""The paper's grid world: heights that one sees from nearby, and drops that lead nowhere back.
+
+A move to one of eight neighbours works if the destination is at most one higher and no wall; any
+drop is fine. Off the map, into a wall or too high, the explorer stays where it is. Standing on a
+square shows it and its neighbours, exactly.
+
+`HeightGridWorld` serves an `Explorer`. `HeightGridEnv` is the same as a Gymnasium environment,
+registered as ``homeward/HeightGrid-v0`` when this module is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from homeward.arrays import frozen, index
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, Reveal
+from homeward.errors import InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from homeward.arrays import BoolArray, IntArray
+
+ID = "homeward/HeightGrid-v0"
+Observation: TypeAlias = dict[str, Any]
+
+UNSEEN_COLOUR, GROUND, WALL_COLOUR, INK = "#cfd2d5", "#f7f7f5", "#3a3f44", "#1d2429"
+COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
+"""The paper's colours of heights: blue, green, brown, red, violet."""
+
+PIXELS = 24
+"""The side of a square in a rendered frame."""
+
+
+class HeightGridWorld:
+    """A map to be explored: says where the explorer is and what it sees there."""
+
+    ended = False
+    """Whoever is stranded can still look around; the world itself ends nothing."""
+
+    def __init__(self, grid: HeightMap, *, stay: bool = True) -> None:
+        self.grid = grid
+        self.moves = grid.moves(stay)
+        self.state = grid.start
+        self._seen = np.zeros(grid.states, dtype=bool)
+        self._heights = grid.heights.ravel()
+        self._views: dict[int, Reveal] = {}
+        self.look()
+
+    @property
+    def seen(self) -> BoolArray:
+        """Which squares [S] have been shown so far."""
+        return frozen(self._seen)
+
+    @property
+    def stranded(self) -> bool:
+        """Whether there is no way back to the start, in the true world."""
+        return self.grid.stranded(self.state)
+
+    def look(self) -> Reveal:
+        """Show the square where the explorer stands, and its neighbours."""
+        view = self._views.get(self.state)
+        if view is None:
+            cells = self.grid.around(self.state)
+            view = Reveal(cells, frozen(self._heights[cells]), self.state)
+            self._views[self.state] = view
+            self._seen[cells] = True
+        return view
+
+    def act(self, action: int) -> Reveal:
+        """Try a move, and look around wherever that leads."""
+        action = index(action, self.moves.actions, "the action", InvalidProblemError)
+        if self.moves.success[self.state, action]:
+            self.state = int(self.moves.dest[self.state, action])
+        return self.look()
+
+
+class HeightGridEnv(gymnasium.Env[Observation, np.int64]):
+    """The grid world for Gymnasium: uncover as much as you can, and mind the drops.
+
+    Observed are the ``state`` (row-major) and all ``heights`` [rows, columns] seen so far, 0 where
+    unseen, −1 where a wall is. The reward is the number of squares that a step uncovered, and the
+    episode ends once every square that is no wall is seen. ``info["stranded"]`` tells whether there
+    is no way back to the start any more.
+
+    Parameters
+    ----------
+    grid
+        A map, or one as text (see `maps`). Unless given, each reset draws a new one.
+    rows, columns, walls, prior
+        What a drawn map is like, see `HeightMap.random`.
+    walls_known
+        Whether walls are shown from the start or have to be seen.
+    stay
+        Whether the first action is to stay; the eight neighbours follow, clockwise from N.
+    render_mode
+        ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
+    """
+
+    metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
+
+    def __init__(
+        self,
+        grid: HeightMap | str | None = None,
+        *,
+        rows: int = 10,
+        columns: int = 10,
+        walls: float = 0.0,
+        prior: ArrayLike | None = None,
+        walls_known: bool = True,
+        stay: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            known = ", ".join(self.metadata["render_modes"])
+            raise InvalidProblemError(f"render_mode is {render_mode!r}, expected one of {known}")
+        if isinstance(grid, str):
+            grid = HeightMap.from_text(grid)
+        elif grid is not None and not isinstance(grid, HeightMap):
+            raise InvalidProblemError(f"the grid is {grid!r}, expected a HeightMap or its text")
+        self._given = grid
+        self._drawn: dict[str, Any] = {"prior": prior, "walls": walls}
+        self._shape = (rows, columns) if grid is None else grid.shape
+        self._stay, self._walls_known = stay, walls_known
+        first = HeightMap.random(self._shape, 0, **self._drawn) if grid is None else grid
+        self.world = HeightGridWorld(first, stay=stay)  # refuses what is no map before any reset
+        self.render_mode = render_mode
+        self.action_space = spaces.Discrete(self.world.moves.actions)
+        self.observation_space = spaces.Dict(
+            {
+                "state": spaces.Discrete(first.states),
+                "heights": spaces.Box(WALL, LEVELS, self._shape, np.int8),
+            }
+        )
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start anew, on the given map or on a new one."""
+        super().reset(seed=seed)
+        grid = self._given
+        if grid is None:
+            grid = HeightMap.random(self._shape, self.np_random, **self._drawn)
+        self.world = HeightGridWorld(grid, stay=self._stay)
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), self._info()
+
+    def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Try a move."""
+        before = int(self.world.seen.sum())
+        self.world.act(int(action))
+        gain = float(self.world.seen.sum() - before)
+        done = bool((self.world.seen | self.world.grid.walls).all())
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), gain, done, False, self._info()
+
+    def render(self) -> Any:
+        """Draw what is known: as an array [height, width, 3], as text, or to the terminal."""
+        known = self._observe()["heights"]
+        if self.render_mode == "rgb_array":
+            return paint(known, self.world.state)
+        if self.render_mode == "ansi":
+            return write(known, self.world.state)
+        if self.render_mode == "human":
+            home = "\x1b[H\x1b[J" if sys.stdout.isatty() else ""
+            sys.stdout.write(f"{home}{write(known, self.world.state)}\n")
+            sys.stdout.flush()
+        return None
+
+    def _observe(self) -> Observation:
+        grid = self.world.grid
+        shown = self.world.seen | grid.walls if self._walls_known else self.world.seen
+        heights = np.where(shown.reshape(grid.shape), grid.heights, UNKNOWN)
+        return {"state": np.int64(self.world.state), "heights": heights.astype(np.int8)}
+
+    def _info(self) -> dict[str, Any]:
+        return {"stranded": self.world.stranded}
+
+
+def paint(known: IntArray, state: int) -> NDArray[np.uint8]:
+    """Paint known heights [rows, columns] and where the explorer is, as pixels."""
+    rows, columns = known.shape
+    picture = np.empty((rows, PIXELS, columns, PIXELS, 3), np.uint8)
+    picture[...] = _rgb(UNSEEN_COLOUR)
+    middle = np.abs(np.arange(PIXELS) - (PIXELS - 1) / 2)
+    for (row, column), height in np.ndenumerate(known):
+        if height != UNKNOWN:
+            within = middle <= PIXELS / 2 * side_of(int(height))
+            square = picture[row, :, column]
+            square[...] = _rgb(GROUND)
+            square[np.ix_(within, within)] = _rgb(colour_of(int(height)))
+    row, column = divmod(state, columns)
+    disc = np.hypot(middle[:, None], middle) <= PIXELS / 5
+    picture[row, :, column][disc] = _rgb(INK)
+    return picture.reshape(rows * PIXELS, columns * PIXELS, 3)
+
+
+def write(known: IntArray, state: int) -> str:
+    """Write known heights [rows, columns] and where the explorer is, as text in colours."""
+    lines = []
+    for row, line in enumerate(known.tolist()):
+        squares = []
+        for column, height in enumerate(line):
+            letter = {UNKNOWN: "·", WALL: " "}.get(height, str(height))
+            if row * known.shape[1] + column == state:
+                letter = "@"
+            back = ";".join(str(c) for c in _rgb(colour_of(height)))
+            squares.append(f"\x1b[48;2;{back}m\x1b[38;2;29;36;41m {letter}")
+        lines.append("".join(squares) + " \x1b[0m")
+    return "\n".join(lines)
+
+
+def colour_of(height: int) -> str:
+    """Give the colour of a height, a wall or what is unseen."""
+    return {UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR}.get(height) or COLOURS[height]
+
+
+def side_of(height: int) -> float:
+    """Give the side of a square as drawn, as a fraction of its room: the higher, the larger."""
+    return 1.0 if height == WALL else 0.4 + 0.1 * height
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(ID, entry_point="homeward.kinds.grid.world:HeightGridEnv")

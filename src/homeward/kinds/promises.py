@@ -1,0 +1,367 @@
+"""What a run promises: the keys by which configurations ask for criteria, and what came of them.
+
+Beside the way home at level δ, a run may ask to be home within so many steps of the call, to do
+nothing outside of an area, and for bases to return to, any of them or each. With the default
+algorithm δ is the level of the whole run, whose home is its start. The paper's Algorithm 1 keeps it
+plan by plan; only there home may be the current place and the recall at a fixed step.
+
+Keys that ask for nothing are not written down.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from homeward.errors import InvalidInputError, InvalidProblemError
+from homeward.planning.explorer import End
+from homeward.planning.guide import Guide
+from homeward.planning.ledger import SLACK
+from homeward.planning.plan import floored
+from homeward.runs.config import Config
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import Status
+from homeward.solvers.reach import reached
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from homeward.arrays import BoolArray
+    from homeward.models import Moves
+    from homeward.planning.plan import Plan
+    from homeward.runs.kind import Ended, Setup
+    from homeward.runs.log import Record
+    from homeward.safety import Criterion
+    from homeward.safety.criteria import Home
+
+Algorithm = Literal["rate", "paper"]
+"""Information per step with one level for the whole run, or the paper's Algorithm 1."""
+
+Level = Annotated[float, Field(gt=0.0, le=1.0)]
+Row = Annotated[int, Field(ge=0)]
+Cell = tuple[Row, Row]
+"""A row and a column."""
+
+ASKED = (
+    *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
+    *("bases", "each_base", "recall"),
+)
+"""Keys that ask for nothing unless they are given."""
+
+
+class Promise(NamedTuple):
+    """What is to stay true in a run, and at which level."""
+
+    name: str
+    level: float
+
+    def __str__(self) -> str:
+        return f"“{self.name}” at {self.level:g}"
+
+
+class SafeConfig(Config):
+    """What must stay true while exploring; a kind that has an area to keep in adds `keep_in`."""
+
+    delta: Level = 0.98
+    algorithm: Algorithm = "rate"
+    floor: Annotated[float, Field(ge=0.0)] | None = None  # gain per step that ends a run
+    home: Literal["current", "start"] = "start"
+    back_within: Annotated[int, Field(ge=1)] | None = None  # steps of a way home, after the call
+    back_within_delta: Level | None = None  # δ unless given
+    keep_in_delta: Level | None = None  # δ unless given
+    bases: tuple[Cell, ...] = ()  # what to return to, in the place of home
+    each_base: bool = False  # to each of them, rather than to any
+    recall: Annotated[int, Field(ge=1)] | None = None  # steps; at any step unless given
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
+        fault = misfit(values, self.keeps_nothing(), str)
+        if fault is not None:
+            raise ValueError(fault)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
+
+    def keeps_nothing(self) -> bool:
+        """Tell whether the explorer keeps nothing safe."""
+        return False
+
+    def promises(self) -> tuple[Promise, ...]:
+        """Say what the planner's criteria are, in their order."""
+        if self.keeps_nothing():
+            return ()
+        homes = [f"return to base {row},{column}" for row, column in self.bases]
+        if len(homes) > 1 and not self.each_base:
+            homes = [f"return to any of {len(homes)} bases"]
+        elif not homes:
+            homes = ["return home" if self.home == "current" else "return to the start"]
+        found = [Promise(home, self.delta) for home in homes]
+        if self.back_within is not None:
+            many = f"{self.back_within} step{'s' * (self.back_within != 1)}"
+            found += [Promise(f"{home} within {many}", self.level("back_within")) for home in homes]
+        if getattr(self, "keep_in", None) is not None:
+            found.append(Promise("stay inside", self.level("keep_in")))
+        return tuple(found)
+
+    def of_the_run(self) -> bool:
+        """Tell whether levels are those of the whole run, not of single plans."""
+        return self.algorithm == "rate"
+
+    def level(self, asked: Literal["back_within", "keep_in"]) -> float:
+        """Return the level of a criterion: its own, or δ."""
+        own: float | None = getattr(self, f"{asked}_delta")
+        return self.delta if own is None else own
+
+    def told_level(self) -> float | None:
+        """Return the level; None where nothing is kept safe."""
+        return None if self.keeps_nothing() else self.delta
+
+
+def misfit(
+    values: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]
+) -> str | None:
+    """Say which keys do not go together, by the names that they are `said` by; None if all do."""
+    asked = {name for name in ASKED if _is_asked(values.get(name))}
+    needless = [name for name in ASKED if name in asked and name != "recall"]
+    if keeps_nothing and needless:
+        return f"{said(needless[0])} is for an explorer that keeps something safe"
+    for name, other in (
+        ("back_within_delta", "back_within"),
+        ("keep_in_delta", "keep_in"),
+        ("each_base", "bases"),
+    ):
+        if name in asked and other not in asked:
+            return f"{said(name)} says nothing without {said(other)}"
+    if "bases" in asked:
+        if values.get("home") == "current":
+            return f"{said('home')} current and {said('bases')}: choose one"
+        bases = [tuple(base) for base in values["bases"]]
+        twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
+        if twice is not None:
+            return f"{said('bases')}: {twice[0]},{twice[1]} is named twice"
+    paper = values.get("algorithm") == "paper"
+    if not paper and values.get("home") == "current":
+        return f"{said('home')} current is kept plan by plan: it needs {said('algorithm')} paper"
+    if not paper and "recall" in asked:
+        return f"{said('recall')} is kept plan by plan: it needs {said('algorithm')} paper"
+    if paper and values.get("floor") is not None:
+        return f"{said('floor')} is not for {said('algorithm')} paper"
+    if values.get("recall") == 1 and "keep_in" in asked:
+        return f"{said('recall')} 1 and {said('keep_in')}: the only step could end outside"
+    return None
+
+
+def unused(given: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]) -> str | None:
+    """Return which of the `given` keys would change nothing, and why; None if each counts.
+
+    `said` names a key as the user gave it. Keys that ask for nothing are not in `given`.
+    """
+    if keeps_nothing:
+        for name in ("delta", "correction", "home"):
+            if name in given:
+                return f"{said(name)} is for an explorer that keeps something safe"
+    if given.get("explorer") == "naive" and "correction" in given:
+        return f"{said('correction')}: the naive explorer plans without a correction"
+    if "home" in given and _is_asked(given.get("bases")):
+        return f"{said('home')} and {said('bases')}: choose one"
+    if "map" in given:
+        for name in ("size", "walls", "seed"):
+            if name in given:
+                return f"{said(name)} and {said('map')}: a map says itself what the world is"
+    if given.get("algorithm") == "paper":
+        return None
+    paper = f"{said('algorithm')} paper"
+    if "discount" in given:
+        return f"{said('discount')} needs {paper}: the default algorithm does not discount"
+    if "keep_in_delta" in given:
+        return (
+            f"{said('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
+            f"might leave the area of {said('keep_in')}"
+        )
+    return None
+
+
+def state_of(
+    cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
+) -> int:
+    """Give the number of a cell; refuse one off the map, or `closed` [S] for a reason."""
+    (row, column), (rows, columns) = cell, shape
+    if row >= rows or column >= columns:
+        raise InvalidInputError(
+            f"{what}, row {row} and column {column}, is off the map of {rows} rows and "
+            f"{columns} columns"
+        )
+    state = row * columns + column
+    if closed[state]:
+        raise InvalidInputError(f"{what}, row {row} and column {column}, is {why}")
+    return state
+
+
+def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
+    """Give what the planner is to keep, as `promises` says; `inside` [S] is the area's cells."""
+    if config.keeps_nothing():
+        return []
+    bases = [row * columns + column for row, column in config.bases]
+    homes: list[Home] = [bases] if bases else [config.home]
+    if config.each_base:
+        homes = list(bases)
+    found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
+    if config.back_within is not None:
+        steps, level = config.back_within, config.level("back_within")
+        found += [ReturnWithin(steps, level, home) for home in homes]
+    if inside is not None:
+        found.append(StayInside(inside, config.level("keep_in")))
+    return found
+
+
+def place_of(config: SafeConfig) -> str:
+    """Say what a run is to be able to come back to, in the end; its start unless it has bases."""
+    if not config.bases:
+        return "the start"
+    named = ", ".join(f"{row},{column}" for row, column in config.bases)
+    if len(config.bases) == 1:
+        return f"base {named}"
+    return f"{'each' if config.each_base else 'one'} of the bases {named}"
+
+
+def promise_of(config: SafeConfig, named: str = "it") -> str:
+    """Say in one sentence what a run promises, without a full stop."""
+    if config.keeps_nothing():
+        return "no safety level is kept"
+    if not config.of_the_run():
+        place = "where it plans" if config.home == "current" else place_of(config)
+        return (
+            f"at each step {named} can get back to {place} {surely(config.delta)}, plan by plan; "
+            "nothing is promised of the whole run"
+        )
+    if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
+        return f"δ = {config.delta:g} is kept on the average world alone, which proves nothing"
+    return (
+        f"whenever {named} is called off, it can come home to {place_of(config)} "
+        f"{surely(config.delta)}"
+    )
+
+
+def surely(level: float) -> str:
+    """Write a level as the probability with which something happens."""
+    return "with certainty" if level >= 1.0 else f"with probability {level:.12g} or more"
+
+
+def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what was kept of each criterion of a run, where a step was taken."""
+    kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
+    return [
+        f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
+        for found in criteria
+        if found["lowest"] is not None
+    ]
+
+
+def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
+    """Give what to come back to, as states: something of each list."""
+    bases = [row * columns + column for row, column in config.bases]
+    if config.each_base:
+        return [[base] for base in bases]
+    return [bases or [start]]
+
+
+def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
+    """Tell whether in the true world there is no way from a state to what was asked for."""
+    found = reached(moves.dest, moves.success, state)
+    return not all(found[homes].any() for homes in homes_of(config, start, columns))
+
+
+def check_levels(config: SafeConfig) -> None:
+    """Refuse a new run whose keys do not go together, or change nothing.
+
+    A value that is the default passes, so that the complete configuration of a run makes another.
+    """
+    values = {name: getattr(config, name) for name in config.model_fields_set}
+    plain = {name: about.default for name, about in type(config).model_fields.items()}
+    given = {name: value for name, value in values.items() if value != plain[name]}
+    nothing = config.keeps_nothing()
+    fault = misfit(values, nothing, str) or unused(given, nothing, str)
+    if fault is not None:
+        raise InvalidInputError(fault)
+
+
+def check_start(config: SafeConfig, setup: Setup) -> None:
+    """Refuse criteria that no policy keeps from the start, by the fewest that conflict.
+
+    Nothing but a way back to where one is can always be kept, by staying.
+    """
+    if all(not _is_asked(getattr(config, name, None)) for name in ASKED):
+        return
+    start, belief = setup.world.state, setup.belief.update(setup.world.look())
+    if not config.of_the_run():
+        plan = setup.planner.plan(belief, start)
+        if plan.status is Status.INFEASIBLE:
+            raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
+        return
+    guide = Guide(setup.planner, start)
+    # Ways home come first among the promises, in the order of their accounts.
+    for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
+        if account.spent > 1.0 - promise.level + SLACK:
+            raise InvalidProblemError(
+                f"from the start no way keeps {promise}: the best works with probability "
+                f"{1.0 - account.spent:.4g}"
+            )
+
+
+def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
+    """Name the fewest criteria that an infeasible plan could not keep together."""
+    promises = config.promises()
+    return [str(promises[k]) for k in plan.conflict]
+
+
+def conflict_said(conflict: Sequence[str]) -> str:
+    """Say in words what can't be kept together."""
+    *others, last = conflict
+    if not others:
+        return f"no policy keeps {last}, even alone"
+    return f"no policy keeps {', '.join(others)} and {last} together"
+
+
+def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
+    """Name what could not be kept together where a run ended for that; None if it did not.
+
+    The record says that it ended so; by what it knew then, it is planned once more to say why.
+    """
+    if ended.manifest.end is not End.INFEASIBLE:
+        return None
+    if config.of_the_run():
+        return [str(promise) for promise in config.promises()]
+    plan = ended.setup.planner.plan(ended.belief, ended.setup.world.state, start)
+    return conflict_in(config, plan)
+
+
+def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
+    """Give, as JSON values, the lowest bound on each criterion and how often none could be kept.
+
+    Where levels are the whole run's, bounds are what it had kept of them.
+    """
+    lowest = [math.inf] * len(config.promises())
+    infeasible = 0
+    for record in records:
+        lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
+        infeasible += record.status == str(Status.INFEASIBLE)
+    return {"criteria": bounds_told(config, lowest), "infeasible_steps": infeasible}
+
+
+def bounds_told(config: SafeConfig, lowest: Sequence[float]) -> list[dict[str, Any]]:
+    """Return the name, the level and the lowest bound of each criterion, as JSON values."""
+    return [
+        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
+        for promise, low in zip(config.promises(), lowest, strict=True)
+    ]
+
+
+def _is_asked(value: Any) -> bool:
+    """Tell whether a key asks for something."""
+    return value is not None and value is not False and value not in ((), [])

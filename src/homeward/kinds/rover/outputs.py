@@ -1,0 +1,407 @@
+"""What a rover's run leaves behind: its path, its map, and a summary for who plans a mission.
+
+Everything is in the run's folder and in the raster's own coordinates:
+
+- ``path.geojson``: the way, its start and its end.
+- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is there.
+- ``keep_in.geojson``: the area to keep in, if there was one.
+- ``summary.md`` for people and ``summary.json`` for programs: how it went.
+
+All but the summaries are the same, byte for byte, however often the run was stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs import corrections_of
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
+from homeward.errors import InvalidFileError, MissingExtraError
+from homeward.files import read_json, replace_file, replace_json
+from homeward.kinds.promises import (
+    account,
+    conflict_at_end,
+    conflict_said,
+    homes_of,
+    is_stranded,
+    place_of,
+    promise_of,
+    surely,
+)
+from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
+from homeward.planning.explorer import End
+from homeward.planning.plan import floored
+from homeward.solvers import solve_return
+from homeward.terrain import path_geojson, write_geojson, write_heights
+from homeward.terrain.polygons import area_geojson
+from homeward.words import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from homeward.arrays import BoolArray
+    from homeward.kinds.rover.world import Rover
+    from homeward.runs.kind import Ended
+    from homeward.runs.log import Record
+    from homeward.runs.manifest import Manifest
+    from homeward.terrain import Cells
+
+PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
+AREA = "keep_in.geojson"
+BANDS = ("height (m)", "standard deviation of the height (m)")
+KEYS = (
+    *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
+    *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
+    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "why"),
+    "conflict",
+)
+"""The names of the facts of a run."""
+
+APART = ("bases", "each_base", "keep_in")
+"""Keys that are options of their own form."""
+
+ROUGHLY = 0.1
+"""The standard deviation in m up to which a height is known roughly."""
+
+
+def write_products(ended: Ended) -> None:
+    """Write all of it into the run's folder."""
+    config, world = ended.config, ended.setup.world
+    assert isinstance(config, RoverConfig)
+    assert isinstance(ended.belief, TerrainBelief)
+    cells = cells_of(config)
+    path = path_of(ended.records(), world.start)  # type: ignore[attr-defined]
+    facts = facts_of(config, ended.belief, world, ended.records, ended.manifest)  # type: ignore[arg-type]
+    facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
+    facts["why"] = ended.why
+    about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
+    told = {"explorer": config.explorer, "delta": config.told_level(), "seed": config.seed, **about}
+    write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
+    area = area_of(config)
+    if area is not None:
+        write_geojson(ended.directory / AREA, area_geojson(area, cells))
+    missing = None
+    try:
+        write_heights(ended.directory / TERRAIN, _bands(ended.belief), cells, BANDS)
+    except MissingExtraError:
+        missing = (
+            f"There is no {TERRAIN}, since rasterio is not installed: "
+            "pip install 'homeward[terrain]' brings it."
+        )
+    replace_json(ended.directory / FACTS, {**facts, "missing": missing})
+    text = summary_of(config, cells, facts, ended.manifest, ended.directory, missing)
+    replace_file(ended.directory / SUMMARY, text.encode())
+
+
+AMOUNTS = ("distance_m", "cells_visited", "entropy_reduction")
+"""Facts that are told in words wherever a run is."""
+
+
+def read_facts(directory: Path) -> dict[str, Any]:
+    """Read the facts of a run that has ended."""
+    facts = read_json(directory / FACTS)
+    if not isinstance(facts, dict):
+        raise InvalidFileError(f"{directory / FACTS}: is not a summary")
+    for name in ("steps", "end", "start", "stranded", "seconds", *AMOUNTS, "missing"):
+        if name not in facts:
+            raise InvalidFileError(f"{directory / FACTS}: is damaged: {name} is missing")
+    try:
+        return facts | {"end": End(facts["end"])}
+    except ValueError as cause:
+        raise InvalidFileError(f"{directory / FACTS}: is damaged: {cause}") from cause
+
+
+def path_of(records: Iterable[Record], start: int) -> list[int]:
+    """Give the cells that a rover was in, from the start to the end."""
+    return [start, *(record.next_state for record in records)]
+
+
+def is_seen(belief: TerrainBelief) -> BoolArray:
+    """Tell which of the open cells [n] are known to within `ROUGHLY`."""
+    seen: BoolArray = belief.variance[~belief.blocked] <= ROUGHLY**2
+    return seen
+
+
+def facts_of(
+    config: RoverConfig,
+    belief: TerrainBelief,
+    world: Rover,
+    records: Callable[[], Iterable[Record]],
+    manifest: Manifest,
+) -> dict[str, Any]:
+    """Give how a run went, up to now, as JSON values; what conflicts is known at its end."""
+    path = path_of(records(), world.start)
+    kept = account(config, records())
+    lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
+    variance = belief.variance[~belief.blocked]
+    timed = [session.plan_ms for session in manifest.sessions if session.plan_ms is not None]
+    return {
+        "status": str(manifest.status),
+        "end": manifest.end,
+        "steps": len(path) - 1,
+        "stranded": is_stranded(config, world.moves, world.state, world.start, belief.shape[1]),
+        "entropy_reduction": entropy_reduction(prior_of(config), belief),
+        "cells_visited": len(set(path)),
+        "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
+        "plan_ms_median": timed[-1] if timed else None,
+        "min_bound": min(lows, default=None),
+        "distance_m": distance_of(path, belief.shape[1], belief.size),
+        "start": list(divmod(world.start, belief.shape[1])),
+        "position": list(world.position),
+        "return_bound": return_bound(config, belief, world),
+        "open_cells": int(variance.size),
+        "known_to_1cm": float(np.mean(variance <= SHARP**2)),
+        "known_to_10cm": float(np.mean(is_seen(belief))),
+        **kept,
+        "why": None,
+        "conflict": None,
+    }
+
+
+def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) -> float:
+    """Give how far it is along a path, in m, from centre to centre."""
+    row, column = np.divmod(np.asarray(path), columns)
+    return float(np.hypot(size[0] * np.diff(row), size[1] * np.diff(column)).sum())
+
+
+def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
+    """Give a proven lower bound on the probability of a way back, from here and now.
+
+    It is a way to the start or the bases; of ways to each of them, the lowest counts. By our
+    correction whatever the explorer used, so that all are measured alike.
+    """
+    model = belief.mean()
+    corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
+    return min(
+        float(solve_return(model, corrections.returning, np.array(home)).value[world.state])
+        for home in homes_of(config, world.start, belief.shape[1])
+    )
+
+
+def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
+    """Give the command that explores the same again; what to keep in is taken from `directory`."""
+    words = ["homeward", "explore"]
+    if config.terrain == SAMPLE:
+        words.append("--sample")
+    elif config.terrain != MARS:
+        words.append(config.terrain)
+    if config.explorer != "safe":
+        words.append(f"--{config.explorer}")
+    if config.start is not None:
+        words += ["--start", f"cell:{config.start[0]},{config.start[1]}"]
+    words += [word for row, column in config.bases for word in ("--base", f"cell:{row},{column}")]
+    if config.each_base:
+        words.append("--each-base")
+    if config.keep_in is not None:
+        kept = AREA if directory is None else str(directory / AREA)
+        words += ["--keep-in", config.keep_in if isinstance(config.keep_in, str) else kept]
+    plain = config if limit is None else config.model_copy(update={"limit": limit})
+    for name, field in RoverConfig.model_fields.items():
+        value = getattr(plain, name)
+        apart = name in ("terrain", "terrain_sha256", "explorer", "start", *APART)
+        if not apart and value != field.default:
+            option = "steps" if name == "limit" else name.replace("_", "-")
+            words += [f"--{option}", str(value)]
+    return shlex.join(words)
+
+
+def summary_of(
+    config: RoverConfig,
+    cells: Cells,
+    facts: dict[str, Any],
+    manifest: Manifest,
+    directory: Path,
+    missing: str | None,
+) -> str:
+    """Write the summary that a mission planner reads."""
+    (rows, columns), (high, wide) = cells.shape, cells.size
+    blocked = int(cells.blocked.sum())
+    sensor = "the whole map" if config.sensor_range is None else f"{config.sensor_range:g} m"
+    drawn = (
+        "the terrain model at the cells' centres plus its error"
+        if config.truth == "model"
+        else "drawn from the belief"
+    )
+    start, position = facts["start"], facts["position"]
+    plans = facts["plan_ms_median"]
+    lines = [
+        f"# Exploration of {cells.name}",
+        "",
+        "## What this run promises",
+        "",
+        f"- Safety: {_promise(config)}",
+        *_more_promises(config, cells),
+        f"- Not promised: {_no_promise(config)}",
+        "",
+        _verdict(config, facts),
+        "",
+        "## What was explored",
+        "",
+        f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
+        f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
+        + (f", {blocked:,} of them without data and never entered." if blocked else "."),
+        f"- Coordinates: {_coordinates(cells)}.",
+        f"- True heights: {drawn}, from seed {config.seed}.",
+        f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
+        f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
+        f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
+        "",
+        "## How it went",
+        "",
+        f"- It took {_count(facts['steps'], 'step') if facts['steps'] else 'no step'}. "
+        f"{facts['why']}",
+        f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
+        f"- It drove {facts['distance_m']:,.0f} m and was in "
+        f"{_count(facts['cells_visited'], 'cell')}.",
+        *_kept(facts),
+        f"- From where it ended, what it knows proves a way back to {place_of(config)} "
+        f"{surely(float(floored(facts['return_bound'])))}.",
+        "- In the true terrain there is "
+        + (
+            f"no way back to {place_of(config)}: it is stranded."
+            if facts["stranded"]
+            else "such a way."
+        ),
+        "",
+        "## What was learned",
+        "",
+        f"- Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats.",
+        f"- Known to within 1 cm (standard deviation): {facts['known_to_1cm']:.1%} of the "
+        f"{facts['open_cells']:,} open cells; to within 10 cm: {facts['known_to_10cm']:.1%}.",
+        "",
+        "## How long it took",
+        "",
+        f"- {facts['seconds']:,.1f} s in {_count(len(manifest.sessions), 'session')}; a plan took "
+        + ("no time, since none was made." if plans is None else f"{plans:.1f} ms (median)."),
+        "",
+        "## Files",
+        "",
+        f"- `{PATH}`: the path, its start and its end.",
+        f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}." if missing is None else missing,
+        *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
+        "- `map.png`: the map with the path, as the command line draws it.",
+        f"- `{FACTS}`: these figures for programs.",
+        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields`: the record.",
+        "",
+        "## Go on, or do it again",
+        "",
+        "```sh",
+        f"homeward runs resume {shlex.quote(str(directory))} --limit "
+        f"{2 * max(1, facts['steps'])}  # if it met its step limit",
+        f"{command_of(config, manifest.limit, directory)}",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _verdict(config: RoverConfig, facts: dict[str, Any]) -> str:
+    if facts["stranded"]:
+        return f"**The rover is stranded: there is no way back to {place_of(config)}.**"
+    return f"**The rover is well: there is a way back to {place_of(config)}.**"
+
+
+def _promise(config: RoverConfig) -> str:
+    """Say what the safety level means."""
+    if config.explorer == "unsafe":
+        return "none. The rover only looked for what it could learn."
+    if config.explorer == "naive":
+        return (
+            f"δ = {config.delta:g}, but on the average terrain alone, without the correction for "
+            "what is uncertain: the bounds prove nothing."
+        )
+    if config.of_the_run():
+        return (
+            f"δ = {config.delta:g} for the whole run. {sentence(promise_of(config, 'the rover'))} "
+            "That holds for every rule of calling it off that looks only at what was seen."
+        )
+    called = f"at each step with probability {1.0 - config.discount:g}"
+    if config.recall is not None:
+        called = f"{_count(config.recall, 'step')} later"
+    place = "where it was when it planned" if config.home == "current" else place_of(config)
+    return (
+        f"δ = {config.delta:g}, plan by plan (Algorithm 1). At each step, given what it knew, the "
+        f"rover could get back to {place} {surely(config.delta)} if the "
+        f"exploration was called off ({called}); correction: {config.correction}."
+    )
+
+
+def _no_promise(config: RoverConfig) -> str:
+    """Say what the safety level does not mean."""
+    if config.explorer != "safe":
+        return "that there is a way back."
+    said = (
+        "anything of a single history, since after bad news its own chance may be smaller."
+        if config.of_the_run()
+        else "anything of the whole run, since many plans together may risk more than one."
+    )
+    if config.truth == "prior":
+        return f"{said} Probabilities are over worlds drawn from the belief, as this one was."
+    return f"{said} Probabilities are over worlds drawn from the belief, which this one was not."
+
+
+def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
+    """Say what else was to stay true."""
+    found = []
+    if config.back_within is not None:
+        found.append(
+            f"- Back in time: within {_count(config.back_within, 'step')} of the call "
+            f"{surely(config.level('back_within'))}."
+        )
+    inside = inside_of(config)
+    if inside is not None:
+        level = "" if config.of_the_run() else f" {surely(config.level('keep_in'))}"
+        found.append(
+            f"- Kept in: {_count(int(inside.sum()), 'cell')} of {cells.mean.size:,}. Until the "
+            f"call, nothing is done in another{level}."
+        )
+    return found
+
+
+def _kept(facts: dict[str, Any]) -> list[str]:
+    """Say what was proven of each criterion, at the least, and what could not be kept."""
+    bounds = facts["criteria"]
+    if not bounds:
+        return ["- The lowest bound on the way home in the whole run: none was asked for."]
+    lines = []
+    for found in bounds:
+        low = "no step was taken" if found["lowest"] is None else floored(found["lowest"])
+        name = "the way home" if len(bounds) == 1 else f"“{found['name']}”"
+        lines.append(f"- The lowest bound on {name} in the whole run: {low}.")
+    if facts["infeasible_steps"]:
+        lines.append(
+            f"- In {_count(facts['infeasible_steps'], 'step')} no policy kept all of it; the one "
+            "that came closest was followed."
+        )
+    if facts["conflict"]:
+        lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
+    return lines
+
+
+def _coordinates(cells: Cells) -> str:
+    if cells.is_own:
+        return "metres from the south-west corner, on no map"
+    if cells.crs_name is None:
+        return "map coordinates without a coordinate system, taken for metres"
+    return cells.crs_name
+
+
+def _place(cells: Cells, cell: list[int]) -> str:
+    x, y = cells.centre_of(*cell)
+    return f"cell {cell[0]},{cell[1]} (row, column), at x = {x:.10g}, y = {y:.10g}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def _bands(belief: TerrainBelief) -> Any:
+    """Give the two bands [2, R, C] of the map."""
+    return np.stack([belief.height, np.sqrt(belief.variance)]).reshape(2, *belief.shape)

@@ -1,0 +1,337 @@
+"""A rover on terrain: true heights, and a sensor that measures them from afar.
+
+A move works where the true slope is within the vehicle's limits; else the rover stays where it is.
+After every action it tells whether it moved, and measures the height of each open cell in reach,
+the nearer the better. The errors of a step come from the seed and the step's number alone, so that
+whoever takes the same actions again sees the same, and nobody has to write down what was measured.
+
+`Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment, registered as
+``homeward/Rover-v0`` when this module is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from homeward.arrays import frozen, index, number, numbers, own
+from homeward.beliefs import Sensor, Transition
+from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_reduction
+from homeward.errors import InvalidProblemError
+from homeward.kinds.rover.kernels import find_way_back, look_around
+from homeward.terrain.relief import draw_belief
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from homeward.arrays import BoolArray, FloatArray
+
+ID = "homeward/Rover-v0"
+Observation: TypeAlias = dict[str, Any]
+
+MEASURING, TERRAIN_ERROR, PRIOR = range(3)
+"""What random numbers are for; each has its own, whatever the seed."""
+
+HIGHEST = 1e5
+"""No ground is higher or lower than this, in m: the limits of what the environment observes."""
+
+PIXELS = 8
+"""The side of a cell in a rendered frame."""
+
+LOW, HIGH = (94, 44, 24), (244, 214, 168)
+FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
+
+
+def true_heights(centre: ArrayLike, error_variance: float, seed: int) -> FloatArray:
+    """Draw true heights [S]: a terrain model at the cells' centres, plus its own error.
+
+    ``error_variance`` is v₀, in m². Where the model is NaN the truth is NaN.
+    """
+    heights = numbers(centre, "the terrain model", None, InvalidProblemError).ravel()
+    variance = number(error_variance, "the error's variance", InvalidProblemError)
+    if not 0.0 <= variance < np.inf:
+        raise InvalidProblemError(f"the error's variance is {variance:g}, expected >= 0")
+    errors = _randomness(seed, TERRAIN_ERROR).standard_normal(heights.size)
+    return frozen(heights + np.sqrt(variance) * errors)
+
+
+def draw_heights(belief: TerrainBelief, seed: int) -> FloatArray:
+    """Draw true heights [S] from a belief, so that what it promises can be tested."""
+    return frozen(belief.draw(_randomness(seed, PRIOR)))
+
+
+class Rover:
+    """Terrain to be explored: says where the rover is and what it measures from there.
+
+    Parameters
+    ----------
+    belief
+        What says where the cells are, which of them are blocked and what slopes the rover can go.
+    truth
+        The true heights [S] in m; those of blocked cells are not looked at.
+    state
+        Where the rover starts, which is home.
+    sensor
+        What it measures with.
+    seed
+        Where the errors of measurements come from.
+    """
+
+    ended = False
+    """Whoever is stranded can still look around; the world itself ends nothing."""
+
+    def __init__(
+        self,
+        belief: TerrainBelief,
+        truth: ArrayLike,
+        state: int,
+        sensor: Sensor | None = None,
+        seed: int = 0,
+    ) -> None:
+        error = InvalidProblemError
+        if not isinstance(belief, TerrainBelief):
+            raise error(f"the belief is {belief!r}, expected a TerrainBelief")
+        if sensor is not None and not isinstance(sensor, Sensor):
+            raise error(f"the sensor is {sensor!r}, expected a Sensor")
+        self.shape, self.size, self.blocked = belief.shape, belief.size, belief.blocked
+        self.sensor = Sensor() if sensor is None else sensor
+        self.seed = index(seed, 2**64, "the seed", error)
+        self.start = self.state = index(state, len(belief.height), "the start", error)
+        if self.blocked[self.start]:
+            raise error(f"the rover starts in cell s={self.start}, which is blocked")
+        self.truth = own(
+            numbers(truth, "the true height", belief.height.shape, error), truth
+        )  # [S] m
+        self.moves = belief.model_of(self.truth)  # which work and which do not, in the true world
+        self.steps = 0
+        self._cells = np.empty(len(self.truth), np.int32)
+        self._distances = np.empty(len(self.truth))
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The row and the column of the cell where the rover is."""
+        row, column = divmod(self.state, self.shape[1])
+        return row, column
+
+    @cached_property
+    def way_back(self) -> BoolArray:
+        """From which cells [S] there is a way back to the start, in the true world."""
+        return frozen(find_way_back(self.moves.dest, self.moves.success, self.start))
+
+    @property
+    def stranded(self) -> bool:
+        """Whether there is no way back to the start, in the true world."""
+        return not self.way_back[self.state]
+
+    def look(self) -> Heights:
+        """Measure every open cell in reach; the same each time until the next action."""
+        return self._measure(None)
+
+    def _measure(self, moved: Transition | None) -> Heights:
+        """Return what is measured from here, after a move if there was one."""
+        reach = look_around(
+            *self.position,
+            self.shape,
+            self.size,
+            self.sensor.reach,
+            self.blocked,
+            self._cells,
+            self._distances,
+        )
+        cells = self._cells[:reach].copy()
+        variances = self.sensor.variance(self._distances[:reach])
+        heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(reach)
+        heights *= np.sqrt(variances)
+        heights += self.truth[cells]
+        return Heights(frozen(cells), frozen(heights), frozen(variances), moved=moved)
+
+    def act(self, action: int) -> Heights:
+        """Try to move, tell what came of it, and measure wherever that leads."""
+        action = index(action, self.moves.actions, "the action", InvalidProblemError)
+        before = self.state
+        if self.moves.success[self.state, action]:
+            self.state = int(self.moves.dest[self.state, action])
+        self.steps += 1
+        return self._measure(Transition(before, action, self.state))
+
+
+class RoverEnv(gymnasium.Env[Observation, np.int64]):
+    """The rover for Gymnasium: learn as much as you can of the heights, and mind the slopes.
+
+    Observed are the ``state`` (row-major) and, for each cell [rows, columns], the mean ``heights``
+    and the ``deviation`` in m given all that was measured so far. The reward is the entropy that a
+    step took off, in nats. Nothing ends an episode; ``info["stranded"]`` tells whether there is no
+    way back to the start any more.
+
+    Parameters
+    ----------
+    belief
+        What is known before the first measurement. Unless given, each reset draws a new relief.
+    truth
+        The true heights [S]. Unless given, each reset draws them from the belief.
+    start
+        Where the rover starts; the open cell nearest to the middle unless given.
+    sensor
+        What it measures with, over the whole map unless given.
+    rows, columns
+        How large a drawn relief is.
+    render_mode
+        ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
+    """
+
+    metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
+
+    def __init__(
+        self,
+        belief: TerrainBelief | None = None,
+        truth: ArrayLike | None = None,
+        *,
+        start: int | None = None,
+        sensor: Sensor | None = None,
+        rows: int = 12,
+        columns: int = 24,
+        render_mode: str | None = None,
+    ) -> None:
+        error = InvalidProblemError
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            known = ", ".join(self.metadata["render_modes"])
+            raise error(f"render_mode is {render_mode!r}, expected one of {known}")
+        if belief is None and truth is not None:
+            raise error("true heights are given without a belief about them")
+        self._given, self._truth, self._start, self._sensor = belief, truth, start, sensor
+        if belief is None:
+            for count, name in ((rows, "rows"), (columns, "columns")):
+                if index(count, 2**16, f"the number of {name}", error) < 2:
+                    raise error(f"the number of {name} is {count}, expected 2 or more")
+        elif not isinstance(belief, TerrainBelief):
+            raise error(f"the belief is {belief!r}, expected a TerrainBelief")
+        else:
+            rows, columns = belief.shape
+            if not np.abs(belief.height).max() + belief.variance.max() < HIGHEST:
+                raise error(f"a height is believed to be beyond {HIGHEST:g} m")
+        self._shape = rows, columns
+        self.render_mode = render_mode
+        self._begin(np.random.default_rng(0))  # refuses what is no world before any reset
+        self.action_space = spaces.Discrete(self.world.moves.actions)
+        self.observation_space = spaces.Dict(
+            {
+                "state": spaces.Discrete(rows * columns),
+                "heights": spaces.Box(-HIGHEST, HIGHEST, self._shape, np.float64),
+                "deviation": spaces.Box(0.0, HIGHEST, self._shape, np.float64),
+            }
+        )
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        """Place the rover in its world and let it look around."""
+        belief = draw_belief(self._shape, rng) if self._given is None else self._given
+        seed, drawn = (int(part) for part in rng.integers(2**63, size=2))
+        truth = draw_heights(belief, drawn) if self._truth is None else self._truth
+        start = middle_of(belief) if self._start is None else self._start
+        self.world = Rover(belief, truth, start, self._sensor, seed)
+        self.belief = belief.update(self.world.look())
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start anew, on the given terrain or on a new one."""
+        super().reset(seed=seed)
+        self._begin(self.np_random)
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), self._info()
+
+    def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Try a move."""
+        before = self.belief
+        self.belief = before.update(self.world.act(int(action)))
+        if self.render_mode == "human":
+            self.render()
+        gain = entropy_reduction(before, self.belief)
+        return self._observe(), gain, False, False, self._info()
+
+    def render(self) -> Any:
+        """Draw what is known: as an array [height, width, 3], as text, or to the terminal."""
+        if self.render_mode == "rgb_array":
+            return paint(self.belief, self.world.state)
+        if self.render_mode == "ansi":
+            return write(self.belief, self.world.state)
+        if self.render_mode == "human":
+            home = "\x1b[H\x1b[J" if sys.stdout.isatty() else ""
+            sys.stdout.write(f"{home}{write(self.belief, self.world.state)}\n")
+            sys.stdout.flush()
+        return None
+
+    def _observe(self) -> Observation:
+        return {
+            "state": np.int64(self.world.state),
+            "heights": self.belief.height.reshape(self._shape).copy(),
+            "deviation": np.sqrt(self.belief.variance).reshape(self._shape),
+        }
+
+    def _info(self) -> dict[str, Any]:
+        return {"stranded": self.world.stranded}
+
+
+def middle_of(belief: TerrainBelief) -> int:
+    """Give the open cell that is nearest to the middle of the map, the first of several."""
+    rows, columns = belief.shape
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    away = np.hypot(
+        belief.size[0] * (row - (rows - 1) / 2), belief.size[1] * (column - (columns - 1) / 2)
+    )
+    if belief.blocked.all():
+        raise InvalidProblemError("every cell is blocked")
+    return int(np.where(belief.blocked, np.inf, away).argmin())
+
+
+def colours_of(belief: TerrainBelief) -> NDArray[np.uint8]:
+    """Give each cell's colour [R, C, 3]: dark is low; the less is known, the more it is fog."""
+    open_cells = ~belief.blocked
+    lowest = float(belief.height[open_cells].min(initial=HIGHEST))
+    highest = float(belief.height[open_cells].max(initial=-HIGHEST))
+    share = (belief.height - lowest) / max(highest - lowest, 1e-9)
+    ground = np.array(LOW) + share[:, None] * (np.array(HIGH) - np.array(LOW))
+    sharp = SHARP / np.maximum(np.sqrt(belief.variance), SHARP)
+    shown = np.array(FOG) + sharp[:, None] ** 0.5 * (ground - np.array(FOG))
+    shown[belief.blocked] = ROCK
+    colours: NDArray[np.uint8] = np.rint(shown).astype(np.uint8)
+    return colours.reshape(*belief.shape, 3)
+
+
+def paint(belief: TerrainBelief, state: int) -> NDArray[np.uint8]:
+    """Paint what is known and where the rover is, as pixels."""
+    rows, columns = belief.shape
+    picture = np.repeat(np.repeat(colours_of(belief), PIXELS, axis=0), PIXELS, axis=1)
+    middle = np.abs(np.arange(PIXELS) - (PIXELS - 1) / 2)
+    row, column = divmod(state, columns)
+    square = picture.reshape(rows, PIXELS, columns, PIXELS, 3)[row, :, column]
+    square[np.hypot(middle[:, None], middle) <= PIXELS / 2.5] = INK
+    return picture
+
+
+def write(belief: TerrainBelief, state: int) -> str:
+    """Write what is known and where the rover is, as text in colours."""
+    lines = []
+    for row, line in enumerate(colours_of(belief).tolist()):
+        squares = []
+        for column, colour in enumerate(line):
+            letter = "@" if row * belief.shape[1] + column == state else " "
+            back = ";".join(str(part) for part in colour)
+            squares.append(f"\x1b[48;2;{back}m\x1b[38;2;29;36;41m {letter}")
+        lines.append("".join(squares) + " \x1b[0m")
+    return "\n".join(lines)
+
+
+def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
+    """Give the random numbers of one purpose and step; a step has the same whatever came before."""
+    seed = index(seed, 2**64, "the seed", InvalidProblemError)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, step)))
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(ID, entry_point="homeward.kinds.rover.world:RoverEnv")

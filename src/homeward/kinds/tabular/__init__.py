@@ -1,0 +1,1 @@
+"""Small worlds given as tables: Gymnasium's FrozenLake and CliffWalking."""

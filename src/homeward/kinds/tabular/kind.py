@@ -1,0 +1,57 @@
+"""Runs in Gymnasium's own FrozenLake and CliffWalking; see `kinds.tabular.world`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from homeward.beliefs import Transition, Visit
+from homeward.bonuses import RMax
+from homeward.errors import InvalidInputError
+from homeward.kinds.promises import misfit, unused
+from homeward.kinds.tabular.config import ToyTextConfig
+from homeward.kinds.tabular.world import ToyTextWorld, tile_belief
+from homeward.planning.planner import Planner
+from homeward.runs.kind import Kind, Setup
+from homeward.safety import ReturnHome
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from homeward.beliefs import DirichletBelief
+
+
+def make(config: ToyTextConfig) -> Setup:
+    """Set an explorer out in a toy-text world."""
+    world = ToyTextWorld(config.world, config.seed)
+    criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
+    planner = Planner(RMax(), criteria, config.discount)
+    belief = tile_belief(world.tiles, config.prior)
+    return Setup(planner, belief, world, config.limit, algorithm=config.algorithm)
+
+
+def settle(config: ToyTextConfig) -> ToyTextConfig:
+    """Refuse keys that do not go together, or that would change nothing."""
+    keys = ("algorithm", "home", "discount")
+    plain = {name: ToyTextConfig.model_fields[name].default for name in keys}
+    given = {name: getattr(config, name) for name in keys if getattr(config, name) != plain[name]}
+    nothing = config.delta is None
+    fault = misfit(given, nothing, str) or unused(given, nothing, str)
+    if fault is not None:
+        raise InvalidInputError(fault)
+    return config
+
+
+def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
+    """Keep where it has been, and what was learned of its actions."""
+    return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
+
+
+TOYTEXT = Kind(
+    name="toytext",
+    version=2,  # 1: the paper's Algorithm 1 was all there was
+    config=ToyTextConfig,
+    make=make,
+    observations=(Visit, Transition),
+    fields=fields,
+    settle=settle,
+)

@@ -1,0 +1,1 @@
+"""The paper: its examples, theorems, figures and tables."""

@@ -1,0 +1,1 @@
+"""A recorded run at any step: what was known, what was decided, and why."""

@@ -1,0 +1,98 @@
+"""A moment of a run: what is known after so many steps, and the way home as it is seen then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs import corrections_of
+from homeward.beliefs.corrections import Correction
+from homeward.models import Moves
+from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
+
+if TYPE_CHECKING:
+    from homeward.arrays import IntArray
+    from homeward.beliefs import Belief
+    from homeward.planning.planner import Planner
+    from homeward.replay.decisions import Pursuits
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What an explorer knew after `step` steps, before it planned the next."""
+
+    step: int
+    state: int
+    belief: Belief
+    path: IntArray  # [step + 1] from the start to here
+    planner: Planner
+    pursuits: Pursuits | None = None  # of a run that plans until the next news
+
+    @property
+    def start(self) -> int:
+        """The run's first state."""
+        return int(self.path[0])
+
+    @cached_property
+    def model(self) -> Moves:
+        """The mean model."""
+        model = self.belief.mean()
+        assert isinstance(model, Moves)
+        return model
+
+    @cached_property
+    def returns(self) -> tuple[IntArray, ReturnSolution]:
+        """What counts as home, and the way there.
+
+        It is the first criterion's that asks for one. Where none does, it is the way to the start,
+        with the moves correction: what an unsafe explorer would have to go back on.
+        """
+        if self.pursuits is not None:
+            held = self.pursuits.returns(self)
+            if held is not None:
+                return held
+        for criterion in self.planner.criteria:
+            if self.pursuits is None and hasattr(criterion, "home"):
+                situation = self.planner.situation(self.belief, self.model, self.state, self.start)
+                requirement = criterion.require(situation)
+                return requirement.home, requirement.returns
+        discount = self.planner.discount
+        corrections = corrections_of(self.belief, self.model, discount, Correction.MOVES)
+        home = np.array([self.start], np.int32)
+        return home, solve_return(self.model, corrections.returning, home)
+
+    def way(self, cell: int) -> dict[str, Any]:
+        """Give the way home from a cell, edge by edge, as JSON values.
+
+        What an edge takes off the bound is the difference of the values at its ends.
+        """
+        home, found = self.returns
+        value, policy, model = found.value, found.policy, self.model
+        edges: list[dict[str, Any]] = []
+        here, ends = cell, set(home.tolist())
+        if value[cell] > 0.0:
+            while here not in ends and len(edges) < len(value):
+                action = int(policy[here])
+                if action == GIVE_UP:
+                    break
+                there = int(model.dest[here, action])
+                edges.append(
+                    {
+                        "from": here,
+                        "to": there,
+                        "action": action,
+                        "success": float(model.success[here, action]),
+                        "risk": float(value[there] - value[here]),
+                        "left": float(value[there]),
+                    }
+                )
+                here = there
+        return {
+            "cell": cell,
+            "bound": float(value[cell]),
+            "home": home.tolist(),
+            "edges": edges,
+        }

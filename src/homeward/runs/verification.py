@@ -1,0 +1,264 @@
+"""The plan of a recorded step: replayed up to there, and planned again.
+
+The run's configuration makes the same explorer in the same world; the recorded steps before are
+taken without planning where that can be spared (see `runs.retracing`), and the step itself is
+planned. What comes out must be what was recorded.
+
+Where the level is the whole run's, what it holds is a claim on all of its steps, so the verdict is
+on the run, whichever step is asked for. It is found twice: its books are audited (`audit`, which
+shares no code with the planner), and every step is planned and charged again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs.corrections import Correction
+from homeward.certificates.arithmetic import TOLERANCE
+from homeward.certificates.audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.certificate import UNCORRECTED, RunVerdict
+from homeward.certificates.stored import StoredPlan
+from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.files import read_json
+from homeward.runs.config import checked
+from homeward.runs.kind import find_kind
+from homeward.runs.log import Record
+from homeward.runs.manifest import changes, made_alike, versions_here
+from homeward.runs.retracing import replay, to_record
+from homeward.runs.run import CONFIG
+from homeward.safety import ReturnHome, ReturnWithin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from homeward.certificates.audit import HomeVerdict
+    from homeward.certificates.certificate import Certificate
+    from homeward.planning.explorer import Loop
+    from homeward.runs import Run
+    from homeward.runs.kind import Kind, Setup
+
+PLANNED = ("state", "action", "status", "observation", "next_state", "holding")
+"""What of a record planning again must give, beside its bounds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedPlan:
+    """A step of a run: what was recorded, and the plan that comes of planning it again."""
+
+    record: Record
+    stored: StoredPlan | None  # None where the level is the run's and the run has the verdict
+    reasons: tuple[str, ...] = ()  # what else of the record does not come out again
+    run: RunVerdict | None = None  # on the whole run, if the level is the run's
+    homes: tuple[HomeVerdict, ...] = ()  # of its audit, one for each way home that it keeps
+    notes: tuple[str, ...] = ()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something speaks against what the run says."""
+        run = self.run is not None and self.run.refuted
+        return run or bool(self.reasons) or any(home.refuted for home in self.homes)
+
+
+def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
+    """Plan a recorded step of a run again; the run is left as it is. It is the last unless told."""
+    records = list(run.records())
+    if not records:
+        raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
+    number = len(records) if step is None else step
+    if not 1 <= number <= len(records):
+        raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
+    record, before = records[number - 1], records[: number - 1]
+    kind = find_kind(run.kind)
+    written = read_json(run.directory / CONFIG)
+    if written["version"] != kind.version:
+        raise InvalidFileError(
+            f"{run.directory}: is a {kind.name} run of version {written['version']}; "
+            f"this is version {kind.version}"
+        )
+    here, sessions = versions_here(), run.manifest.sessions
+    if not made_alike(sessions, 1, number, here):
+        taken = list(takewhile(lambda session: session.first <= number, sessions))
+        differ = [change for session in taken for change in changes(session.versions, here)]
+        raise InvalidFileError(
+            f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
+            "so its plans might not come out the same"
+        )
+    config = checked(kind.config, run.config, str(run.directory / CONFIG))
+    setup = kind.make(config)
+    explorer = setup.explorer()
+    if explorer.held is not None:
+        return _judge_run(run, records, record, kind, explorer, kind.make(config))
+    seeded = max((r.step for r in before if r.seeds is not None), default=0)
+    replay(explorer, before, kind, seeded, run.directory, plan_again=True)
+    belief = explorer.belief
+    try:
+        taken_again = explorer.step()
+    except HomewardError as cause:
+        raise InvalidFileError(f"{run.directory}: step {number} can't be taken: {cause}") from cause
+    if taken_again is None:
+        raise InvalidFileError(
+            f"{run.directory}: the explorer ends before step {number}, which is recorded"
+        )
+    plan = taken_again.plan
+    found = to_record(taken_again, None, None, kind, 0)
+    reasons = tuple(_differences(record, found, PLANNED))
+    return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
+
+
+def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
+    """Say where a record is not what planning again gives."""
+    for name in names:
+        logged, found = getattr(record, name), getattr(again, name)
+        if logged != found:
+            yield (
+                f"the log says {name.replace('_', ' ')} {_short(logged)}, and planning again "
+                f"gives {_short(found)}"
+            )
+
+
+def _judge_run(
+    run: Run, records: list[Record], record: Record, kind: Kind, explorer: Loop, setup: Setup
+) -> RecordedPlan:
+    """Judge a run whose levels are its own: audit its records, and plan every step again."""
+    reasons = _plan_all_again(records, kind, explorer)
+    kept = _kept(records[-1], run)
+    found = None if reasons or explorer.held is None else explorer.held.kept
+    claims = _claims(setup)
+    level = max((claim.level for claim in claims), default=0.0)
+    verdict = RunVerdict(level, kept, found, tuple(reasons))
+    note = None
+    if not claims:
+        note = "nothing was promised of this run, so there is nothing to audit"
+    elif setup.planner.correction is Correction.NAIVE:
+        note = f"the books are not audited: {UNCORRECTED}"
+    elif (why := why_not(setup.belief)) is not None:
+        note = f"the books are not audited, since {why}: every step was only planned again"
+    if note is not None:
+        return RecordedPlan(record, None, (), verdict, notes=(note,))
+    homes, strange = _audit(records, kind, setup, claims)
+    return RecordedPlan(record, None, tuple(strange), verdict, homes)
+
+
+def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[str]:
+    """Say which is the first record that planning again does not give, and in what."""
+    for record in records:
+        before = explorer.held
+        try:
+            step = explorer.step()
+        except HomewardError as cause:
+            return [f"step {record.step}: it can't be taken: {cause}"]
+        if step is None:
+            return [f"step {record.step}: the explorer ends before it"]
+        again = to_record(step, before, None, kind, 0)
+        differ = list(_differences(record, again, Record.__slots__))
+        if differ:
+            return [f"step {record.step}: {reason}" for reason in differ]
+    return []
+
+
+def _claims(setup: Setup) -> list[HomeClaim]:
+    """Return the ways home that the criteria ask for, in their order.
+
+    Places are named as the model does, or by row and column on a map.
+    """
+    start, found = int(setup.world.state), []
+    names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
+
+    def place(state: int) -> str:
+        if names is not None:
+            named = str(names[state])
+        elif shape is not None:
+            named = "{},{}".format(*divmod(state, shape[1]))
+        else:
+            named = f"state {state}"
+        return f"the start, {named}" if state == start else named
+
+    for criterion in setup.planner.criteria:
+        if isinstance(criterion, ReturnHome | ReturnWithin):
+            home = start if isinstance(criterion.home, str) else criterion.home
+            homes = frozenset(int(h) for h in np.atleast_1d(home))
+            places = "; ".join(place(home) for home in sorted(homes))
+            name = f"return to {'any of ' * (len(homes) > 1)}{places}"
+            steps = criterion.steps if isinstance(criterion, ReturnWithin) else None
+            if steps is not None:
+                name += f" within {steps} step{'s' * (steps != 1)}"
+            found.append(HomeClaim(name, homes, criterion.delta, steps))
+    return found
+
+
+def _audit(
+    records: list[Record], kind: Kind, setup: Setup, claims: list[HomeClaim]
+) -> tuple[tuple[HomeVerdict, ...], list[str]]:
+    """Audit the records; say also where the world does not answer as recorded."""
+    strange: list[str] = []
+
+    def steps() -> Iterator[AuditStep]:
+        world = setup.world
+        belief = setup.belief.update(world.look())
+        for record in records:
+            state = int(world.state)
+            observation = world.act(record.action)
+            found = (state, int(world.state), kind.written(observation))
+            if found != (record.state, record.next_state, record.observation):
+                strange.append(f"step {record.step}: the world does not answer as recorded")
+                return
+            yield AuditStep(record.step, state, record.next_state, record.holding, belief)
+            belief = belief.update(observation)
+
+    return audit(claims, steps()), strange
+
+
+def _kept(record: Record, run: Run) -> float:
+    """Return what a record says is kept."""
+    try:
+        kept = float(record.holding["kept"])
+    except (KeyError, TypeError, ValueError) as cause:
+        raise InvalidFileError(
+            f"{run.directory}: step {record.step} does not say what is held: {cause}"
+        ) from cause
+    if not 0.0 <= kept <= 1.0:
+        raise InvalidFileError(f"{run.directory}: in step {record.step}, {kept:g} is kept")
+    return kept
+
+
+def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
+    """Refute what the log says otherwise than the plan that comes of planning again."""
+    assert recorded.stored is not None
+    record, plan = recorded.record, recorded.stored.plan
+    notes = (*recorded.notes, *certificate.notes)
+    certificate = replace(certificate, run=recorded.run, notes=notes)
+    said = {"plan": record.bounds, "action": record.kept_bounds}
+    count = len(plan.criteria)
+    if any(len(bounds) != count for bounds in said.values()):
+        reason = f"the log has {len(record.bounds)} bounds of {count} criteria"
+        worth = replace(certificate.worth, reasons=(*certificate.worth.reasons, reason))
+        return replace(certificate, worth=worth)
+    verdicts = []
+    for i, verdict in enumerate(certificate.verdicts):
+        # Where one part is all of the plan, it stands for both.
+        alone = len(certificate.verdicts) == count
+        parts = ("plan", "action") if alone else (verdict.part,)
+        reasons = list(verdict.reasons)
+        for part in parts:
+            logged = said[part][i % count]
+            if not abs(logged - verdict.claimed) <= TOLERANCE * verdict.unit:
+                reasons.append(f"the log says {logged:.6g}, the plan {verdict.claimed:.6g}")
+        verdicts.append(replace(verdict, reasons=tuple(reasons)))
+    reasons = [*certificate.worth.reasons, *recorded.reasons]
+    for name, logged, planned in (
+        ("worth", record.value, plan.exploration_value),
+        ("an upper bound of", record.upper, plan.upper_bound),
+    ):
+        if logged != planned and not abs(logged - planned) <= TOLERANCE * max(1.0, abs(planned)):
+            reasons.append(f"the log says {name} {logged:.6g}, planning again {planned:.6g}")
+    worth = replace(certificate.worth, reasons=tuple(reasons))
+    return replace(certificate, verdicts=tuple(verdicts), worth=worth)
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,216 @@
+"""The file of a study: one SQLite database, written by one process, whole after every crash.
+
+It holds the definition and one entry per task that came to an end. A study is resumed by opening
+its file with the same definition: what is done stays done, what failed is tried again.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from homeward import __version__
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing
+from homeward.runs.config import checked
+from homeward.runs.lock import locked
+from homeward.runs.manifest import now
+from homeward.runs.observations import decode, encode
+from homeward.studies.study import Study
+from homeward.studies.work import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from homeward.studies.work import Scalar
+
+FORMAT = 1
+MARK = 0x486F6D65
+"""SQLite's application id of our files."""
+
+SCHEMA = f"""
+    BEGIN IMMEDIATE;
+    PRAGMA application_id = {MARK};
+    CREATE TABLE study (format INTEGER, homeward TEXT, created TEXT, definition TEXT);
+    CREATE TABLE task (
+        position INTEGER PRIMARY KEY,
+        cell TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        row TEXT,
+        error TEXT,
+        seconds REAL NOT NULL,
+        CHECK ((row IS NULL) <> (error IS NULL))
+    );
+"""
+
+
+class Ledger:
+    """A study's file, open."""
+
+    def __init__(self, path: Path, study: Study, base: sqlite3.Connection) -> None:
+        self.path = path
+        self.study = study
+        self._base = base
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path | str, study: Study) -> Iterator[Ledger]:
+        """Open the file of a study to go on with it, or begin one.
+
+        Refused, and left as it is: what is no file of ours, a study of another definition or
+        version, and one that another process is at.
+        """
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise InvalidFileError(f"{path}: there is no folder {path.parent}")
+        with locked(path.with_name(path.name + ".lock"), str(path)), _base(path, "rwc") as base:
+            known = _definition(path, base)
+            if known is None:
+                _begin(path, base, study)
+            else:
+                _check_same(path, *known, study)
+            yield cls(path, study, base)
+
+    @classmethod
+    @contextmanager
+    def read(cls, path: Path | str) -> Iterator[Ledger]:
+        """Open the file of a study to look at it, also while another process is at it."""
+        path = Path(path)
+        if not path.is_file():
+            raise InvalidFileError(f"{path}: there is no such file")
+        with _base(path, "rw") as base:
+            known = _definition(path, base)
+            if known is None:
+                raise InvalidFileError(f"{path}: is empty")
+            yield cls(path, known[0], base)
+
+    @property
+    def done(self) -> int:
+        """How many tasks have a row."""
+        ((count,),) = self._base.execute("SELECT count(*) FROM task WHERE row IS NOT NULL")
+        return int(count)
+
+    def left(self) -> list[int]:
+        """List the tasks that have no row, in order."""
+        rows = self._base.execute("SELECT position FROM task WHERE row IS NOT NULL")
+        done = {position for (position,) in rows}
+        return [position for position in range(self.study.tasks) if position not in done]
+
+    def record(self, outcomes: Iterable[Outcome]) -> None:
+        """Enter outcomes, all or none of them."""
+        entries = []
+        for outcome in outcomes:
+            cell, seed = self.study.task_at(outcome.position)
+            row = None if outcome.row is None else _to_text(outcome.row)
+            where = json.dumps(cell, ensure_ascii=False)
+            entries.append((outcome.position, where, seed, row, outcome.error, outcome.seconds))
+        try:
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                self._base.executemany(
+                    "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?)", entries
+                )
+            except BaseException:
+                self._base.execute("ROLLBACK")
+                raise
+            self._base.execute("COMMIT")
+        except sqlite3.Error as cause:
+            raise InvalidFileError(f"{self.path}: can't be written: {cause}") from cause
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield what became of the tasks, in their order."""
+        query = "SELECT position, row, error, seconds FROM task ORDER BY position"
+        for position, row, error, seconds in self._base.execute(query):
+            yield Outcome(position, None if row is None else _from_text(row), error, seconds)
+
+    def failures(self) -> list[Outcome]:
+        """List the tasks that failed."""
+        return [outcome for outcome in self.outcomes() if outcome.failed]
+
+
+def _to_text(row: dict[str, Scalar]) -> str:
+    """Give a row as plain JSON, which has no infinities."""
+    plain = {key: encode(value, ()) for key, value in row.items()}
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+
+
+def _from_text(text: str) -> dict[str, Scalar]:
+    return {key: decode(value, ()) for key, value in json.loads(text).items()}
+
+
+@contextmanager
+def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open a database whose every commit reaches the disk."""
+    with refusing(path, "can't be read"):
+        if path.exists() and path.stat().st_size:
+            with open(path, "rb") as file:
+                if file.read(16) != b"SQLite format 3\0":
+                    raise InvalidFileError(f"{path}: is not a study: it is no SQLite file")
+    try:
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+        base = sqlite3.connect(address, uri=True, isolation_level=None, timeout=30.0)
+    except sqlite3.Error as cause:
+        raise InvalidFileError(f"{path}: can't be opened: {cause}") from cause
+    with closing(base):
+        yield base
+
+
+def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | None:
+    """Read the definition and the version that made it; None if the database is empty."""
+    try:
+        base.execute("PRAGMA synchronous = FULL")
+        ((mark,),) = base.execute("PRAGMA application_id")
+        ((tables,),) = base.execute("SELECT count(*) FROM sqlite_schema")
+        if mark == 0 and tables == 0:
+            return None
+        if mark != MARK:
+            raise InvalidFileError(f"{path}: is not a study: it is a database of something else")
+        ((format_, version, text),) = base.execute("SELECT format, homeward, definition FROM study")
+    except (sqlite3.Error, ValueError) as cause:
+        if isinstance(cause, InvalidFileError):
+            raise
+        raise InvalidFileError(f"{path}: can't be read: {cause}") from cause
+    if format_ != FORMAT:
+        raise InvalidFileError(f"{path}: has format {format_}, this homeward reads {FORMAT}")
+    try:
+        return checked(Study, json.loads(text), str(path)), version
+    except InvalidInputError as cause:
+        raise InvalidFileError(str(cause)) from cause
+
+
+def _begin(path: Path, base: sqlite3.Connection, study: Study) -> None:
+    """Lay out an empty database for a study."""
+    entry = (FORMAT, __version__, now(), study.model_dump_json())
+    try:
+        base.executescript(SCHEMA)
+        base.execute("INSERT INTO study VALUES (?, ?, ?, ?)", entry)
+        base.execute("COMMIT")
+    except sqlite3.Error as cause:
+        raise InvalidFileError(f"{path}: can't be written: {cause}") from cause
+
+
+def _check_same(path: Path, known: Study, version: str, study: Study) -> None:
+    """Refuse a file that holds another study, and say how it differs."""
+    if version != __version__:
+        raise InvalidFileError(
+            f"{path}: was made by homeward {version}, this is {__version__}; their rows don't mix"
+        )
+    one, other = known.model_dump(mode="json"), study.model_dump(mode="json")
+    for name in one:
+        # As text: to Python, 1 and true are equal.
+        if json.dumps(one[name]) != json.dumps(other[name]):
+            differs = _differ(name, one[name], other[name])
+            raise InvalidFileError(f"{path}: holds another study: its {differs}")
+
+
+def _differ(name: str, one: Any, other: Any) -> str:
+    if not isinstance(one, list):
+        return f"{name} is {one!r}, not {other!r}"
+    if len(one) != len(other):
+        return f"{len(one)} {name} are not these {len(other)}"
+    pairs = enumerate(zip(one, other, strict=True))
+    i = next(i for i, (a, b) in pairs if json.dumps(a) != json.dumps(b))
+    return f"{name}, counted from 0, hold {one[i]!r} at {i}, not {other[i]!r}"

@@ -1,0 +1,126 @@
+"""A study: every cell of a grid with every seed, computed by one function.
+
+The function is named as ``module:name``, so that any worker finds it. It is handed a cell (a dict
+of JSON values) and a seed, and gives one flat row. The same cell and seed must give the same row.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate, product
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing
+from homeward.runs.config import Strict, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Study(Strict):
+    """The definition of a study; two with the same values are the same study."""
+
+    name: Annotated[str, Field(min_length=1)]
+    task: str  # module:name of a function (cell, seed) -> row
+    cells: Annotated[tuple[dict[str, JsonValue], ...], Field(min_length=1)]
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # how many seeds each cell takes
+    version: Annotated[int, Field(ge=1)] = 1  # grows whenever a task would give another row
+
+    @field_validator("task")
+    @classmethod
+    def _moved(cls, task: str) -> str:
+        """Read study files that were written before the paper had a package of its own."""
+        name = task.removeprefix("homeward.studies.")
+        return task if name == task else f"homeward.paper.{name}"
+
+    @model_validator(mode="after")
+    def _tell_apart(self) -> Self:
+        seen: dict[str, int] = {}
+        for i, cell in enumerate(self.cells):
+            if "seed" in cell:
+                raise ValueError(f"cell {i} has a key named seed")
+            first = seen.setdefault(json.dumps(cell, sort_keys=True), i)
+            if first != i:
+                raise ValueError(f"cell {i} is the same as cell {first}")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("a seed comes twice")
+        if self.counts is not None:
+            if len(self.counts) != len(self.cells):
+                raise ValueError(f"{len(self.counts)} counts for {len(self.cells)} cells")
+            if max(self.counts) > len(self.seeds):
+                raise ValueError(f"a cell takes {max(self.counts)} of {len(self.seeds)} seeds")
+        return self
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The number of tasks up to each cell and with it."""
+        return list(accumulate(self.counts or [len(self.seeds)] * len(self.cells)))
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are; they are numbered by cell, then by seed."""
+        return self._ends[-1]
+
+    def task_at(self, position: int) -> tuple[dict[str, Any], int]:
+        """Give the cell and the seed of a task."""
+        cell = bisect_right(self._ends, position)
+        seed = position - (self._ends[cell - 1] if cell else 0)
+        return dict(self.cells[cell]), self.seeds[seed]
+
+
+def define(
+    name: str,
+    task: str,
+    cells: Iterable[Mapping[str, Any]],
+    seeds: Iterable[int],
+    version: int = 1,
+    counts: Iterable[int] | None = None,
+) -> Study:
+    """Define a study; refuse what is none. Each cell takes the first `counts` of the seeds."""
+    values = {
+        "name": name,
+        "task": task,
+        "cells": [dict(cell) for cell in cells],
+        "seeds": list(seeds),
+        "counts": None if counts is None else list(counts),
+        "version": version,
+    }
+    return checked(Study, values, f"study {name}")
+
+
+def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Give every combination of the axes' values; the last axis changes fastest."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
+
+def read_study(path: Path) -> Study:
+    """Read a study from TOML: name, task, seeds (a list or a count), and ``[grid]`` or cells."""
+    with refusing(path, "can't be read"):
+        data = path.read_bytes()
+    try:
+        values = tomllib.loads(data.decode())
+    except ValueError as cause:
+        raise InvalidFileError(f"{path}: is not TOML: {cause}") from cause
+    if "grid" in values:
+        axes = values.pop("grid")
+        if "cells" in values:
+            raise InvalidFileError(f"{path}: has both a grid and cells")
+        if not isinstance(axes, dict) or not all(isinstance(axis, list) for axis in axes.values()):
+            raise InvalidFileError(f"{path}: the grid is not a table of lists")
+        values["cells"] = grid(axes)
+    if isinstance(values.get("seeds"), int) and not isinstance(values["seeds"], bool):
+        values["seeds"] = list(range(values["seeds"]))
+    try:
+        return checked(Study, values, str(path))
+    except InvalidInputError as cause:
+        raise InvalidFileError(str(cause)) from cause

@@ -1,0 +1,119 @@
+"""The tidy table of a study: a row per task that is done, in the order of the tasks.
+
+The columns are the cells' keys, the seed, and the rows' keys in the order in which they first
+appear. So the same study gives the same table, byte for byte, whoever did its tasks and in whatever
+order they came back.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from homeward.errors import InvalidFileError
+from homeward.extras import need
+from homeward.files import replace_file
+
+if TYPE_CHECKING:
+    from homeward.studies.ledger import Ledger
+    from homeward.studies.work import Scalar
+
+KINDS = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and rows; a row holds None where its task gave no such value."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+
+
+def table_of(ledger: Ledger) -> Table:
+    """Lay out what is done so far."""
+    study = ledger.study
+    columns: dict[str, None] = {key: None for cell in study.cells for key in cell}
+    columns["seed"] = None
+    entries: list[dict[str, Any]] = []
+    for outcome in ledger.outcomes():
+        if outcome.row is not None:
+            cell, seed = study.task_at(outcome.position)
+            entry = {key: _single(value) for key, value in cell.items()}
+            entries.append({**entry, "seed": seed, **outcome.row})
+            columns.update(dict.fromkeys(outcome.row))
+    rows = tuple(tuple(entry.get(name) for name in columns) for entry in entries)
+    return Table(tuple(columns), rows)
+
+
+def check_table(out: Path | str) -> None:
+    """Refuse, before the work is done, a file that a table can't be written to."""
+    out = Path(out)
+    if out.suffix.lower() not in KINDS:
+        raise InvalidFileError(f"{out}: a table can be written as {' or '.join(KINDS)}")
+    if not out.parent.is_dir():
+        raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+    if out.suffix.lower() == ".parquet":
+        _pyarrow()
+
+
+def write_table(table: Table, out: Path | str) -> None:
+    """Write a table as CSV or Parquet, by the name's ending: completely or not at all."""
+    out = Path(out)
+    check_table(out)
+    data = _as_csv(table) if out.suffix.lower() == ".csv" else _as_parquet(table, out)
+    replace_file(out, data)
+
+
+def _as_csv(table: Table) -> bytes:
+    """Give CSV in UTF-8: floats to the bit, true and false, nothing for what is not there."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    for row in table.rows:
+        writer.writerow(_cell(value) for value in row)
+    return text.getvalue().encode()
+
+
+def _as_parquet(table: Table, out: Path) -> bytes:
+    pyarrow = _pyarrow()
+    arrays = []
+    for i, name in enumerate(table.columns):
+        values = [row[i] for row in table.rows]
+        if any(isinstance(v, float) for v in values):
+            values = [float(v) if type(v) is int else v for v in values]
+        try:
+            arrays.append(pyarrow.array(values))
+        except pyarrow.ArrowException as cause:
+            raise InvalidFileError(
+                f"{out}: column {name!r} mixes types, which Parquet can't hold: {cause}"
+            ) from cause
+    from pyarrow import parquet
+
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_arrays(arrays, list(table.columns)), sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _pyarrow() -> Any:
+    return need("pyarrow", "parquet", "Parquet needs pyarrow (a .csv needs nothing)")
+
+
+def _single(value: Any) -> Scalar:
+    """Give a cell's value as one entry: lists and dicts as JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    scalar: Scalar = value
+    return scalar
+
+
+def _cell(value: Scalar) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,290 @@
+"""Cells: what is believed of the terrain at the scale of a rover's steps, before it drives.
+
+The paper's prior. With h the heights of a terrain model, g a Gaussian filter, D^n the sub-sampling
+of every n-th pixel and v₀ the variance of a measured height::
+
+    mean     = D^n[g∘h]
+    variance = D^n[g∘(h − g∘h)²] + v₀
+
+A cell is n by n pixels; D^n takes the pixel at its centre, for an even n the one below and right of
+it. Where the raster is no whole number of cells, the rest is left off at the far edges.
+
+Where there is no data the filter is a normalised convolution, g∘(w·h) / g∘w with w = 1 for data and
+0 for none: no number that stands for nodata, and nothing beyond the raster's edge, has any weight.
+The filter is cut off at `REACH` σ. The raster is worked through in bands of rows, so that little
+more than the terrain model itself is in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.ndimage import correlate1d
+
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, number, numbers, own
+from homeward.errors import InvalidInputError
+from homeward.terrain.transforms import (
+    Transform,
+    check_transform,
+    coarsened,
+    spacing,
+    to_grid,
+    to_map,
+    wkt_name,
+)
+
+if TYPE_CHECKING:
+    from homeward.terrain.elevation import Elevation
+
+REACH = 4.0
+"""How many σ the Gaussian filter reaches."""
+
+BAND = 1 << 23
+"""About how many pixels are filtered at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """A grid of cells over a terrain model: what is believed of each height, and where each lies.
+
+    A cell is blocked where the terrain model has no data at its centre, or in more than half of it.
+    There the numbers mean nothing: `mean` and `centre` hold the average of the others' means and
+    `variance` the smallest of the others', so that all arrays are finite and variances positive.
+    """
+
+    mean: FloatArray  # [R, C] m
+    variance: FloatArray  # [R, C] m²
+    centre: FloatArray  # [R, C] m, the terrain model's own height at the cell's centre
+    blocked: BoolArray  # [R, C]
+    transform: Transform  # from cell corners to map coordinates
+    crs: str | None = None
+    name: str = "terrain"
+    unit: float = 1.0  # m, the length of a unit of the map
+    is_own: bool = False  # whether map coordinates are metres from the terrain's own corner
+
+    def __post_init__(self) -> None:
+        """Check that the arrays have one shape, are finite, and that variances are positive."""
+        error = InvalidInputError
+        mean = numbers(self.mean, "the mean", None, error)
+        if mean.ndim != 2 or not mean.size:
+            raise error(f"the mean has shape {mean.shape}, expected rows and columns")
+        for name in ("mean", "variance", "centre"):
+            array = numbers(getattr(self, name), f"the {name}", mean.shape, error)
+            if not np.isfinite(array).all():
+                raise error(f"the {name} is not finite everywhere")
+            object.__setattr__(self, name, own(array, getattr(self, name)))
+        if not self.variance.min() > 0.0:
+            raise error(f"the smallest variance is {self.variance.min():g}, expected above 0")
+        blocked = np.asarray(self.blocked)
+        if blocked.dtype != np.bool_ or blocked.shape != mean.shape:
+            raise error(f"blocked is {blocked.dtype} of shape {blocked.shape}, expected booleans")
+        object.__setattr__(self, "blocked", own(blocked, self.blocked))
+        object.__setattr__(self, "transform", check_transform(self.transform, error))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.mean.shape
+        return rows, columns
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The height and the width of a cell, in metres."""
+        height, width = spacing(self.transform)
+        return height * self.unit, width * self.unit
+
+    @property
+    def crs_name(self) -> str | None:
+        """What the coordinate system is called, if there is one."""
+        return None if self.crs is None else wkt_name(self.crs)
+
+    def cell_of(self, x: float, y: float) -> tuple[int, int]:
+        """Give the (row, column) of the cell at these map coordinates; refuse a place off the map.
+
+        The near edges of the grid belong to it, the far ones do not.
+        """
+        x, y = (number(v, n, InvalidInputError) for v, n in ((x, "x"), (y, "y")))
+        column, row = to_grid(self.transform, x, y)
+        rows, columns = self.shape
+        if not (0.0 <= row < rows and 0.0 <= column < columns):
+            corners = [to_map(self.transform, c, r) for c in (0, columns) for r in (0, rows)]
+            (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
+            raise InvalidInputError(
+                f"({x:.10g}, {y:.10g}) is off the map, which reaches from ({left:.10g}, "
+                f"{bottom:.10g}) to ({right:.10g}, {top:.10g})"
+            )
+        return math.floor(row), math.floor(column)
+
+    def centre_of(self, row: int, column: int) -> tuple[float, float]:
+        """Give the map coordinates (x, y) of the middle of a cell."""
+        rows, columns = self.shape
+        row = index(row, rows, "the row", InvalidInputError)
+        column = index(column, columns, "the column", InvalidInputError)
+        return to_map(self.transform, column + 0.5, row + 0.5)
+
+
+def to_cells(
+    elevation: Elevation, cell: float = 20.0, blur: float = 5.0, error: float = 2.0**-4
+) -> Cells:
+    """Make cells of a terrain model, with the paper's prior on their heights.
+
+    Parameters
+    ----------
+    elevation
+        The terrain model.
+    cell
+        The side of a cell in metres, rounded to a whole number of pixels along each axis, at least
+        one; the cells' `size` is what came of it.
+    blur
+        σ of the Gaussian filter in metres, 0 for none.
+    error
+        The variance of a height of the terrain model, in m².
+    """
+    cell, blur, error = _check_sizes(cell, blur, error)
+    sides = tuple(max(1, round(cell / pixel)) for pixel in elevation.pixel)
+    rows, columns = (length // side for length, side in zip(elevation.shape, sides, strict=True))
+    if not rows or not columns:
+        sizes = zip(elevation.shape, elevation.pixel, strict=True)
+        have = " x ".join(f"{length * pixel:g}" for length, pixel in sizes)
+        raise InvalidInputError(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
+
+    centres = (_middles(rows, sides[0]), _middles(columns, sides[1]))
+    centre = elevation.heights[np.ix_(*centres)]
+    blocked = np.isnan(centre) | (_share(elevation.heights, (rows, columns), sides) < 0.5)
+    if blocked.all():
+        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data, all is nodata")
+
+    mean, variance = _prior(elevation, centres, blur)
+    variance += error
+    fill, least = mean[~blocked].mean(), variance[~blocked].min()
+    for array, value in ((mean, fill), (centre, fill), (variance, least)):
+        array[blocked] = value
+        array.flags.writeable = False
+    return Cells(
+        mean=mean,
+        variance=variance,
+        centre=centre,
+        blocked=frozen(blocked),
+        transform=coarsened(elevation.transform, sides[1], sides[0]),
+        crs=elevation.crs,
+        name=elevation.name,
+        unit=elevation.unit,
+        is_own=elevation.is_own,
+    )
+
+
+def _check_sizes(cell: float, blur: float, error: float) -> tuple[float, float, float]:
+    refuse = InvalidInputError
+    cell = number(cell, "the cell size", refuse)
+    blur = number(blur, "the blur", refuse)
+    error = number(error, "the error", refuse)
+    if not 0.0 < cell < math.inf:
+        raise refuse(f"the cell size is {cell:g} m, expected a positive length")
+    if not 0.0 <= blur < math.inf:
+        raise refuse(f"the blur is {blur:g} m, expected 0 or more")
+    if not 0.0 < error < math.inf:
+        raise refuse(f"the error is {error:g} m², expected a positive variance")
+    return cell, blur, error
+
+
+def _middles(cells: int, side: int) -> IntArray:
+    """Give the pixel at the centre of each cell along one axis."""
+    return np.arange(cells) * side + side // 2
+
+
+def _share(heights: FloatArray, shape: tuple[int, int], sides: tuple[int, ...]) -> FloatArray:
+    """Give the share [R, C] of each cell's pixels that have data."""
+    (rows, columns), (down, across) = shape, sides
+    found = np.empty(shape)
+    for row in range(rows):
+        band = heights[row * down : (row + 1) * down, : columns * across]
+        found[row] = (~np.isnan(band)).sum(axis=0).reshape(columns, across).sum(axis=1)
+    return found / (down * across)
+
+
+def _prior(
+    elevation: Elevation, centres: tuple[IntArray, IntArray], blur: float
+) -> tuple[FloatArray, FloatArray]:
+    """Give D^n[g∘h] and D^n[g∘(h − g∘h)²], band of rows by band of rows."""
+    heights = elevation.heights
+    tall, wide = heights.shape
+    middle_rows, middle_columns = centres
+    sizes = zip(elevation.pixel, elevation.shape, strict=True)
+    taps = [_taps(blur / pixel, length) for pixel, length in sizes]
+    reach = len(taps[0]) // 2
+    mean = np.empty((len(middle_rows), len(middle_columns)))
+    variance = np.empty_like(mean)
+    first = 0
+    while first < len(mean):
+        last = first + 1
+        start = max(0, middle_rows[first] - 2 * reach)
+        while last < len(mean) and (middle_rows[last] + 2 * reach - start) * wide <= BAND:
+            last += 1
+        stop = min(tall, middle_rows[last - 1] + 2 * reach + 1)
+        # g∘h is right in the band but within one reach of a cut, and D^n∘g asks no further.
+        own_rows = middle_rows[first:last] - start
+        mean[first:last], variance[first:last] = _prior_of_band(
+            heights[start:stop], taps, own_rows, middle_columns
+        )
+        first = last
+    return mean, variance
+
+
+def _prior_of_band(
+    heights: FloatArray, taps: list[FloatArray], rows: IntArray, columns: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Give the two moments at the centres of one band; NaN where the filter meets no data."""
+    known = ~np.isnan(heights)
+    if known.all():
+        weight = [_convolved(np.ones(length), taps[i], 0) for i, length in enumerate(known.shape)]
+        within = np.outer(*weight)
+        clean, weighed = heights, within[np.ix_(rows, columns)]
+    else:
+        weights = known.astype(np.float64)
+        clean = np.where(known, heights, 0.0)
+        within = _convolved(_convolved(weights, taps[0], 0), taps[1], 1)
+        weighed = within[np.ix_(rows, columns)]
+        within[~known] = 1.0
+    smooth = _convolved(_convolved(clean, taps[0], 0), taps[1], 1)
+    with np.errstate(invalid="ignore"):
+        mean = smooth[np.ix_(rows, columns)] / weighed
+    smooth /= within
+    np.subtract(clean, smooth, out=smooth)
+    np.multiply(smooth, smooth, out=smooth)
+    smooth[~known] = 0.0
+    down = _convolved_at(smooth, taps[0], rows)
+    across = _convolved_at(down.T, taps[1], columns).T
+    with np.errstate(invalid="ignore"):
+        return mean, across / weighed
+
+
+def _taps(sigma: float, length: int) -> FloatArray:
+    """Give the weights of a Gaussian filter with σ in pixels, no wider than the raster asks."""
+    reach = int(min(REACH * sigma + 0.5, length - 1))
+    if not reach:
+        return np.ones(1)
+    weights: FloatArray = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
+    weights /= weights.sum()
+    return weights
+
+
+def _convolved(values: FloatArray, taps: FloatArray, axis: int) -> FloatArray:
+    """Filter along one axis; nothing lies beyond the edges."""
+    if len(taps) == 1:
+        return values.copy()
+    found: FloatArray = correlate1d(values, taps, axis, mode="constant", cval=0.0)
+    return found
+
+
+def _convolved_at(values: FloatArray, taps: FloatArray, rows: IntArray) -> FloatArray:
+    """Filter down the rows, at some of them only; nothing lies beyond the edges."""
+    reach = len(taps) // 2
+    found = np.zeros((len(rows), values.shape[1]))
+    for shift, weight in zip(range(-reach, reach + 1), taps, strict=True):
+        there = rows + shift
+        inside = (there >= 0) & (there < len(values))
+        found[inside] += weight * values[there[inside]]
+    return found

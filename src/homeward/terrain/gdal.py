@@ -1,0 +1,229 @@
+"""Rasters as GDAL reads them, by way of rasterio: opened quietly, checked, and read in strips."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.errors import InvalidFileError
+from homeward.extras import need
+from homeward.terrain.raw import check_whole
+from homeward.terrain.sources import FILLS, Source, holes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from homeward.arrays import FloatArray
+    from homeward.terrain.windows import PixelWindow
+
+LABELS = (".LBL", ".lbl", ".XML", ".xml")
+"""How the detached label of a file of bare numbers may end."""
+
+FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
+"""Drivers that may read a file upside down."""
+
+PICTURES = ("red", "green", "blue", "alpha", "palette", "cyan", "magenta", "yellow", "black")
+"""What a band of a picture shows; heights are gray or undefined."""
+
+PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
+SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
+"""The special pixels of 16-bit planetary rasters."""
+
+STRIP = 1 << 23
+"""Pixels that are read at once."""
+
+VERTICAL = {
+    "": 1.0,
+    "m": 1.0,
+    "metre": 1.0,
+    "metres": 1.0,
+    "meter": 1.0,
+    "meters": 1.0,
+    "km": 1000.0,
+    "kilometre": 1000.0,
+    "kilometres": 1000.0,
+    "kilometer": 1000.0,
+    "kilometers": 1000.0,
+    "dm": 0.1,
+    "cm": 0.01,
+    "mm": 0.001,
+    "ft": 0.3048,
+    "foot": 0.3048,
+    "feet": 0.3048,
+    "us-ft": 1200 / 3937,
+    "us_survey_foot": 1200 / 3937,
+    "us survey foot": 1200 / 3937,
+}
+"""Metres in a unit of height, by the names that rasters give it; none means metres."""
+
+
+def need_rasterio(what: str) -> Any:
+    """Import rasterio; `what` names the task in the message where it is missing."""
+    return need("rasterio", "terrain", f"{what} needs rasterio")
+
+
+@contextmanager
+def opened(path: Path, band: int) -> Iterator[Source]:
+    """Open a raster as a source of heights; refuse what is none."""
+    need_rasterio(f"reading {path}")
+    dataset = _open(path)
+    try:
+        _check_kind(path, dataset, band)
+        check_whole(path, dataset)
+        yield _source(path, dataset, band)
+    finally:
+        dataset.close()
+
+
+def _open(path: Path) -> Any:
+    """Open a file, or the label beside it where it is bare numbers."""
+    import rasterio
+    from rasterio.errors import NotGeoreferencedWarning, RasterioIOError
+
+    labels = [label for suffix in LABELS if (label := path.with_suffix(suffix)).is_file()]
+    refusal: Exception | None = None
+    for candidate in (path, *labels):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NotGeoreferencedWarning)
+                return rasterio.open(candidate)
+        except RasterioIOError as cause:
+            refusal = refusal or cause
+    if not path.stat().st_size:
+        raise InvalidFileError(f"{path}: is empty") from refusal
+    raise InvalidFileError(
+        f"{path}: is not an elevation raster that Homeward can read: {told(refusal)}"
+    ) from refusal
+
+
+def _check_kind(path: Path, dataset: Any, band: int) -> None:
+    """Refuse pictures, complex numbers, missing bands, and formats that come back flipped."""
+    if dataset.driver in FLIPPED:
+        files = _quoted(path, path.with_suffix(".tif"))
+        raise InvalidFileError(
+            f"{path}: {dataset.driver} files may be read upside down: convert it first, as by "
+            f"gdal_translate -of GTiff {files}, and see that north is up"
+        )
+    if dataset.count == 0:
+        raise InvalidFileError(f"{path}: holds no band, perhaps several rasters; extract one")
+    if isinstance(band, bool) or not isinstance(band, int) or not 1 <= band <= dataset.count:
+        raise InvalidFileError(f"{path}: has no band {band!r}, only 1 to {dataset.count}")
+    shows = dataset.colorinterp[band - 1].name
+    if shows in PICTURES:
+        raise InvalidFileError(f"{path}: band {band} is the {shows} of a picture, not heights")
+    dtype = dataset.dtypes[band - 1]
+    if "complex" in dtype:
+        raise InvalidFileError(f"{path}: band {band} holds {dtype}, expected real numbers")
+
+
+def _source(path: Path, dataset: Any, band: int) -> Source:
+    """Give an opened raster as a source: its place on the map, and how to read it."""
+    crs = dataset.crs
+    a, b, c, d, e, f = (float(value) for value in tuple(dataset.transform)[:6])
+    unplaced = (a, b, c, d, e, f) == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    reader = _Band(path, dataset, band)
+    return Source(
+        shape=(dataset.height, dataset.width),
+        transform=None if unplaced else (a, b, c, d, e, f),
+        crs=crs.to_wkt() if crs else None,
+        unit=_unit(path, dataset) if crs else 1.0,
+        read=reader.read,
+    )
+
+
+def _unit(path: Path, dataset: Any) -> float:
+    """Give the length of a unit of the map in metres; refuse degrees and what is not known."""
+    crs = dataset.crs
+    wkt = crs.to_wkt()
+    if crs.is_geographic:
+        raise InvalidFileError(
+            f"{path}: its pixels are in degrees, not in metres: reproject it first, as by "
+            f"{_warp(path, dataset, wkt)}"
+        )
+    if crs.is_projected:
+        name, factor = crs.linear_units_factor
+    elif wkt.startswith("LOCAL_CS") and (found := re.search(r'UNIT\["([^"]*)",([^,\]]+)', wkt)):
+        name, factor = found[1], float(found[2])
+    else:
+        name, factor = "unknown", 0.0
+    if name == "unknown" or not 0.0 < factor < np.inf:
+        raise InvalidFileError(f"{path}: its coordinate system has an unknown unit of length")
+    return float(factor)
+
+
+def _warp(path: Path, dataset: Any, wkt: str) -> str:
+    """Give the command that brings a raster in degrees to metres, true at its middle."""
+    left, bottom, right, top = dataset.bounds
+    radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
+    size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
+    place = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
+    target = path.with_name(f"{path.stem}_metres.tif")
+    crs = f'"+proj=eqc {place} {size} +units=m"'
+    return f"gdalwarp -r bilinear -t_srs {crs} {_quoted(path, target)}"
+
+
+def _quoted(*paths: Path) -> str:
+    """Give paths as a shell takes them."""
+    return shlex.join(str(path) for path in paths)
+
+
+class _Band:
+    """The heights of one band of an open raster."""
+
+    def __init__(self, path: Path, dataset: Any, band: int) -> None:
+        self.path, self.dataset, self.band = path, dataset, band
+        at = band - 1
+        name = dataset.units[at] or ""
+        if name.strip().lower() not in VERTICAL:
+            raise InvalidFileError(f"{path}: band {band} is in {name!r}, no unit of height")
+        metres = VERTICAL[name.strip().lower()]
+        self.scale, self.offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
+        marked = dataset.nodatavals[at] is not None
+        self.masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
+        self.fills: tuple[float, ...] = () if marked or self.masked else FILLS
+        if dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
+            self.fills += SPECIAL_PIXELS
+
+    def read(self, part: PixelWindow) -> FloatArray:
+        """Read a window in strips of whole blocks, so that little more than it is in memory."""
+        from rasterio.errors import RasterioIOError
+        from rasterio.windows import Window
+
+        heights = np.empty((part.height, part.width))
+        block = self.dataset.block_shapes[self.band - 1][0]
+        step = max(1, STRIP // part.width // block) * block
+        bottom = part.row + part.height
+        edges = sorted({part.row, *range(part.row // step * step + step, bottom, step), bottom})
+        try:
+            for first, last in pairwise(edges):
+                strip = Window(part.column, first, part.width, last - first)
+                self._read_strip(strip, heights[first - part.row : last - part.row])
+        except RasterioIOError as cause:
+            raise InvalidFileError(
+                f"{self.path}: the window {part} can't be read, the file may be cut short: "
+                f"{told(cause)}"
+            ) from cause
+        return heights
+
+    def _read_strip(self, strip: Any, out: FloatArray) -> None:
+        raw = self.dataset.read(self.band, window=strip, out_dtype="float64")
+        absent = holes(raw, self.fills)
+        if self.masked:
+            absent |= self.dataset.read_masks(self.band, window=strip) == 0
+        np.multiply(raw, self.scale, out=out)
+        out += self.offset
+        out[absent] = np.nan
+
+
+def told(error: BaseException | None) -> str:
+    """Give what GDAL said first: the message at the bottom of a chain of causes."""
+    while error is not None and error.__cause__ is not None:
+        error = error.__cause__
+    return str(getattr(error, "errmsg", None) or error)

@@ -1,0 +1,120 @@
+"""Windows: which part of a raster to read, in pixels or in map coordinates.
+
+As text, and so on a command line, a window is one word::
+
+    COLUMN,ROW,WIDTH,HEIGHT           in pixels, from the raster's first corner
+    map:XMIN,YMIN,XMAX,YMAX           in the raster's own map coordinates
+
+A window in map coordinates takes the pixels whose centres lie in it. A window must lie inside the
+raster: one that passes its edge is refused, not cut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from homeward.arrays import number
+from homeward.errors import InvalidInputError
+from homeward.terrain.transforms import Transform, to_grid
+
+FORMS = "COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX in map coordinates"
+
+ROUNDING = 1e-6
+"""How far, in pixels, a pixel's centre may lie outside a window and still be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class PixelWindow:
+    """A rectangle of whole pixels."""
+
+    column: int
+    row: int
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no whole number, and a window of no size."""
+        for name in ("column", "row", "width", "height"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidInputError(f"the window's {name} is {value!r}, not a whole number")
+        if self.width < 1 or self.height < 1:
+            raise InvalidInputError(f"the window {self} has no size")
+
+    def __str__(self) -> str:
+        return f"{self.column},{self.row},{self.width},{self.height}"
+
+    def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
+        """Give the window itself; refuse one that is not inside a raster of that shape."""
+        rows, columns = shape
+        right, bottom = self.column + self.width, self.row + self.height
+        if self.column < 0 or self.row < 0 or right > columns or bottom > rows:
+            raise InvalidInputError(
+                f"the window {self} takes columns {self.column} to {right - 1} and rows "
+                f"{self.row} to {bottom - 1} of a raster of {columns} columns and {rows} rows"
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class MapWindow:
+    """A rectangle in map coordinates."""
+
+    xmin: float
+    ymin: float
+    xmax: float
+    ymax: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number, and a window of no size."""
+        for name in ("xmin", "ymin", "xmax", "ymax"):
+            value = number(getattr(self, name), f"the window's {name}", InvalidInputError)
+            if not math.isfinite(value):
+                raise InvalidInputError(f"the window's {name} is {value}")
+            object.__setattr__(self, name, value)
+        if not (self.xmin < self.xmax and self.ymin < self.ymax):
+            raise InvalidInputError(f"the window {self} has no size")
+
+    def __str__(self) -> str:
+        return f"map:{self.xmin!r},{self.ymin!r},{self.xmax!r},{self.ymax!r}"
+
+    def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
+        """Give the pixels whose centres lie in the window; refuse one that passes the raster."""
+        if transform[1] or transform[3]:
+            raise InvalidInputError(f"the raster is turned: give the window {self} in pixels")
+        corners = (
+            to_grid(transform, self.xmin, self.ymin),
+            to_grid(transform, self.xmax, self.ymax),
+        )
+        (left, right), (top, bottom) = (sorted(ends) for ends in zip(*corners, strict=True))
+        column, row = (math.ceil(low - 0.5 - ROUNDING) for low in (left, top))
+        width = math.floor(right - 0.5 + ROUNDING) + 1 - column
+        height = math.floor(bottom - 0.5 + ROUNDING) + 1 - row
+        if width < 1 or height < 1:
+            raise InvalidInputError(f"the window {self} holds no pixel's centre")
+        try:
+            return PixelWindow(column, row, width, height).within(shape, transform)
+        except InvalidInputError as cause:
+            raise InvalidInputError(f"the window {self} passes the raster: {cause}") from cause
+
+
+Window: TypeAlias = PixelWindow | MapWindow
+
+
+def parse_window(text: str) -> Window:
+    """Read a window from text, in one of the two forms; ``str(window)`` writes it again."""
+    body = text.strip()
+    on_map = body.startswith("map:")
+    fields = body.removeprefix("map:").split(",")
+    if len(fields) != 4:
+        raise InvalidInputError(f"the window {text!r} is not {FORMS}")
+    try:
+        if on_map:
+            return MapWindow(*(float(field) for field in fields))
+        return PixelWindow(*(int(field) for field in fields))
+    except InvalidInputError:
+        raise
+    except ValueError as cause:
+        raise InvalidInputError(f"the window {text!r} is not {FORMS}: {cause}") from cause

@@ -1,0 +1,145 @@
+"""Results on the map: fields as GeoTIFF and paths as GeoJSON, in the terrain's own coordinates.
+
+A file is whole or not there, and the same input gives the same bytes.
+
+GeoJSON of today (RFC 7946) knows Earth's WGS 84 alone. A path on Mars has no place there, so the
+older `crs` member says which map the coordinates are of: by an OGC URN where the coordinate system
+has an authority's code, by its WKT otherwise, which GDAL and all that read through it take. A
+terrain without a coordinate system is a plane of its own, in metres, and is called so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.arrays import indices, numbers
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import replace_file
+from homeward.terrain.gdal import need_rasterio, told
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from homeward.terrain.cells import Cells
+
+PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
+"""The coordinate system of what has none."""
+
+CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')
+
+
+def write_heights(
+    path: str | os.PathLike[str],
+    values: ArrayLike,
+    cells: Cells,
+    bands: Sequence[str] | None = None,
+) -> None:
+    """Write fields over the cells as GeoTIFF: float32, in m, deflated, NaN in blocked cells.
+
+    `values` are [R, C], or [B, R, C] for several bands; `bands` describes each.
+    """
+    path = Path(path)
+    rows, columns = cells.shape
+    array = numbers(values, "the field", None, InvalidInputError)
+    stack = array[np.newaxis] if array.ndim == 2 else array
+    if stack.ndim != 3 or not len(stack) or stack.shape[1:] != cells.shape:
+        raise InvalidInputError(f"the field has shape {array.shape}, the cells {cells.shape}")
+    if bands is not None and len(bands) != len(stack):
+        raise InvalidInputError(f"{len(bands)} band descriptions for {len(stack)} bands")
+    rasterio = need_rasterio(f"writing {path}")
+    from rasterio.errors import CRSError, RasterioError
+    from rasterio.io import MemoryFile
+
+    stack = np.where(cells.blocked, np.nan, stack).astype(np.float32)
+    try:
+        with MemoryFile() as memory:
+            with memory.open(
+                driver="GTiff",
+                height=rows,
+                width=columns,
+                count=len(stack),
+                dtype="float32",
+                nodata=np.nan,
+                crs=cells.crs,
+                transform=rasterio.Affine(*cells.transform),
+                compress="deflate",
+                predictor=3,
+            ) as dataset:
+                dataset.write(stack)
+                # Else readers take the unit of a compound coordinate system's heights.
+                dataset.units = ["m"] * len(stack)
+                for band, words in enumerate(bands or (), start=1):
+                    dataset.set_band_description(band, words)
+            data = bytes(memory.read())
+    except (CRSError, RasterioError) as cause:
+        raise InvalidFileError(f"{path}: can't be written: {told(cause)}") from cause
+    replace_file(path, data)
+
+
+def path_geojson(
+    cells: Cells, states: Sequence[int], properties: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Give a path over the cells as a GeoJSON FeatureCollection.
+
+    `states` are cells counted row by row, in the order of travel. There are three features: the
+    path through the cells' centres, with the properties, its start and its end; their property
+    `part` tells them apart. A path of one cell is drawn as a line of no length.
+    """
+    rows, columns = cells.shape
+    there = indices(states, "state", None, (0, rows * columns), "n", InvalidInputError)
+    if there.ndim != 1 or not there.size:
+        raise InvalidInputError(f"the path has shape {there.shape}, expected a list of states")
+    line = [list(cells.centre_of(*divmod(int(state), columns))) for state in there]
+    if len(line) == 1:
+        line = line * 2
+    given = dict(properties or {})
+    clash = {"part", "row", "column"} & given.keys()
+    if clash:
+        raise InvalidInputError(f"the property {sorted(clash)[0]!r} is one of the path's own")
+    features = [_feature("path", "LineString", line, given)]
+    for part, at in (("start", 0), ("end", -1)):
+        row, column = divmod(int(there[at]), columns)
+        own = {"row": row, "column": column}
+        features.append(_feature(part, "Point", line[at], own))
+    name = {"name": crs_name(cells.crs)}
+    return {
+        "type": "FeatureCollection",
+        "name": cells.name,
+        "crs": {"type": "name", "properties": name},
+        "features": features,
+    }
+
+
+def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -> None:
+    """Write a GeoJSON object as text; refuse what JSON has no word for."""
+    try:
+        text = json.dumps(collection, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as cause:
+        raise InvalidInputError(f"the GeoJSON can't be written: {cause}") from cause
+    replace_file(Path(path), text.encode() + b"\n")
+
+
+def crs_name(wkt: str | None) -> str:
+    """Give the name by which GDAL finds a coordinate system: an OGC URN, or the WKT itself."""
+    if wkt is None:
+        return PLANE
+    code = CODE.search(wkt.strip())
+    return f"urn:ogc:def:crs:{code[1]}::{code[2]}" if code else wkt
+
+
+def _feature(
+    part: str, kind: str, coordinates: list[Any], properties: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "type": "Feature",
+        "properties": {"part": part, **properties},
+        "geometry": {"type": kind, "coordinates": coordinates},
+    }

@@ -1,0 +1,91 @@
+"""Runs in the toy-text worlds go the way of the study's explorers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from homeward.errors import InvalidInputError
+from homeward.paper.toytext import SETTINGS, explore
+from homeward.planning.explorer import End
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("setting", SETTINGS[:2], ids=lambda s: s.title)
+def test_a_recorded_run_goes_the_same_way_as_an_unrecorded_one(
+    tmp_path: Path, setting: Any
+) -> None:
+    config: dict[str, Any] = {"world": setting.world, "prior": list(setting.prior), "seed": 1}
+    config |= {"algorithm": "paper"}
+    run = Run.create(tmp_path / "run", "toytext", config)
+    end = run.resume()
+    outing = explore(setting, 0.95, 1)
+    trajectory = run.trajectory()
+    assert [trajectory[0].state, *(r.next_state for r in trajectory)] == list(outing.path)
+    assert end is outing.end
+    fields = run.fields()
+    assert fields["visited"].shape == outing.tiles.shape
+    assert fields["visited"].sum() == outing.seen
+
+
+def test_without_a_level_it_explores_unsafely(tmp_path: Path) -> None:
+    config = {"world": "cliff", "prior": [50, 0.05, 0.05, 0.01], "delta": None}
+    run = Run.create(tmp_path / "run", "toytext", config)
+    assert run.resume() is End.LOST
+    assert run.trajectory()[-1].bounds == ()
+
+
+def test_a_cliff_stopped_halfway_goes_on_the_same_way(tmp_path: Path) -> None:
+    config = {"world": "cliff", "prior": [50, 0.05, 0.05, 0.01], "limit": 9}
+    whole, parts = (Run.create(tmp_path / n, "toytext", config) for n in ("whole", "parts"))
+    whole.resume()
+    while parts.manifest.end is None:
+        next(parts.steps(), None)
+    assert (tmp_path / "parts/steps.jsonl").read_bytes() == (
+        tmp_path / "whole/steps.jsonl"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"world": "swamp"}, 'world is "swamp"'),
+        ({"prior": [1, 1, 1]}, "prior"),
+        ({"prior": [1, 1, 1, 0]}, "prior.3 is 0"),
+        ({"delta": 1.5}, "delta is 1.5"),
+        ({"discount": 1.0}, "discount is 1.0"),
+        ({"limit": -1}, "limit is -1"),
+        ({"speed": 1}, "speed is not known"),
+    ],
+)
+def test_a_config_that_is_off_is_refused_and_nothing_is_made(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    config = {"world": "lake", "prior": [1, 1, 1, 1], **change}
+    with pytest.raises(InvalidInputError, match=f"the config of a toytext run: {message}"):
+        Run.create(tmp_path / "run", "toytext", config)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"discount": 0.9}, "discount needs algorithm paper"),
+        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
+        (
+            {"home": "current", "delta": None, "algorithm": "paper"},
+            "home is for an explorer that keeps something safe",
+        ),
+    ],
+)
+def test_a_key_that_would_change_nothing_is_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    config = {"world": "lake", "prior": [1, 1, 1, 1], **change}
+    with pytest.raises(InvalidInputError, match=f"^{message}"):
+        Run.create(tmp_path / "run", "toytext", config)
+    assert list(tmp_path.iterdir()) == []

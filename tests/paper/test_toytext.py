@@ -1,0 +1,39 @@
+"""Safe explorers stay out of the holes of worlds that nobody here wrote."""
+
+import pytest
+
+from homeward.paper.toytext import KNOWN_TO_SLIP, SETTINGS, Setting, calibrate, explore
+from homeward.planning.explorer import End
+
+LAKE, KNOWN, _, CLIFF = SETTINGS
+
+
+@pytest.mark.parametrize(("setting", "floor"), [(LAKE, 11), (CLIFF, 37)])
+def test_the_safe_explorer_sees_every_tile_it_can_leave_again(setting: Setting, floor: int) -> None:
+    outing = explore(setting, 0.95, seed=0)
+    assert not outing.died
+    assert outing.seen == floor
+    assert outing.end is End.ONLY_BY_CHANCE
+
+
+@pytest.mark.parametrize("setting", [LAKE, CLIFF])
+def test_the_unsafe_explorer_is_lost_in_the_same_world(setting: Setting) -> None:
+    assert explore(setting, None, seed=0).died
+
+
+def test_on_ice_known_to_slip_the_safe_explorer_is_never_lost() -> None:
+    assert KNOWN.prior == KNOWN_TO_SLIP
+    assert not any(explore(KNOWN, 0.95, seed).died for seed in range(10))
+    assert any(explore(KNOWN, None, seed).died for seed in range(10))
+
+
+def test_the_same_seed_gives_the_same_path() -> None:
+    assert explore(KNOWN, 0.95, 3).path == explore(KNOWN, 0.95, 3).path
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.title)
+def test_one_plan_followed_to_the_end_comes_home_as_promised(setting: Setting) -> None:
+    found = calibrate(setting, 0.95, worlds=300, seed=1)
+    assert found.leaves
+    assert found.bound >= 0.95 - 1e-9
+    assert found.low >= 0.95

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import homeward
+from homeward.errors import InvalidFileError
+from homeward.runs import BusyError
+from homeward.studies import Ledger, Outcome, define
+from homeward.studies import ledger as module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STUDY = define("s", "x:y", [{"a": 1}, {"a": 2}], [5, 6])
+DONE = Outcome(2, {"value": 0.1, "big": float("inf"), "name": "ä"}, None, 0.5)
+FAILED = Outcome(1, None, "Traceback: no", 0.1)
+
+
+def test_a_new_study_has_everything_left(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "s.sqlite", STUDY) as ledger:
+        assert ledger.left() == [0, 1, 2, 3]
+        assert ledger.done == 0
+        assert list(ledger.outcomes()) == []
+    assert [p.name for p in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_what_is_entered_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([DONE, FAILED])
+    with Ledger.open(path, STUDY) as ledger:
+        assert list(ledger.outcomes()) == [FAILED, DONE]
+        assert ledger.failures() == [FAILED]
+        assert ledger.left() == [0, 1, 3]  # what failed is tried again
+        assert ledger.done == 1
+
+
+def test_a_task_that_is_tried_again_has_one_entry(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "s.sqlite", STUDY) as ledger:
+        ledger.record([FAILED])
+        ledger.record([Outcome(1, {"value": 1}, None, 0.1)])
+        assert [o.row for o in ledger.outcomes()] == [{"value": 1}]
+
+
+def test_outcomes_are_entered_all_or_none(tmp_path: Path) -> None:
+    bad = Outcome(3, None, None, 0.1)  # neither a row nor an error
+    with Ledger.open(tmp_path / "s.sqlite", STUDY) as ledger:
+        with pytest.raises(InvalidFileError, match=r"s\.sqlite: can't be written: CHECK"):
+            ledger.record([DONE, bad])
+        assert ledger.done == 0
+        ledger.record([DONE])
+        assert ledger.done == 1
+
+
+def test_another_program_reads_the_file(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "s.sqlite", STUDY) as ledger:
+        ledger.record([DONE])
+    with closing(sqlite3.connect(tmp_path / "s.sqlite")) as base:
+        query = "SELECT seed, cell ->> 'a', row ->> 'value', row ->> 'name' FROM task"
+        assert base.execute(query).fetchall() == [(5, 2, 0.1, "ä")]
+
+
+def test_a_study_can_be_read_while_it_is_written_but_not_written_twice(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([DONE])
+        with Ledger.read(path) as reader:
+            assert reader.done == 1
+            assert reader.study == STUDY
+        with (
+            pytest.raises(BusyError, match=rf"s\.sqlite: process {os.getpid()} on"),
+            Ledger.open(path, STUDY),
+        ):
+            pass
+        ledger.record([FAILED])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "t"}, "its name is 's', not 't'"),
+        ({"task": "x:z"}, "its task is 'x:y', not 'x:z'"),
+        ({"version": 2}, "its version is 1, not 2"),
+        ({"cells": [{"a": 1}]}, "its 2 cells are not these 1"),
+        (
+            {"cells": [{"a": 1}, {"a": 2.0}]},
+            r"its cells, counted from 0, hold {'a': 2} at 1, not {'a': 2\.0}",
+        ),
+        ({"seeds": [5, 7]}, "its seeds, counted from 0, hold 6 at 1, not 7"),
+    ],
+)
+def test_another_definition_is_refused_and_the_file_is_left_intact(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([DONE])
+    before = path.read_bytes()
+    other = define(**(STUDY.model_dump(mode="json") | change))
+    with (
+        pytest.raises(InvalidFileError, match=rf"s\.sqlite: holds another study: {message}"),
+        Ledger.open(path, other),
+    ):
+        pass
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["s.sqlite"]
+
+
+def test_another_version_is_refused_but_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([DONE])
+    before = path.read_bytes()
+    monkeypatch.setattr(module, "__version__", "9.9")
+    with (
+        pytest.raises(
+            InvalidFileError, match=rf"made by homeward {homeward.__version__}, this is 9\.9"
+        ),
+        Ledger.open(path, STUDY),
+    ):
+        pass
+    with Ledger.read(path) as ledger:
+        assert ledger.done == 1
+    assert path.read_bytes() == before
+
+
+def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY):
+        pass
+    monkeypatch.setattr(module, "FORMAT", 2)
+    for opened in (Ledger.open(path, STUDY), Ledger.read(path)):
+        with pytest.raises(InvalidFileError, match="has format 1, this homeward reads 2"), opened:
+            pass
+
+
+def write_text(path: Path) -> None:
+    path.write_text("my thesis\n" * 100)
+
+
+def write_other_base(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE music (song TEXT)")
+
+
+def write_damaged(path: Path) -> None:
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([DONE])
+    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 9000)
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (write_text, "is not a study: it is no SQLite file"),
+        (write_other_base, "is not a study: it is a database of something else"),
+        (write_damaged, "can't be read"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_intact(
+    tmp_path: Path, write: Any, message: str
+) -> None:
+    path = tmp_path / "s.sqlite"
+    write(path)
+    before = path.read_bytes()
+    for opened in (Ledger.open(path, STUDY), Ledger.read(path)):
+        with pytest.raises(InvalidFileError, match=rf"s\.sqlite: {message}"), opened:
+            pass
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_is_begun_and_is_no_study_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    path.touch()
+    with pytest.raises(InvalidFileError, match="is empty"), Ledger.read(path):
+        pass
+    with Ledger.open(path, STUDY) as ledger:
+        assert len(ledger.left()) == 4
+
+
+def test_places_that_are_none_are_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InvalidFileError, match="there is no folder"),
+        Ledger.open(tmp_path / "gone" / "s.sqlite", STUDY),
+    ):
+        pass
+    with (
+        pytest.raises(InvalidFileError, match="can't be"),
+        Ledger.open(tmp_path, STUDY),
+    ):
+        pass
+    with pytest.raises(InvalidFileError, match="there is no such file"), Ledger.read("gone"):
+        pass
