@@ -287,9 +287,9 @@ class TerrainBelief:
         """Return the model of a world with these heights [S]: each move works or does not."""
         known = _finite(heights, "the height", self.blocked)
         graph, ground = grid_graph(*self.shape), self._ground
-        rise = known[graph.dest] - known[:, None]
+        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN is within no limits
+        rise = open_heights[graph.dest] - open_heights[:, None]
         works = (-ground.descend <= rise) & (rise <= ground.climb)
-        works &= ~(self.blocked[:, None] | self.blocked[graph.dest])
         works |= graph.dest == np.arange(len(known))[:, None]
         return graph.with_success(frozen(works.astype(np.float64)))
 
