@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 PLACES = (
     "homeward.solvers.kernels",
     "homeward.solvers.secant",
-    "homeward.beliefs.correction_kernels",
     "homeward.safety.kernels",
     "homeward.safety.criteria",
     "homeward.beliefs.levels",

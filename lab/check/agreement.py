@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from homeward.beliefs import corrections_of
-from homeward.beliefs.corrections import Correction, Corrections, moves_exploring, moves_returning
+from homeward.beliefs.corrections import Correction, Corrections, moves_corrections
 from homeward.certificates.policy_values import dense_transitions
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
@@ -123,8 +123,7 @@ def random_corrections(model: Model, discount: float, rng: np.random.Generator) 
     if isinstance(model, Moves):
         return Corrections(
             Correction.MOVES,
-            moves_returning(model.dest, model.success),
-            moves_exploring(model.dest, model.success, discount),
+            *moves_corrections(model.dest, model.success, model.success, discount),
             work_or_never=True,
         )
     sigma = -rng.random((model.states, model.actions)) * 0.1

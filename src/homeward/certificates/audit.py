@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
 from homeward.certificates.checked_claim import CheckedClaim
 from homeward.models import Moves
 
@@ -152,7 +153,7 @@ def why_not(belief: Belief) -> str | None:
         return "its model is not a move-or-stay graph"
     if (np.isfinite(model.reward) & (model.reward != 0.0)).any():
         return "its model has rewards"
-    if not hasattr(belief, "blocked_probability"):
+    if not isinstance(belief, BlockedMoves):
         return "its belief does not say how likely an edge never works"
     return None
 
@@ -171,12 +172,12 @@ def _chances(belief: Any) -> Chances:
     """Return what a belief says of the edges; those that can't be chosen never work."""
     model = belief.mean()
     most = least = np.asarray(belief.blocked_probability(), np.float64)
-    if hasattr(belief, "success_bounds"):
+    if isinstance(belief, BoundedMoves):
         least = 1.0 - belief.success_bounds()[1]
     closed = ~np.isfinite(model.reward)
     if closed.any():
         most, least = np.where(closed, 1.0, most), np.where(closed, 1.0, least)
-    at_once = bool(getattr(belief, "moves_work_or_never", False))
+    at_once = isinstance(belief, SureMoves) and belief.moves_work_or_never
     return Chances(model.dest, most, least, at_once)
 
 

@@ -323,11 +323,10 @@ def _configure(options: dict[str, Any], spots: Spots, file: Path | None) -> Rove
     """Give the configuration: what the file says, and over it what the options say."""
     import tomllib
 
-    from homeward.errors import InvalidFileError, InvalidInputError
+    from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
     from homeward.kinds.rover.config import MARS, RoverConfig
     from homeward.kinds.rover.kind import CELLS, cells_of, settle
     from homeward.runs.config import checked
-    from homeward.terrain.reading import NO_PIXEL
 
     values: dict[str, Any] = {}
     if file is not None:
@@ -351,11 +350,11 @@ def _configure(options: dict[str, Any], spots: Spots, file: Path | None) -> Rove
                 options = options | {"bases": values["bases"]}
         _check_fits(values, options, "")
         return settle(checked(RoverConfig, values, "the exploration"))
-    except InvalidInputError as cause:
-        if NO_PIXEL not in str(cause):
-            raise
+    except MissingPixelSizeError as cause:
         terrain = values.get("terrain", MARS)
-        raise InvalidInputError(f"{terrain}: {NO_PIXEL}: give it in metres with --pixel") from cause
+        raise InvalidInputError(
+            f"{terrain}: has no pixel size of its own: give it in metres with --pixel"
+        ) from cause
 
 
 def _flag(name: str) -> str:

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from homeward.beliefs.heights import SHARP, STEPS, TerrainBelief
+from homeward.beliefs.grid_graph import STEPS
+from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make

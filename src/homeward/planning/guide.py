@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.arrays import index, is_nothing, number
-from homeward.beliefs import DirichletBelief, corrections_of
+from homeward.beliefs import BlockedMoves, BoundedMoves, DirichletBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import InformationGain, Uncover, checked_bonus
 from homeward.errors import InvalidProblemError
@@ -464,13 +464,13 @@ def graph_of(belief: Any, model: Moves, correction: Correction | None) -> Graph:
     if correction is Correction.NAIVE:
         blocked = np.where(success > 0.0, 0.0, 1.0)
         return Graph(model, success, blocked, blocked)
-    if hasattr(belief, "success_bounds"):
+    if isinstance(belief, BoundedMoves):
         least = 1.0 - belief.success_bounds()[1]
-    elif hasattr(belief, "blocked_probability"):
+    elif isinstance(belief, BlockedMoves):
         least = belief.blocked_probability()
     else:
         least = (model.success <= 0.0).astype(np.float64)
-    if correction is not Correction.GENERAL and hasattr(belief, "blocked_probability"):
+    if correction is not Correction.GENERAL and isinstance(belief, BlockedMoves):
         return Graph(model, success, belief.blocked_probability(), least)
     kind = Correction.GENERAL if correction is Correction.GENERAL else None
     sigma = corrections_of(belief, model, 0.5, kind).returning

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.arrays import index, number, numbers, place
-from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
+from homeward.beliefs import RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
@@ -333,11 +333,5 @@ def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
 
 
 def limits_of(belief: Belief) -> tuple[float, float] | None:
-    """Give the least and the greatest reward of any world, where a belief is known to know them."""
-    if isinstance(belief, FiniteBelief):
-        paid = np.concatenate([world.reward[np.isfinite(world.reward)] for world in belief.worlds])
-    elif isinstance(belief, DirichletBelief):
-        paid = belief.reward[np.isfinite(belief.reward)]
-    else:
-        return None
-    return float(paid.min()), float(paid.max())
+    """Return the least and the greatest reward of any world, if the belief knows them."""
+    return belief.reward_limits() if isinstance(belief, RewardLimits) else None

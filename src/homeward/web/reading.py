@@ -75,8 +75,8 @@ def drivers() -> set[str]:
 
 def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str, Any]:
     """Read a raster, write it anew, and say what it is."""
+    from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
-    from homeward.terrain.reading import NO_PIXEL
     from homeward.terrain.transforms import wkt_name
 
     if source.suffix == ".npy":
@@ -85,10 +85,8 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
         _check(source)
     try:
         elevation = read_elevation(source, pixel=pixel)
-    except ValueError as cause:
-        if NO_PIXEL not in str(cause):
-            raise
-        said = f"{name} {NO_PIXEL}: say how many metres a pixel is wide"
+    except MissingPixelSizeError as cause:
+        said = f"{name} has no pixel size of its own: say how many metres a pixel is wide"
         raise RefusalError(Refusal.NO_PIXEL_SIZE, said) from cause
     write(target, elevation)
     rows, columns = elevation.shape

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from homeward.beliefs.heights import NAMES, STEPS, TerrainBelief
+from homeward.beliefs.grid_graph import NAMES, STEPS
+from homeward.beliefs.heights import TerrainBelief
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, HeightBelief
 from homeward.bonuses import InformationGain, Uncover
 from homeward.kinds.rover.outputs import ROUGHLY
