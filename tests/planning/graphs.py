@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.models import Moves
-from homeward.planning.ledger import Graph
+from homeward.planning.graph import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,8 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.guide import Guide, graph_of
+from homeward.planning.graph import graph_of
+from homeward.planning.guide import Guide
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside

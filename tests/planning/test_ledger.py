@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from homeward.models import Moves
-from homeward.planning.ledger import SLACK, Graph, Ledger
+from homeward.planning.graph import Graph
+from homeward.planning.ledger import BUDGET_TOLERANCE, Ledger
 
 HOME = np.zeros(1, np.int64)
 STAY, OUT, BACK, SHORTCUT = range(4)
@@ -133,4 +134,4 @@ def test_with_a_deadline_an_attempt_that_fails_is_a_risk() -> None:
 
 def test_what_is_left_allows_for_rounding_alone() -> None:
     ledger = Ledger("home", HOME, 1.0)
-    assert ledger.left(ledger.open(line([0.1]), 0)) == SLACK
+    assert ledger.left(ledger.open(line([0.1]), 0)) == BUDGET_TOLERANCE

@@ -24,40 +24,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
+from homeward.planning.graph import Graph
 from homeward.planning.held import Account
 from homeward.planning.ways import copy_way, new_risk, relied_on, ways_home
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Moves
+    from homeward.arrays import FloatArray, IntArray
 
-SLACK = 1e-9
-"""How much more than 1 − δ may be spent: an allowance for rounding."""
+BUDGET_TOLERANCE = 1e-9
+"""Probability that may be spent beyond 1 − δ: an allowance for rounding."""
 
-TRUST = 0.1
-"""An edge that was paid for stays free while its risk is at most this share of what is left."""
-
-
-class Graph(NamedTuple):
-    """A move-or-stay graph with the risks of its edges.
-
-    Attributes
-    ----------
-    model
-        The mean model.
-    success
-        Probability [S, A] that an attempt works; 0 where the action can't be chosen.
-    blocked
-        Upper bound [S, A] on the probability that a move never works.
-    least
-        Lower bound [S, A] on it; `blocked` itself where that is exact.
-    """
-
-    model: Moves
-    success: FloatArray
-    blocked: FloatArray
-    least: FloatArray
+MAX_TRUSTED_SHARE = 0.1
+"""Share of what is left: up to this risk, an edge that was paid for stays free."""
 
 
 class Survey(NamedTuple):
@@ -97,9 +76,9 @@ class Ledger:
     Attributes
     ----------
     homes
-        States [n] of which any is home.
+        Home states [n]; any of them will do.
     delta
-        The level δ.
+        Safety level δ.
     within
         Steps that a way home may take; None for any number.
     """
@@ -110,12 +89,16 @@ class Ledger:
     within: int | None = None
 
     def left(self, account: Account) -> float:
-        """Return what may still be spent."""
-        return max(0.0, 1.0 - self.delta + SLACK - account.spent)
+        """Return the probability that may still be spent."""
+        return max(0.0, 1.0 - self.delta + BUDGET_TOLERANCE - account.spent)
+
+    def is_overspent(self, account: Account) -> bool:
+        """Return whether more than 1 − δ has been spent."""
+        return self.left(account) == 0.0 < account.spent - 1.0 + self.delta - BUDGET_TOLERANCE
 
     def open(self, graph: Graph, state: int) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
-        graph = self._attempted(graph)
+        graph = self._with_deadline(graph)
         nothing = frozen(np.full(graph.model.states, -1, np.int32))
         _, total, steps, choice = self._search(graph, nothing)
         if not self._in_time(steps[state]):
@@ -127,23 +110,25 @@ class Ledger:
 
         Ways that add more than what is left are left out, unless the `whole` map is asked for.
         """
-        graph = self._attempted(graph)
-        free, total, worst = self._relied_on(graph, account, state)
+        graph = self._with_deadline(graph)
+        trusted = MAX_TRUSTED_SHARE * self.left(account)
+        edges = graph.model.dest, graph.blocked, graph.least
+        free, total, worst = relied_on(*edges, account.way, trusted, self.homes, state)
         lost = False
-        if total > TRUST * self.left(account):
+        if total > trusted:
             account, lost = self._after_bad_news(graph, account, state, free, total, worst)
-            free, _, _ = self._relied_on(graph, account, state)
+            trusted = MAX_TRUSTED_SHARE * self.left(account)
+            free, _, _ = relied_on(*edges, account.way, trusted, self.homes, state)
         most = 1.0 if whole or lost else self.left(account)
         return Survey(account, *self._search(graph, free, most), free, lost)
 
     def charge(self, graph: Graph, survey: Survey, state: int, action: int) -> float:
-        """Return what an action costs: the way home from where it leads may add edges."""
-        there = int(graph.model.dest[state, action])
+        """Return the cost of an action: the way home from where it leads may add edges."""
         if survey.lost:
             return 0.0
-        dest, blocked = graph.model.dest, self._attempted(graph).blocked
-        risk = new_risk(dest, blocked, survey.free, survey.choice, self._is_home(graph), there)
-        return float(risk)
+        dest, blocked = graph.model.dest, self._with_deadline(graph).blocked
+        there = int(dest[state, action])
+        return float(new_risk(dest, blocked, survey.free, survey.choice, self.homes, there))
 
     def pay(self, graph: Graph, survey: Survey, state: int, action: int) -> Account:
         """Return the account after an action, with the way home from where it leads."""
@@ -162,7 +147,7 @@ class Ledger:
         total: float,
         worst: float,
     ) -> tuple[Account, bool]:
-        """Hold another way home where that is better and can be had; tell whether all are lost.
+        """Return the account with another way home if that is better, and whether all are lost.
 
         Two charges are valid. To keep what is relied on and add the new way's edges costs their
         sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
@@ -176,43 +161,26 @@ class Ledger:
             return account, True
         if risk >= total:
             return account, False
-        is_home, dest = self._is_home(graph), graph.model.dest
-        adding = new_risk(dest, graph.blocked, free, choice, is_home, state)
+        adding = new_risk(graph.model.dest, graph.blocked, free, choice, self.homes, state)
         alone = max(0.0, risk - worst)
         if min(adding, alone) > self.left(account):
             return account, False
         way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
         return self._with_way(graph, choice, state, way, account.spent + cost), False
 
-    def _relied_on(
-        self, graph: Graph, account: Account, state: int
-    ) -> tuple[IntArray, float, float]:
-        trusted = TRUST * self.left(account)
-        is_home = self._is_home(graph)
-        found: tuple[IntArray, float, float] = relied_on(
-            graph.model.dest,
-            graph.blocked,
-            graph.least,
-            account.way,
-            trusted,
-            is_home,
-            state,
-        )
-        return found
-
     def _search(
         self, graph: Graph, free: IntArray, most: float = 1.0
     ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        if self.within is not None:
-            most = 1.0 - self.delta + SLACK
-        edges = ways_to(graph.model)
+        """Return `Survey.added`, `total`, `steps` and `choice`, where `free` [S] edges are free."""
         shortest = self.within is not None
-        found: tuple[FloatArray, FloatArray, FloatArray, IntArray] = ways_home(
-            graph.success, graph.blocked, free, self.homes, *edges, most, shortest
-        )
+        if shortest:
+            most = 1.0 - self.delta + BUDGET_TOLERANCE
+        edges = graph.success, graph.blocked, free, self.homes, *ways_to(graph.model)
+        found: tuple[FloatArray, FloatArray, FloatArray, IntArray]
+        found = ways_home(*edges, most, shortest)
         return found
 
-    def _attempted(self, graph: Graph) -> Graph:
+    def _with_deadline(self, graph: Graph) -> Graph:
         """Return the graph as this ledger sees it: with a deadline, first attempts alone count."""
         if self.within is None:
             return graph
@@ -227,11 +195,7 @@ class Ledger:
     def _with_way(
         self, graph: Graph, choice: IntArray, state: int, way: IntArray, spent: float
     ) -> Account:
+        """Return an account that adds the way home from `state` to the `way` it relies on."""
         longer = way.copy()
-        copy_way(graph.model.dest, choice, self._is_home(graph), state, longer)
+        copy_way(graph.model.dest, choice, self.homes, state, longer)
         return Account(frozen(longer), min(1.0, spent))
-
-    def _is_home(self, graph: Graph) -> BoolArray:
-        found = np.zeros(graph.model.states, dtype=bool)
-        found[self.homes] = True
-        return found

@@ -8,19 +8,19 @@ import pytest
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.models import Moves, SparseMDP
-from homeward.planning import guide
-from homeward.planning.general import returns_of
-from homeward.planning.ledger import SLACK, Ledger
+from homeward.planning import general
+from homeward.planning.ledger import BUDGET_TOLERANCE, Ledger
 from homeward.planning.planner import Planner
+from homeward.planning.returns import returns_of
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check.run_promise import Case, Kind, examine, random_case
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from homeward.planning.general import Returns
+    from homeward.planning.returns import Returns
 
-ROUNDING = SLACK + 1e-12
+ROUNDING = BUDGET_TOLERANCE + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_half_the_charge_on_a_general_model_is_caught(monkeypatch: pytest.Monkey
         found = returns_of(*given)
         return found._replace(charge=0.5 * found.charge)
 
-    monkeypatch.setattr(guide, "returns_of", half)
+    monkeypatch.setattr(general, "returns_of", half)
     rows = [[[1.0, 0.0, 0.0], [0.0, 0.8, 0.2]], [[1.0, 0.0, 0.0]] * 2, [[0.0, 0.0, 1.0]] * 2]
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
     found = examine(Case("general", belief, Planner(RMax(), [ReturnHome(0.85)]), start=0))
