@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.planning.graphs import paths, random_graph, random_looks
+from tests.planning.graphs import edges_of, paths, random_graph, random_looks
 
 from homeward.bonuses import Looks
 from homeward.planning.graph import EVERYWHERE
@@ -57,7 +57,7 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
         away = steps + extra
         worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
         share, bounds = np.where(reachable, 0.0, 2.0), np.full(STATES, np.inf)
-        edges = graph.edges(None)
+        edges = edges_of(graph)
         path, gain, taken = best_rate(edges, share, 0.0, 0.0, 0, looks, extra, power, bounds)
         if worth.max() <= 0.0:
             assert len(path) == 0
@@ -93,7 +93,7 @@ def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -
     looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
     told, floor = gains(looks), 0.1
     path, gain, steps, worst, over, over_gain = best_per_risk(
-        graph.edges(None), risk, floor, 0, looks, 0.0
+        edges_of(graph), risk, floor, 0, looks, 0.0
     )
     best, least = 0.0, np.inf
     for s in range(1, STATES):
@@ -127,7 +127,7 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
     graph = random_graph(rng, STATES)
     looks = random_looks(rng, STATES, logarithmic=True)
     anywhere = np.zeros(STATES)
-    path, gain, steps = look_ahead(graph.edges(None), anywhere, 0.0, 0, looks, 0.2, 50, 3)
+    path, gain, steps = look_ahead(edges_of(graph), anywhere, 0.0, 0, looks, 0.2, 50, 3)
     weight, taken = np.zeros(STATES), 0.0
     for s, t in pairwise(path.tolist()):
         taken += 1.0 / graph.success[s][graph.model.dest[s] == t].max()

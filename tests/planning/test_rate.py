@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.planning.graphs import edges_of
 from tests.planning.test_paper import corridor
 
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Looks, RMax
 from homeward.models import Moves
 from homeward.planning.graph import graph_of
-from homeward.planning.held import Held, Proposal
+from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
-from homeward.planning.rate import MAX_FREE_SHARE, RateSearch, View
+from homeward.planning.rate import RateSearch, View
 from homeward.planning.task import Task
 
 HOME = np.zeros(1, np.int64)
@@ -100,7 +101,7 @@ def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() ->
     looks = Looks((1, 5), nowhere, nowhere, np.ones(1), amount, logarithmic=True)
     search = RateSearch(Task(Planner(RMax(), []), (), None, 1e-6))
     path = (0, 1, 2, 3, 4)
-    view = View(graph, graph.edges(None), 1, np.zeros(5), looks, None)
+    view = View(graph, edges_of(graph), 1, (), np.zeros(5), looks, None)
     gain = 1.5 * np.log(2.0)
     held = Proposal(path, gain, 4.0, along=True)
     now = search.still(held, view)

@@ -8,10 +8,10 @@ import pytest
 from tests.planning.graphs import paths, random_graph
 
 from homeward.planning.ways import (
-    copy_way,
     new_risk,
     relied_on,
     ways_home,
+    with_way,
 )
 from homeward.solvers.graphs import ways_to
 
@@ -95,8 +95,7 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
     choice = searched(graph, nothing)[3]
     dest, home = graph.model.dest, np.zeros(1, np.int64)
     for s in np.flatnonzero(choice >= 0).tolist():
-        way = nothing.copy()
-        copy_way(dest, choice, home, s, way)
+        way = with_way(dest, choice, home, s, nothing)
         edges, here = [], s
         while here != 0:
             edges.append((here, int(way[here])))

@@ -34,8 +34,9 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.planning.explorer import End, Explorer
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
 from homeward.planning.outward import best_rate, gain_at
-from homeward.planning.rate import MAX_FREE_SHARE, RateSearch
+from homeward.planning.rate import RateSearch
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from homeward.kinds.rover.figure import TerrainPanel
     from homeward.kinds.rover.world import Rover
     from homeward.planning.explorer import Loop
-    from homeward.planning.held import Proposal
     from homeward.planning.rate import View
     from homeward.runs.kind import Setup
 
@@ -207,7 +207,7 @@ class Nearest(RateSearch):
         if not len(path):
             return None
         gain = gain_at(path[-1], looks, np.zeros(len(unvisited)))
-        return view.propose(path, gain, steps)
+        return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
 
 
 SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRate}

@@ -9,10 +9,9 @@ import numpy as np
 from homeward.arrays import is_nothing
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.planning.ways import Edges
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray
+    from homeward.arrays import FloatArray
     from homeward.models import Moves
 
 EVERYWHERE = np.ones((1, 1), dtype=bool)
@@ -38,10 +37,6 @@ class Graph(NamedTuple):
     success: FloatArray
     blocked: FloatArray
     least: FloatArray
-
-    def edges(self, allowed: BoolArray | None) -> Edges:
-        """Return the edges that are `allowed` [S, A]; None allows all."""
-        return Edges(self.model.dest, self.success, EVERYWHERE if allowed is None else allowed)
 
 
 def graph_of(belief: Any, model: Moves, correction: Correction | None) -> Graph:

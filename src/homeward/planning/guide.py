@@ -20,6 +20,7 @@ from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.graph import graph_of
 from homeward.planning.held import Account, Held
+from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.pursuit import plan_of
 from homeward.planning.rate import RateSearch
 from homeward.planning.returns import returns_of, way_home_of
@@ -106,10 +107,15 @@ class Guide:
         """Return the decision in `state`."""
         model = belief.mean()
         task = self.task(belief, model) if self.search is None else self.search.task
-        if task.allowed is not None and not task.allowed[state].any():
-            return Decision(None, held, End.OUTSIDE)
+        if task.allowed is not None:
+            here = task.allowed[state] & np.isfinite(model.reward[state])
+            if not here.any():
+                return Decision(None, held, End.OUTSIDE)
         kept = list(zip(task.ledgers, held.accounts, strict=True))
-        if any(ledger.is_overspent(account) for ledger, account in kept):
+        if any(
+            ledger.left(account) == 0.0 < account.spent - 1.0 + ledger.delta - BUDGET_TOLERANCE
+            for ledger, account in kept
+        ):
             return Decision(None, held, End.INFEASIBLE)
         stalled = held.idle > MAX_IDLE_STEPS * (model.states + 1)
         if isinstance(self.search, RateSearch) and isinstance(model, Moves):
@@ -130,14 +136,20 @@ class Guide:
         plan = plan_of(task, model, state, choice, choice.proposal)
         return Decision(plan, after, None, choice.limit, budgets)
 
+    @property
+    def relearns(self) -> bool:
+        """Whether ways home are found again after an observation: not on a graph."""
+        return not isinstance(self.search, RateSearch)
+
     def after(self, belief: Belief, held: Held) -> Held:
         """Return what is held once the belief has learned from an action's observation.
 
         The charges of unknown dynamics are for ways home that follow the belief of that time.
         """
-        if isinstance(self.search, RateSearch) or not isinstance(belief, DirichletBelief):
+        if not isinstance(belief, DirichletBelief):
             return held
-        ways = [way_home_of(belief, home, self.planner.correction) for home in self.ledgers(belief)]
+        correction = self.planner.correction
+        ways = [way_home_of(belief, ledger, correction) for ledger in self.ledgers(belief)]
         kept = zip(held.accounts, ways, strict=True)
         return replace(held, accounts=tuple(Account(way, a.spent) for a, way in kept))
 

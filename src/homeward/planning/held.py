@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from homeward.arrays import IntArray
 
 
+MAX_FREE_SHARE = 1e-3
+"""Share of what is left of a budget that may be added anywhere on a way at no toll."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
     """What a run relies on for one home, and what it has spent.
@@ -61,6 +65,11 @@ class Proposal:
     def rate(self) -> float:
         """Gain per step."""
         return self.gain / self.steps
+
+    @property
+    def max_share(self) -> float:
+        """Share of what is left of a budget that it may come to add while it is held."""
+        return min(1.0, max(MAX_FREE_SHARE, 1.25 * self.share))
 
     def worth(self, power: float) -> float:
         """Return the gain over steps to a `power`."""

@@ -26,7 +26,7 @@ import numpy as np
 from homeward.arrays import frozen
 from homeward.planning.graph import Graph
 from homeward.planning.held import Account
-from homeward.planning.ways import copy_way, new_risk, relied_on, ways_home
+from homeward.planning.ways import new_risk, relied_on, ways_home, with_way
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
@@ -92,25 +92,24 @@ class Ledger:
         """Return the probability that may still be spent."""
         return max(0.0, 1.0 - self.delta + BUDGET_TOLERANCE - account.spent)
 
-    def is_overspent(self, account: Account) -> bool:
-        """Return whether more than 1 − δ has been spent."""
-        return self.left(account) == 0.0 < account.spent - 1.0 + self.delta - BUDGET_TOLERANCE
-
     def open(self, graph: Graph, state: int) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
-        graph = self._with_deadline(graph)
+        if self.within is not None:
+            graph = self._with_deadline(graph)
         nothing = frozen(np.full(graph.model.states, -1, np.int32))
         _, total, steps, choice = self._search(graph, nothing)
         if not self._in_time(steps[state]):
             return Account(nothing, 1.0)
-        return self._with_way(graph, choice, state, nothing, min(1.0, float(total[state])))
+        way = with_way(graph.model.dest, choice, self.homes, state, nothing)
+        return Account(frozen(way), min(1.0, float(total[state])))
 
     def survey(self, graph: Graph, account: Account, state: int, *, whole: bool = False) -> Survey:
         """Find the ways home; where the held one has become doubtful, look for a better one.
 
         Ways that add more than what is left are left out, unless the `whole` map is asked for.
         """
-        graph = self._with_deadline(graph)
+        if self.within is not None:
+            graph = self._with_deadline(graph)
         trusted = MAX_TRUSTED_SHARE * self.left(account)
         edges = graph.model.dest, graph.blocked, graph.least
         free, total, worst = relied_on(*edges, account.way, trusted, self.homes, state)
@@ -122,21 +121,16 @@ class Ledger:
         most = 1.0 if whole or lost else self.left(account)
         return Survey(account, *self._search(graph, free, most), free, lost)
 
-    def charge(self, graph: Graph, survey: Survey, state: int, action: int) -> float:
-        """Return the cost of an action: the way home from where it leads may add edges."""
-        if survey.lost:
-            return 0.0
-        dest, blocked = graph.model.dest, self._with_deadline(graph).blocked
-        there = int(dest[state, action])
-        return float(new_risk(dest, blocked, survey.free, survey.choice, self.homes, there))
-
     def pay(self, graph: Graph, survey: Survey, state: int, action: int) -> Account:
-        """Return the account after an action, with the way home from where it leads."""
-        there, account = int(graph.model.dest[state, action]), survey.account
-        cost = self.charge(graph, survey, state, action)
+        """Return the account after an action: the way home from where it leads may add edges."""
+        dest, account = graph.model.dest, survey.account
+        there = int(dest[state, action])
         if survey.lost or there == state:
             return account
-        return self._with_way(graph, survey.choice, there, account.way, account.spent + cost)
+        blocked = graph.blocked if self.within is None else self._with_deadline(graph).blocked
+        cost = float(new_risk(dest, blocked, survey.free, survey.choice, self.homes, there))
+        way = with_way(dest, survey.choice, self.homes, there, account.way)
+        return Account(frozen(way), min(1.0, account.spent + cost))
 
     def _after_bad_news(
         self,
@@ -166,7 +160,8 @@ class Ledger:
         if min(adding, alone) > self.left(account):
             return account, False
         way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
-        return self._with_way(graph, choice, state, way, account.spent + cost), False
+        longer = with_way(graph.model.dest, choice, self.homes, state, way)
+        return Account(frozen(longer), min(1.0, account.spent + cost)), False
 
     def _search(
         self, graph: Graph, free: IntArray, most: float = 1.0
@@ -181,9 +176,7 @@ class Ledger:
         return found
 
     def _with_deadline(self, graph: Graph) -> Graph:
-        """Return the graph as this ledger sees it: with a deadline, first attempts alone count."""
-        if self.within is None:
-            return graph
+        """Return the graph on which first attempts alone count."""
         model = graph.model
         moves = model.dest != np.arange(model.states)[:, None]
         failed = np.where(moves, 1.0 - graph.success, 0.0)
@@ -191,11 +184,3 @@ class Ledger:
 
     def _in_time(self, steps: float) -> bool:
         return bool(steps <= (np.inf if self.within is None else self.within))
-
-    def _with_way(
-        self, graph: Graph, choice: IntArray, state: int, way: IntArray, spent: float
-    ) -> Account:
-        """Return an account that adds the way home from `state` to the `way` it relies on."""
-        longer = way.copy()
-        copy_way(graph.model.dest, choice, self.homes, state, longer)
-        return Account(frozen(longer), min(1.0, spent))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import index, number, numbers, place
+from homeward.arrays import index, is_nothing, number, numbers, place
 from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
@@ -37,11 +37,14 @@ if TYPE_CHECKING:
     from homeward.solvers import ConstrainedSolution, Problem
 
 Method = Literal["columns", "lp"]
-SHORTEST = 1e-9
-"""How near 1 − γ may come to 0: beyond that rounding would decide."""
+MIN_RECALL = 1e-9
+"""Least probability 1 − γ of a recall at a step: below that rounding would decide."""
 
-LP_LIMIT = 200_000
-"""State-actions beyond which the other method is not worth waiting for."""
+MAX_LP_ENTRIES = 200_000
+"""State-actions up to which the occupancy LP is tried where column generation fails."""
+
+MAX_REWARD = 1e100
+"""Largest absolute reward or bonus: sums of larger ones overflow."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,10 @@ class Planner:
             raise error(f"the bonus is {self.bonus!r}, expected a callable from a belief to [S, A]")
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
             raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
-        if self.discount > 1.0 - SHORTEST:
-            raise error(f"γ is within {1.0 - self.discount:g} of 1, expected {SHORTEST:g} or more")
+        if self.discount > 1.0 - MIN_RECALL:
+            raise error(
+                f"γ is within {1.0 - self.discount:g} of 1, expected {MIN_RECALL:g} or more"
+            )
         if self.method not in ("columns", "lp"):
             raise error(f"method is {self.method!r}, expected 'columns' or 'lp'")
         if self.correction is not None:
@@ -114,6 +119,7 @@ class Planner:
         The `previous` plan, of a belief that has hardly changed, makes this one quicker.
         """
         model = belief.mean()
+        check_rewards(model)
         state = index(state, model.states, "the state", InvalidProblemError)
         first = (
             state if start is None else index(start, model.states, "the start", InvalidProblemError)
@@ -126,8 +132,8 @@ class Planner:
         del situation  # two arrays [S, A], whose room the solver may take
         bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError, packed=False)
         least, most = float(bonus.min()), float(bonus.max())
-        if not (np.isfinite(least) and np.isfinite(most)):
-            at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
+        if not (least >= -MAX_REWARD and most <= MAX_REWARD):
+            at = tuple(int(i) for i in np.argwhere(~(np.abs(bonus) <= MAX_REWARD))[0])
             raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
         np.add(model.reward, bonus, out=totals[0])
         silence_unreachable(model, totals[0], state)
@@ -286,7 +292,7 @@ class Planner:
             ("columns", "lp") if self.method == "columns" else ("lp", "columns")
         )
         for method in order:
-            if best is not None and method == "lp" and problem.objective.size > LP_LIMIT:
+            if best is not None and method == "lp" and problem.objective.size > MAX_LP_ENTRIES:
                 break
             if method == "columns":
                 solved = solve_constrained(problem, seeds, hint)
@@ -303,6 +309,19 @@ class Planner:
                 best = solved, method
         assert best is not None
         return best
+
+
+def check_rewards(model: Model) -> None:
+    """Raise `InvalidProblemError` for rewards so large that their sums overflow."""
+    if is_nothing(model.reward):
+        return
+    large = np.isfinite(model.reward) & (np.abs(model.reward) > MAX_REWARD)
+    if large.any():
+        at = tuple(int(i) for i in np.argwhere(large)[0])
+        raise InvalidProblemError(
+            f"the reward {place(at, 'sa')} is {model.reward[at]:g}, so large that sums overflow: "
+            f"scale rewards to {MAX_REWARD:g} at most"
+        )
 
 
 def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:

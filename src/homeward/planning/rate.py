@@ -32,8 +32,8 @@ import numpy as np
 
 from homeward.bonuses import LookingBonus, checked_bonus, once
 from homeward.planning.choice import ActionFacts, Choice, HomeValue, Limit
-from homeward.planning.graph import graph_of
-from homeward.planning.held import Proposal
+from homeward.planning.graph import EVERYWHERE, graph_of
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
 from homeward.planning.outward import (
     best_per_risk,
     best_rate,
@@ -43,7 +43,7 @@ from homeward.planning.outward import (
     look_ahead,
 )
 from homeward.planning.tours import best_tour
-from homeward.planning.ways import MIN_SUCCESS
+from homeward.planning.ways import MIN_SUCCESS, Edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,10 +55,6 @@ if TYPE_CHECKING:
     from homeward.planning.held import Account, Held
     from homeward.planning.ledger import Survey
     from homeward.planning.task import Task
-    from homeward.planning.ways import Edges
-
-MAX_FREE_SHARE = 1e-3
-"""Share of what is left of a budget that may be added anywhere on a way at no toll."""
 
 MIN_LEFT = 1e-300
 """Probability in place of a budget of which nothing is left, to divide by."""
@@ -96,6 +92,8 @@ class View(NamedTuple):
         The edges that may be taken.
     state
         Where the explorer is.
+    surveys
+        The ways home of each ledger.
     share
         Largest share [S] of what is left of a budget that a way home from a state would take.
     whole
@@ -107,6 +105,7 @@ class View(NamedTuple):
     graph: Graph
     edges: Edges
     state: int
+    surveys: tuple[Survey, ...]
     share: FloatArray
     whole: Looks
     bonus: FloatArray | None
@@ -121,11 +120,6 @@ class View(NamedTuple):
             return self.whole
         return once(np.where(self.share[self.edges.dest] <= most, self.bonus, 0.0))
 
-    def propose(self, path: Any, gain: float, steps: float, *, along: bool = False) -> Proposal:
-        """Return the proposal to follow a path [n]; its share is the largest on the way."""
-        states = tuple(path.tolist())
-        return Proposal(states, gain, steps, float(self.share[path].max()), along)
-
 
 @dataclass(slots=True, eq=False)
 class RateSearch:
@@ -139,14 +133,13 @@ class RateSearch:
         """Return what to pursue from `state`, and what it costs."""
         ledgers, floor = self.task.ledgers, self.task.floor
         graph = graph_of(belief, model, self.task.planner.correction)
-        surveys = self.survey(graph, state, held.accounts)
-        view = self.view(belief, graph, state, surveys)
+        view = self.view(belief, graph, state, held.accounts)
         remaining = view.whole.total
         now = replace(
-            held.at(remaining, floor), accounts=tuple(survey.account for survey in surveys)
+            held.at(remaining, floor), accounts=tuple(survey.account for survey in view.surveys)
         )
         found = self.still(held.proposal, view)
-        most = MAX_FREE_SHARE if found is None else _max_share(found)
+        most = MAX_FREE_SHARE if found is None else found.max_share
         if now.idle == 0:  # there was news
             found = None
         if found is None or not view.whole.make_tour:
@@ -160,12 +153,13 @@ class RateSearch:
             slow = 0.0 if found is None else found.rate
             found, limit = self.risky(view)
             if found is None:  # find out what going on would cost
-                whole = self.survey(graph, state, held.accounts, whole=True)
-                _, limit = self.risky(self.view(belief, graph, state, whole))
+                _, limit = self.risky(self.view(belief, graph, state, held.accounts, whole=True))
             limit, most = limit._replace(rate=slow), 1.0
         if found is None:
             return Choice(replace(now, proposal=None), limit)
-        policy = np.full(model.states, _stay(model), np.int32)
+        if "stay" not in model.memo:
+            model.memo["stay"] = _stay(model)
+        policy = np.full(model.states, model.memo["stay"], np.int32)
         actions, _ = follow(view.edges, np.array(found.path))
         policy[list(found.path[:-1])] = actions
         action = int(actions[0] if len(actions) else view.looks(most).action[state])
@@ -174,26 +168,32 @@ class RateSearch:
         def facts() -> ActionFacts:
             rates = self.rates(view)
             rates[action] = found.rate
-            whole = self.survey(graph, state, held.accounts, whole=True)
-            homes = [np.clip(1.0 - survey.total, 0.0, 1.0) for survey in whole]
+            whole = self.view(belief, graph, state, held.accounts, whole=True)
+            homes = [np.clip(1.0 - survey.total, 0.0, 1.0) for survey in whole.surveys]
             return ActionFacts(rates, np.array(homes), view.share[model.dest[state]])
 
-        kept = list(zip(ledgers, surveys, strict=True))
+        kept = list(zip(ledgers, view.surveys, strict=True))
         paid = tuple(ledger.pay(graph, survey, state, action) for ledger, survey in kept)
-        homes = tuple(HomeValue(np.clip(1.0 - s.total, 0.0, 1.0), s.choice) for s in surveys)
+        homes = tuple(HomeValue(np.clip(1.0 - s.total, 0.0, 1.0), s.choice) for s in view.surveys)
         return Choice(replace(now, proposal=found), limit, found, policy, paid, homes, facts)
 
-    def survey(
-        self, graph: Graph, state: int, accounts: Sequence[Account], *, whole: bool = False
-    ) -> tuple[Survey, ...]:
-        """Return the ways home of each ledger: those it can pay for, or on the `whole` map."""
-        return tuple(
+    def view(
+        self,
+        belief: Any,
+        graph: Graph,
+        state: int,
+        accounts: Sequence[Account],
+        *,
+        whole: bool = False,
+    ) -> View:
+        """Return the graph as it is seen from `state`, with the ways home that can be paid for.
+
+        With `whole`, ways home that cost more than is left are found too.
+        """
+        surveys = tuple(
             ledger.survey(graph, account, state, whole=whole)
             for ledger, account in zip(self.task.ledgers, accounts, strict=True)
         )
-
-    def view(self, belief: Any, graph: Graph, state: int, surveys: Sequence[Survey]) -> View:
-        """Return the graph as it is seen from `state`, given the ways home."""
         share = np.zeros(graph.model.states)
         for ledger, survey in zip(self.task.ledgers, surveys, strict=True):
             if survey.lost:
@@ -202,11 +202,13 @@ class RateSearch:
             if ledger.within is not None:
                 needed[survey.steps > ledger.within] = np.inf
             np.maximum(share, needed, out=share)
-        edges, bonus = graph.edges(self.task.allowed), self.task.planner.bonus
+        allowed = EVERYWHERE if self.task.allowed is None else self.task.allowed
+        edges, bonus = Edges(graph.model.dest, graph.success, allowed), self.task.planner.bonus
         if isinstance(bonus, LookingBonus):
-            return View(graph, edges, state, share, bonus.looks(belief), None)
+            return View(graph, edges, state, surveys, share, bonus.looks(belief), None)
         given = checked_bonus(bonus, belief, graph.model.reward)
-        return View(graph, edges, state, share, once(given), np.where(edges.allowed, given, 0.0))
+        masked = np.where(allowed, given, 0.0)
+        return View(graph, edges, state, surveys, share, once(given), masked)
 
     def best(self, view: View) -> Proposal | None:
         """Return the best proposal that is free or risks in proportion, near or far."""
@@ -226,27 +228,26 @@ class RateSearch:
                     TOUR_RETURN_PRICE,
                 )
                 if len(path):
-                    return view.propose(path, gain, steps)
-            return None
-        if self._bounds is None:
-            self._bounds = np.full(len(looks.amount), np.inf)
-        power = 1.0 if looks.logarithmic else TOUR_POWER
-        toll, extra = view.whole.total, looks.extra_steps
-        path, gain, steps = best_rate(
-            edges, share, MAX_FREE_SHARE, toll, state, looks, extra, power, self._bounds
-        )
+                    break
+        else:
+            if self._bounds is None:
+                self._bounds = np.full(len(looks.amount), np.inf)
+            power = 1.0 if looks.logarithmic else TOUR_POWER
+            toll, extra = view.whole.total, looks.extra_steps
+            path, gain, steps = best_rate(
+                edges, share, MAX_FREE_SHARE, toll, state, looks, extra, power, self._bounds
+            )
         if not len(path):
             return None
-        rate = gain / steps
-        if self.looks_ahead and looks.logarithmic and rate >= self.task.floor:
-            price = BEAM_PRICE * rate
+        along, price = False, BEAM_PRICE * (gain / steps)
+        if self.looks_ahead and looks.logarithmic and gain / steps >= self.task.floor:
             width = max(4, min(BEAM_WIDTH, BEAM_WIDTH * 9 // len(looks.weight)))
             near, told, taken = look_ahead(
                 edges, share, MAX_FREE_SHARE, state, looks, price, width, BEAM_DEPTH
             )
             if len(near) > 1 and told - price * taken > gain - price * steps:
-                return view.propose(near, told, taken, along=True)
-        return view.propose(path, gain, steps)
+                path, gain, steps, along = near, told, taken, True
+        return Proposal(tuple(path.tolist()), gain, steps, float(share[path].max()), along)
 
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
         """Return the affordable proposal with the most gain per unit of risk, or why none is."""
@@ -264,7 +265,7 @@ class RateSearch:
                     return None, Limit(remaining, gain, float(there))
                 risk = max(risk, there)
             if len(path):
-                found = replace(view.propose(path, gain, steps), share=float(risk))
+                found = Proposal(tuple(path.tolist()), gain, steps, float(risk))
                 return found, Limit(remaining, over_gain, over)
         return None, Limit(remaining)
 
@@ -272,7 +273,7 @@ class RateSearch:
         """Return the held proposal as it is now; None if it is done, unsafe or worth too little."""
         if held is None or view.state not in held.path[1:]:
             return None
-        most = _max_share(held)
+        most = held.max_share
         path, looks = held.path[held.path.index(view.state, 1) :], view.looks(most)
         steps = looks.extra_steps
         if len(path) == 1 and steps == 0.0:
@@ -305,15 +306,7 @@ class RateSearch:
         return found
 
 
-def _max_share(held: Proposal) -> float:
-    """Return the share of what is left of a budget that a held proposal may come to add."""
-    return min(1.0, max(MAX_FREE_SHARE, 1.25 * held.share))
-
-
 def _stay(model: Moves) -> int:
     """Return an action that stays wherever it is taken, 0 if there is none."""
-    if "stay" not in model.memo:
-        stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
-        model.memo["stay"] = int(stays.argmax()) if stays.any() else 0
-    stay: int = model.memo["stay"]
-    return stay
+    stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
+    return int(stays.argmax()) if stays.any() else 0

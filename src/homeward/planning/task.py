@@ -16,6 +16,7 @@ from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.ledger import Ledger
+from homeward.planning.planner import check_rewards
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def task_of(
     planner: Planner, belief: Belief, model: Model, start: int, floor: float | None
 ) -> Task:
     """Return the task of a run from `start`; `model` is the mean of the belief."""
+    check_rewards(model)
     on_graph = isinstance(model, Moves) and (
         is_nothing(model.reward) or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()
     )

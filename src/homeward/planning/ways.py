@@ -160,11 +160,14 @@ def new_risk(
 
 
 @njit(cache=True)
-def copy_way(dest: IntArray, choice: IntArray, homes: IntArray, state: int, way: IntArray) -> None:
-    """Write the actions of `choice` [S] along its way home from a state into `way` [S]."""
-    is_home = mask_of(len(choice), homes)
+def with_way(
+    dest: IntArray, choice: IntArray, homes: IntArray, state: int, way: IntArray
+) -> IntArray:
+    """Return `way` [S] with the actions of `choice` [S] along its way home from a state."""
+    is_home, longer = mask_of(len(choice), homes), way.copy()
     for _ in range(len(choice)):
         if is_home[state] or choice[state] < 0:
-            return
-        way[state] = choice[state]
+            break
+        longer[state] = choice[state]
         state = dest[state, choice[state]]
+    return longer
