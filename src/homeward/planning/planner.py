@@ -226,7 +226,7 @@ class Planner:
         return self.recall.steps if isinstance(self.recall, AtStep) else None
 
     def situation(self, belief: Belief, model: Model, state: int, start: int) -> Situation:
-        """Say what the criteria may look at: where we are, the mean model and its corrections."""
+        """Return what criteria are stated from: the state, the mean model and its corrections."""
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # What is done depends on the step: the moves correction is for the way home alone.
@@ -256,7 +256,7 @@ class Planner:
     def _once(
         self, belief: Belief, state: int, requirements: Sequence[Requirement]
     ) -> Callable[[], FloatArray]:
-        """Tell what the criteria collect [K, A] in one step from `state` that is not repeated.
+        """Return what the criteria collect [K, A] in one step from `state` that is not repeated.
 
         The moves correction is for what is tried until it works; once takes Theorem 2.
         """
@@ -325,7 +325,7 @@ def check_rewards(model: Model) -> None:
 
 
 def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:
-    """Tell whether an answer says that no policy keeps the levels where a found one does."""
+    """Return whether `solved` denies that a policy keeps the levels where `found` does."""
     return (
         solved.status is Status.INFEASIBLE
         and len(found.weights) > 0
@@ -352,7 +352,7 @@ def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
 
 
 def limits_of(belief: Belief) -> tuple[float, float] | None:
-    """Give the least and the greatest reward of any world, where a belief is known to know them."""
+    """Return the least and the greatest reward of any world; None if the belief has no limits."""
     if isinstance(belief, FiniteBelief):
         paid = np.concatenate([world.reward[np.isfinite(world.reward)] for world in belief.worlds])
     elif isinstance(belief, DirichletBelief):
