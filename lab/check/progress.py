@@ -201,7 +201,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 def follow(explorer: Explorer, limit: int) -> Progress:
     """Let an explorer run, and return what it did."""
     assert explorer.guide.search is not None
-    floor = explorer.guide.search.floor
+    floor = explorer.guide.search.task.floor
     attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 once it taught
     learned, longest, last, failed, repeated = 0.0, 0, 0, 0, 0
     steps = explorer.explore(limit)

@@ -18,7 +18,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
-from homeward.planning.ledger import SLACK
+from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.plan import floored
 from homeward.runs.config import Config
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
@@ -307,7 +307,7 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
     guide = Guide(setup.planner, start)
     # Ways home come first among the promises, in the order of their accounts.
     for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
-        if account.spent > 1.0 - promise.level + SLACK:
+        if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
             raise InvalidProblemError(
                 f"from the start no way keeps {promise}: the best works with probability "
                 f"{1.0 - account.spent:.4g}"

@@ -30,13 +30,14 @@ import numpy as np
 
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
+from homeward.bonuses import Looks
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.held import Proposal
-from homeward.planning.outward import best_rate
-from homeward.planning.rate import FREE, RateSearch, path_to
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.outward import best_rate, gain_at
+from homeward.planning.rate import RateSearch
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
 
@@ -44,11 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from homeward.arrays import BoolArray, FloatArray
-    from homeward.bonuses import Looks
     from homeward.kinds.rover.figure import TerrainPanel
     from homeward.kinds.rover.world import Rover
     from homeward.planning.explorer import Loop
-    from homeward.planning.ledger import Graph
+    from homeward.planning.rate import View
     from homeward.runs.kind import Setup
 
 LONGEST = 15_000
@@ -188,45 +188,27 @@ def is_stuck(rover: Rover) -> bool:
 class BestRate(RateSearch):
     """Takes the certified place with the most gain per step, without looking ahead."""
 
-    def best(
-        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
-    ) -> Proposal | None:
-        """Return the place of the highest rate."""
-        return self.far(graph, state, share, looks, remaining)
+    looks_ahead = False
 
 
 class Nearest(RateSearch):
     """Takes the nearest certified place that was not visited yet."""
 
-    def best(
-        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
-    ) -> Proposal | None:
+    def best(self, view: View) -> Proposal | None:
         """Return the nearest place."""
+        looks, here = view.whole, np.zeros(1, np.int32)
         once = looks.weight.max()  # a look from inside leaves a precision of at least that
         unvisited = (looks.amount * once > 1.0).astype(np.float64)
-        here = np.zeros(1, np.int32)
-        target, _, steps, before = best_rate(
-            graph.model.dest,
-            graph.success,
-            self._edges(),
-            np.where(share <= FREE, 0.0, 2.0),
-            0.0,
-            0.0,
-            state,
-            looks.shape,
-            here,
-            here,
-            np.ones(1),
-            unvisited,
-            False,
-            0.0,
-            1.0,
-            np.full(len(unvisited), np.inf),
+        itself = Looks(looks.shape, here, here, np.ones(1), unvisited, False)
+        reachable = np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0)
+        bounds = np.full(len(unvisited), np.inf)
+        path, _, steps = best_rate(
+            view.edges, reachable, 0.0, 0.0, view.state, itself, 0.0, 1.0, bounds
         )
-        if target < 0:
+        if not len(path):
             return None
-        path = path_to(before, state, target)
-        return Proposal(path, self.gain(target, looks), steps, float(share[list(path)].max()))
+        gain = gain_at(path[-1], looks, np.zeros(len(unvisited)))
+        return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
 
 
 SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRate}
@@ -238,8 +220,7 @@ def explorer_of(setup: Setup, choice: str | None) -> Loop:
     explorer = setup.explorer()
     if choice is not None and isinstance(explorer, Explorer):
         ours = cast("RateSearch", explorer.guide.search)
-        search = SEARCHES[choice](ours.bonus, ours.ledgers, ours.allowed, ours.floor)
-        explorer.guide.search = search
+        explorer.guide.search = SEARCHES[choice](ours.task)
     return explorer
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.planning.guide import Guide, graph_of
+from homeward.planning.graph import graph_of
+from homeward.planning.guide import Guide
 from homeward.planning.held import Held
 from homeward.solvers import ReturnSolution, Status
 
