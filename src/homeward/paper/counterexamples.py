@@ -64,7 +64,7 @@ class Row:
 
 
 def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
-    """Value every told policy by every definition, at each γ."""
+    """Return the values of every policy by every definition, at each γ."""
     return [
         row
         for tell in (_tell_known_odds, _tell_which_way_back, _tell_average_loop)
@@ -81,7 +81,7 @@ def policies(model: Model) -> Iterator[IntArray]:
 
 
 def policy_of(story: Story, choices: Mapping[str, str]) -> IntArray:
-    """Give the policy [S] that takes the named action in each named state, elsewhere the first."""
+    """Return the policy [S] that takes the named action in each named state, else the first."""
     policy = next(policies(story.belief.worlds[0]))
     for state, action in choices.items():
         policy[story.state(state)] = story.action(action)
@@ -89,13 +89,13 @@ def policy_of(story: Story, choices: Mapping[str, str]) -> IntArray:
 
 
 def leaving(story: Story, action: str) -> list[IntArray]:
-    """List the deterministic policies that take an action at home."""
+    """Return the deterministic policies that take an action at home."""
     chosen = story.action(action)
     return [p for p in policies(story.belief.worlds[0]) if p[story.home] == chosen]
 
 
 def exact_value(story: Story, outbound: IntArray, discount: float) -> float:
-    """Give the paper's safety of a policy: one return policy for all worlds, the best one."""
+    """Return the paper's safety of a policy: with the best return policy, one for all worlds."""
     weighted = list(zip(story.belief.weights, story.belief.worlds, strict=True))
     return max(
         sum(float(w) * _way_back(m, outbound, back, story.home, discount) for w, m in weighted)
@@ -104,7 +104,7 @@ def exact_value(story: Story, outbound: IntArray, discount: float) -> float:
 
 
 def bound_value(story: Story, outbound: IntArray, discount: float, kind: Correction) -> float:
-    """Give what the planner proves of a fixed policy: its corrected value on the mean model."""
+    """Return the planner's lower bound of a policy: its corrected value on the mean model."""
     model = story.belief.mean()
     corrections = corrections_of(story.belief, model, discount, kind)
     situation = Situation(model, corrections, discount, story.home, story.home)
@@ -114,7 +114,7 @@ def bound_value(story: Story, outbound: IntArray, discount: float, kind: Correct
 
 
 def judged_singly(story: Story, outbound: IntArray) -> float:
-    """Give the least chance, over the state-actions a policy uses, to get home after one use."""
+    """Return the least probability, over a policy's state-actions, of return after one use."""
     (model,) = story.belief.worlds
     transitions = dense_transitions(model)
     way_home = _best_way_home(model, story.home)
@@ -132,7 +132,7 @@ def judged_singly(story: Story, outbound: IntArray) -> float:
 
 
 def judged_by_world(story: Story, outbounds: Iterable[IntArray], discount: float) -> float:
-    """Give the mean over worlds of the best pair (outbound, return) made for that world alone."""
+    """Return the mean over worlds of the best pair (outbound, return) of that world alone."""
     ways = list(outbounds)
     return sum(
         float(weight)
@@ -146,13 +146,13 @@ def judged_by_world(story: Story, outbounds: Iterable[IntArray], discount: float
 
 
 def judged_on_mean(story: Story, outbound: IntArray, discount: float) -> float:
-    """Give the exact value of a policy as if the mean model were the world."""
+    """Return the exact value of a policy as if the mean model were the world."""
     mean = story.belief.mean()
     return max(_way_back(mean, outbound, back, story.home, discount) for back in policies(mean))
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """Lay the rows out as a table of plain text, one line each under a head."""
+    """Return the rows as a table of plain text, one line each under a header."""
     head = ("story", "policy", "γ", "naive", "exact", "general", "moves", "shows")
     cells = [head] + [
         (
@@ -172,7 +172,7 @@ def as_text(rows: Sequence[Row]) -> str:
 
 
 def panels(rows: Sequence[Row], discount: float) -> list[Panel]:
-    """Prepare the stories' graphs and the rows at one γ for `homeward.paper.figures.stories`."""
+    """Return the stories' graphs and the rows at one γ for `homeward.paper.figures.stories`."""
     found = []
     for number, story in enumerate(all_stories(), start=1):
         graphs = [
@@ -231,7 +231,7 @@ def _row(
     outbounds: Sequence[IntArray],
     shows: str,
 ) -> Row:
-    """Fill in the exact value and the bounds: each the best over `outbounds`."""
+    """Return a row with the exact value and the bounds, each the best over `outbounds`."""
 
     def best_bound(kind: Correction) -> float:
         return max(bound_value(story, out, discount, kind) for out in outbounds)
@@ -252,18 +252,17 @@ def _row(
 def _way_back(
     model: Model, outbound: IntArray, back: IntArray, home: int, discount: float
 ) -> float:
-    """Give the exact probability of getting home in one world, called off at any step."""
+    """Return the exact probability of getting home in one world, recalled at any step."""
     transitions = dense_transitions(model)
     way_home = exact_return(transitions, back, np.array([home]))
     return float(exact_recall(transitions, outbound, way_home, discount)[home])
 
 
 def _best_way_home(model: Model, home: int) -> FloatArray:
-    """Give the best exact probability [S] of reaching home in one world."""
+    """Return the best exact probability [S] of reaching home in one world."""
     transitions = dense_transitions(model)
     every = [exact_return(transitions, back, np.array([home])) for back in policies(model)]
-    best: FloatArray = np.max(every, axis=0)
-    return best
+    return np.asarray(np.max(every, axis=0))
 
 
 def _lost(model: Model, home: int) -> frozenset[int]:
