@@ -107,19 +107,7 @@ def scaled(worlds: int, scale: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Summary of the runs of one cell.
-
-    Attributes
-    ----------
-    q1, median, q3
-        Quartiles of the uncovered fraction of all squares.
-    reached
-        Median of the uncovered fraction of what could be uncovered safely.
-    steps, mean_steps
-        Median and mean of the steps.
-    cut_short
-        Runs that met the step limit.
-    """
+    """Summary of the runs of one cell."""
 
     size: int
     walls: float
@@ -127,14 +115,14 @@ class Cell:
     delta: float | None
     correction: str | None
     runs: int
-    q1: float
+    q1: float  # quartiles of the uncovered fraction of all squares
     median: float
     q3: float
-    reached: float
+    reached: float  # median of the uncovered fraction of what could be uncovered safely
     stranded: int
-    steps: float
+    steps: float  # median and mean of the steps
     mean_steps: float
-    cut_short: int
+    cut_short: int  # runs that met the step limit
 
 
 def summarise(rows: Iterable[dict[str, Any]]) -> list[Cell]:

@@ -72,27 +72,15 @@ BEFORE_THE_EDGE = np.array([[True, False], [True, True]])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One planning problem and some policies to compare.
-
-    Attributes
-    ----------
-    bonus
-        [S, A].
-    policies
-        By name: the policy, [S] or [n, S] by step, and on which side of its dot the name stands.
-    axes
-        Labels: what is kept, and what that is weighed against.
-    recall
-        Step of the recall; None: at any step.
-    """
+    """One planning problem and some policies to compare."""
 
     title: str
     belief: FiniteBelief
-    bonus: FloatArray
+    bonus: FloatArray  # [S, A]
     criteria: tuple[Criterion, ...]
-    policies: Mapping[str, tuple[IntArray, Side]]
-    axes: tuple[str, str]
-    recall: int | None = None
+    policies: Mapping[str, tuple[IntArray, Side]]  # [S] or [n, S], and the side of its dot's name
+    axes: tuple[str, str]  # labels: what is kept, and what that is weighed against
+    recall: int | None = None  # step of the recall; None: at any step
 
     def planner(self) -> Planner:
         """Return the planner of this problem."""
@@ -121,24 +109,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """What a criterion means, in a world of two or three states.
+    """What a criterion means, in a world of two or three states."""
 
-    Attributes
-    ----------
-    name
-        Name of its picture.
-    worlds
-        Title of each world.
-    outside
-        States that are shaded.
-    """
-
-    name: str
+    name: str  # name of its picture
     title: str
     words: str
-    worlds: tuple[str, ...]
+    worlds: tuple[str, ...]  # title of each world
     cases: tuple[Case, ...]
-    outside: frozenset[int] = frozenset()
+    outside: frozenset[int] = frozenset()  # states that are shaded
 
 
 STAY, LEAVE = np.array([0, 0]), np.array([1, 0])

@@ -9,8 +9,8 @@ out of S and D always work. One may also stay.
 From D go to S and wait there. Home is D, so that policy can be made safe at some level above 0 iff
 D is reachable from S in some world, that is, iff the formula is satisfiable.
 
-PySAT's DIMACS reader is not used: it refuses clauses over several lines and SATLIB's trailer, accepts
-wrong counts, and names no line.
+PySAT's DIMACS reader is not used: it refuses clauses over several lines and SATLIB's trailer,
+accepts wrong counts, and names no line.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ def parse_dimacs(text: str, name: str) -> Formula:
 
     ``c`` starts a comment line, ``p cnf VARIABLES CLAUSES`` is the header, and every clause of one
     to three literals ends with 0, possibly some lines later. Shorter clauses are padded by
-    repeating their last literal. SATLIB's trailer (``%``, then 0) is skipped. The header may declare
-    more variables than are used, as the format allows.
+    repeating their last literal. SATLIB's trailer (``%``, then 0) is skipped. The header may
+    declare more variables than are used, as the format allows.
     """
     lines = [
         (f"{name}:{number}", line.split())

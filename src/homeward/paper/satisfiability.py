@@ -43,28 +43,14 @@ SOLVER = "cadical153"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """Whether a safe policy exists, and the best way back.
+    """Whether a safe policy exists, and the best way back."""
 
-    Attributes
-    ----------
-    worlds, open_worlds
-        Number of worlds, and of those in which home can be reached.
-    world
-        A world in which the best path works; None if no path exists.
-    path
-        States of the best path, from start to home; empty if no path exists.
-    return_policy
-        [S], GIVE_UP off the path.
-    probability
-        Exact probability that it gets home.
-    """
-
-    worlds: int
+    worlds: int  # number of worlds, and of those in which home can be reached
     open_worlds: int
-    world: int | None
-    path: tuple[int, ...]
-    return_policy: IntArray
-    probability: float
+    world: int | None  # A world in which the best path works; None if no path exists
+    path: tuple[int, ...]  # states of the best path, from start to home; empty if no path exists
+    return_policy: IntArray  # [S], GIVE_UP off the path
+    probability: float  # exact probability that it gets home
 
     @property
     def safe(self) -> bool:
@@ -172,7 +158,7 @@ def _best_path(
     start: int,
     home: int,
 ) -> tuple[list[tuple[int, int]], BoolArray]:
-    """Return the likeliest path as (state, action) pairs, and the mask [M] of worlds it works in."""
+    """Return the likeliest path as (state, action) pairs, and the mask [M] of its worlds."""
     tick = count()
     everywhere = np.ones(len(weights), dtype=bool)
     trail: dict[int, tuple[int, int, int]] = {}  # node -> (node before, state, action)

@@ -36,25 +36,17 @@ MAP = (50, 100)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Time of the steps of one setting, in ms.
-
-    Attributes
-    ----------
-    paper, spread
-        The paper's mean and standard deviation.
-    shape
-        Rows and columns of the map.
-    """
+    """Time of the steps of one setting, in ms."""
 
     setting: str
-    paper: float
+    paper: float  # the paper's mean and standard deviation
     spread: float
     steps: int
     q1: float
     median: float
     q3: float
     longest: float
-    shape: tuple[int, int] = MAP
+    shape: tuple[int, int] = MAP  # rows and columns of the map
 
     @property
     def times_faster(self) -> float | None:

@@ -57,42 +57,24 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outing:
-    """Result of one exploration.
-
-    Attributes
-    ----------
-    path
-        States, from the start.
-    died
-        Whether it ended in a hole or off the cliff.
-    seen
-        Number of tiles that were entered.
-    """
+    """Result of one exploration."""
 
     tiles: TileMap
-    path: tuple[int, ...]
-    died: bool
-    seen: int
+    path: tuple[int, ...]  # states, from the start
+    died: bool  # whether it ended in a hole or off the cliff
+    seen: int  # number of tiles that were entered
     end: End
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration(ReturnCount):
-    """Number of worlds in which one plan, followed to the end, came home.
-
-    Attributes
-    ----------
-    bound
-        The plan's lower bound on the probability of coming home.
-    leaves
-        Whether the plan ever leaves the start.
-    """
+    """Number of worlds in which one plan, followed to the end, came home."""
 
     setting: str
     worlds: int
     home: int
-    bound: float
-    leaves: bool
+    bound: float  # the plan's lower bound on the probability of coming home
+    leaves: bool  # whether the plan ever leaves the start
 
     @property
     def low(self) -> float:

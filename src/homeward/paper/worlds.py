@@ -22,26 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """A belief and the definition of safety that it refutes.
-
-    Attributes
-    ----------
-    home
-        Also where the explorer starts.
-    world_names
-        [M].
-    naive
-        The refuted definition, in words.
-    lesson
-        What that definition accepts and ours refuses.
-    """
+    """A belief and the definition of safety that it refutes."""
 
     title: str
     belief: FiniteBelief
-    home: int
-    world_names: tuple[str, ...]
-    naive: str
-    lesson: str
+    home: int  # also where the explorer starts
+    world_names: tuple[str, ...]  # [M]
+    naive: str  # the refuted definition, in words
+    lesson: str  # what that definition accepts and ours refuses
 
     def state(self, name: str) -> int:
         """Return the number of a state by its letter."""
