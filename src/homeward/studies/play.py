@@ -1,6 +1,6 @@
 """One run of a study: the explorer's loop, with a function that measures each step.
 
-A study's task makes a setup from its cell and seed, plays it, and returns a row of what it measured.
+A study's task makes a setup from its cell and seed, plays it, and returns a row of measurements.
 """
 
 from __future__ import annotations
