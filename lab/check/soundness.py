@@ -28,13 +28,7 @@ from homeward.certificates.policy_values import (
 )
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import (
-    EarnAtLeast,
-    ReturnHome,
-    ReturnWithin,
-    Situation,
-    StayInside,
-)
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
 from homeward.safety.problem import pose
 from homeward.solvers import Status, engine, engine_for
 

@@ -85,7 +85,8 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the cells of the study and the number of worlds of each, `scale` times the paper's."""
-    cells, counts = [], []
+    cells: list[dict[str, Any]] = []
+    counts = []
     for (size, worlds), walls, explorer in product(WORLDS.items(), WALLS, (*EXPLORERS, "rate")):
         correction = CORRECTION.get(explorer)
         values = (size, walls, explorer, None if correction is None else 1.0, correction)
@@ -128,12 +129,12 @@ class Cell:
 def summarise(rows: Iterable[dict[str, Any]]) -> list[Cell]:
     """Return the summary of each cell, in the order in which the cells first appear."""
     found = []
-    for key, group in grouped(rows, KEY).items():
+    for group in grouped(rows, KEY).values():
         q1, median, q3 = np.quantile([row["seen"] for row in group], (0.25, 0.5, 0.75)).tolist()
         steps = [row["steps"] for row in group]
         found.append(
             Cell(
-                *key,
+                **{name: group[0][name] for name in KEY},
                 runs=len(group),
                 q1=q1,
                 median=median,

@@ -164,10 +164,10 @@ def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
     """
     states = len(belief.variance)
     cells, distances = np.empty(states, np.int32), np.empty(states)
-    map_ = rover.shape, rover.size, rover.sensor.reach, rover.blocked
-    reach = look_around(*rover.position, *map_, cells, distances)
+    size, reach, blocked = rover.size, rover.sensor.reach, rover.blocked
+    count = look_around(*rover.position, rover.shape, size, reach, blocked, cells, distances)
     variance = belief.variance.copy()
-    seen, error = cells[:reach], rover.sensor.variance(distances[:reach])
+    seen, error = cells[:count], rover.sensor.variance(distances[:count])
     variance[seen] = variance[seen] * error / (error + looks * variance[seen])
     return variance
 
