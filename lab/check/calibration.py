@@ -170,7 +170,8 @@ def make_promises(
     count = _at_least_one(count, "the number of plans")
     planner = Planner(setting.bonus, [ReturnHome(delta)], setting.discount, correction)
     found: list[Promise] = []
-    for _ in range(OUTSETS_PER_PLAN * count):
+    outsets = OUTSETS_PER_PLAN * count
+    for _ in range(outsets):
         belief, state = setting.draw(rng)
         plan = planner.plan(belief, state)
         if correction is Correction.NAIVE or is_bound(plan):
@@ -178,7 +179,7 @@ def make_promises(
         if len(found) == count:
             return found
     raise InvalidProblemError(
-        f"{setting.title}: δ = {delta:g} binds {len(found)} plans at {OUTSETS_PER_PLAN * count} outsets, "
+        f"{setting.title}: δ = {delta:g} binds {len(found)} plans at {outsets} outsets, "
         f"expected {count}"
     )
 
