@@ -29,7 +29,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.models import Moves
 from homeward.paper.figures.stories import Bars, Graph, Panel
-from homeward.paper.worlds import all_stories, average_loop, known_odds, which_way_back
+from homeward.paper.worlds import all_stories, average_loop
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import engine
 
@@ -65,12 +65,33 @@ class Row:
 
 def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
     """Return the values of every policy by every definition, at each γ."""
-    return [
-        row
-        for tell in (_tell_known_odds, _tell_which_way_back, _tell_average_loop)
-        for discount in discounts
-        for row in tell(discount)
-    ]
+    odds, ways, loop = all_stories()
+    found = []
+    for discount in discounts:
+        for name, choices, shows in (
+            (
+                "a,a,b,a,b,…",
+                {"S": "a", "B": "a", "F": "b"},
+                "worth .8 + .2(1−γ): safe at δ = .8, not at .81",
+            ),
+            ("a,c,c,c,…", {"S": "a", "B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
+        ):
+            outbound = policy_of(odds, choices)
+            naive = judged_singly(odds, outbound)
+            found.append(_row(odds, name, discount, naive, [outbound], shows))
+    for discount in discounts:
+        for name, action, shows in (
+            ("stay: b,b,b,…", "b", "never left: sure"),
+            ("leave by a (best)", "a", "worth at most .5 + .5(1−γ)"),
+        ):
+            outbounds = leaving(ways, action)
+            naive = judged_by_world(ways, outbounds, discount)
+            found.append(_row(ways, name, discount, naive, outbounds, shows))
+    outbound, shows = policy_of(loop, {}), "worth 1−γ: it never comes back"
+    for discount in discounts:
+        naive = judged_on_mean(loop, outbound, discount)
+        found.append(_row(loop, "a,a,a,…", discount, naive, [outbound], shows))
+    return found
 
 
 def policies(model: Model) -> Iterator[IntArray]:
@@ -189,38 +210,6 @@ def panels(rows: Sequence[Row], discount: float) -> list[Panel]:
         title, naive = f"{number}. {story.title}", f"The naive definition: {story.naive}."
         found.append(Panel(title, naive, tuple(graphs), tuple(bars)))
     return found
-
-
-def _tell_known_odds(discount: float) -> Iterator[Row]:
-    story = known_odds()
-    for name, choices, shows in (
-        (
-            "a,a,b,a,b,…",
-            {"S": "a", "B": "a", "F": "b"},
-            "worth .8 + .2(1−γ): safe at δ = .8, not at .81",
-        ),
-        ("a,c,c,c,…", {"S": "a", "B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
-    ):
-        outbound = policy_of(story, choices)
-        yield _row(story, name, discount, judged_singly(story, outbound), [outbound], shows)
-
-
-def _tell_which_way_back(discount: float) -> Iterator[Row]:
-    story = which_way_back()
-    for name, action, shows in (
-        ("stay: b,b,b,…", "b", "never left: sure"),
-        ("leave by a (best)", "a", "worth at most .5 + .5(1−γ)"),
-    ):
-        outbounds = leaving(story, action)
-        naive = judged_by_world(story, outbounds, discount)
-        yield _row(story, name, discount, naive, outbounds, shows)
-
-
-def _tell_average_loop(discount: float) -> Iterator[Row]:
-    story = average_loop()
-    outbound = policy_of(story, {})
-    naive = judged_on_mean(story, outbound, discount)
-    yield _row(story, "a,a,a,…", discount, naive, [outbound], "worth 1−γ: it never comes back")
 
 
 def _row(
