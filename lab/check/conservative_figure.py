@@ -1,8 +1,8 @@
-"""The conservativeness figure: bounds against the truth, and what is explored as safely."""
+"""The conservativeness figure: bounds against the truth, and exploration at the same safety."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,48 +12,22 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from lab.check.conservative import Average, Sample
+
 INK, SHADE = "#222222", "#c9cdd1"
 LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
-"""Colour and mark of each correction: told apart without colours too."""
-
-
-class Planned(Protocol):
-    """A plan, or the average of some."""
-
-    @property
-    def setting(self) -> str:
-        """What was planned on."""
-        ...
-
-    @property
-    def correction(self) -> str:
-        """Which correction stands behind the bound."""
-        ...
-
-    @property
-    def bound(self) -> float:
-        """What was proven."""
-        ...
-
-    @property
-    def truth(self) -> float:
-        """What is true."""
-        ...
-
-    @property
-    def explored(self) -> float:
-        """How much is explored of what could be without safety."""
-        ...
+"""Colour and marker of each correction, distinct without colours too."""
 
 
 def draw_conservative(
-    samples: Sequence[Planned],
-    averages: Sequence[Planned],
+    samples: Sequence[Sample],
+    averages: Sequence[Average],
     counted: Mapping[str, int] | None = None,
 ) -> Figure:
-    """Draw a column for each setting: above every plan's bound, below what is explored.
+    """Return a figure with a column for each setting: bounds above, exploration below.
 
-    `counted` says in how many worlds the truth of a setting was counted; others are exact.
+    `counted` has the number of worlds in which the truth of a setting was counted; the truth of
+    other settings is exact.
     """
     counted = {} if counted is None else counted
     settings = list(dict.fromkeys(sample.setting for sample in samples))
@@ -77,8 +51,8 @@ def draw_conservative(
     return figure
 
 
-def _draw_bounds(axis: Axes, samples: Sequence[Planned]) -> None:
-    """Draw bounds over truths; none belongs above the diagonal but for the luck of the draw."""
+def _draw_bounds(axis: Axes, samples: Sequence[Sample]) -> None:
+    """Draw bounds over truths; only counting errors put one above the diagonal."""
     axis.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.9)
     for name, (colour, mark) in LOOKS.items():
         mine = [s for s in samples if str(s.correction) == name]
@@ -100,7 +74,7 @@ def _draw_bounds(axis: Axes, samples: Sequence[Planned]) -> None:
 
 
 def _draw_noise(axis: Axes, count: int) -> None:
-    """Shade where counts in so many worlds fall if a bound is the truth: ± 2 standard errors."""
+    """Shade ± 2 standard errors of a count around the diagonal."""
     truth = np.linspace(0.0, 1.0, 201)
     error = 2.0 * np.sqrt(truth * (1.0 - truth) / count)
     axis.fill_betweenx(
@@ -116,8 +90,8 @@ def _draw_noise(axis: Axes, count: int) -> None:
     axis.legend(frameon=False, fontsize=8.5, loc="upper left", handles=[axis.collections[-1]])
 
 
-def _draw_explored(axis: Axes, averages: Sequence[Planned]) -> None:
-    """Draw what is explored over the true safety, level after level."""
+def _draw_explored(axis: Axes, averages: Sequence[Average]) -> None:
+    """Draw exploration over the true safety, level by level."""
     for name, (colour, mark) in LOOKS.items():
         mine = sorted((a.truth, a.explored) for a in averages if str(a.correction) == name)
         axis.plot(

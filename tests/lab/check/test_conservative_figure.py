@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.plots.conservative import draw_conservative
 from lab.check.conservative import Average, Sample
+from lab.check.conservative_figure import draw_conservative
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
