@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PLACES = (
     "homeward.solvers.kernels",
-    "homeward.solvers.secant",
+    "homeward.solvers.returns",
     "homeward.beliefs.correction_kernels",
     "homeward.safety.kernels",
     "homeward.safety.criteria",

@@ -29,7 +29,7 @@ from homeward.safety import (
     StayInside,
 )
 from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
-from homeward.solvers.tolerances import FEASIBLE
+from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
 from lab.check.soundness import far_bonus
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ class Directly:
         if self.status is self.referee or not self.sure:
             return True
         if self.status is Status.OPTIMAL:
-            return self.margin >= -2.0 * FEASIBLE
-        return self.margin <= 2.0 * FEASIBLE
+            return self.margin >= -2.0 * FEASIBILITY_TOLERANCE
+        return self.margin <= 2.0 * FEASIBILITY_TOLERANCE
 
 
 def compare_together(case: Case, correction: Correction) -> Directly:

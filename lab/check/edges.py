@@ -13,7 +13,8 @@ has to be proven: for its own λ ≥ 0 the Lagrangian bound max_π f(π) + λ·(
 exactly, which no feasible policy's objective is above. An answer that is neither confirmed nor
 proven counts as wrong. Policies are evaluated exactly in any case.
 
-Feasible means what the solvers say it does: what is within `FEASIBLE` of a level meets it. So an
+Feasible means what the solvers say it does: a total within
+`FEASIBILITY_TOLERANCE` of a level meets it. So an
 optimal objective has to lie between the best at the levels and the best at somewhat lower ones.
 """
 
@@ -38,7 +39,7 @@ from homeward.solvers import (
     solve_constrained,
     solve_return,
 )
-from homeward.solvers.tolerances import FEASIBLE, met_within
+from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE, met_within
 from lab.check.agreement import Kind, random_corrections
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ Values: TypeAlias = tuple[Point, ...]  # [1 + K][S] of a policy
 VALUE_TOLERANCE = Fraction(1, 10**9)
 """Largest error of a reported number, relative to the largest value of its kind."""
 
-LEVEL_TOLERANCE = Fraction(FEASIBLE)
+LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
 """Shortfall up to which a policy counts as meeting its level."""
 
 ENUMERATED = 250

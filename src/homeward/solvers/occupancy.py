@@ -25,14 +25,15 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, identity, kron, vstack
 
 from homeward.solvers.constrained import ConstrainedSolution
-from homeward.solvers.engines import PolicySolution, engine
+from homeward.solvers.engines import engine
 from homeward.solvers.master import Master
+from homeward.solvers.policies import PolicySolution
 from homeward.solvers.status import Status
-from homeward.solvers.tolerances import GAP, aimed_within, met_within
+from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within, met_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
-    from homeward.solvers.constrained import ConstrainedProblem
+    from homeward.solvers.problems import ConstrainedProblem
 
 Method = Literal["simplex", "ipm"]
 SMALLEST = 1e-12
@@ -211,7 +212,7 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     if infeasible and mix.shortfall <= aimed_within(problem.span):  # its own policies say otherwise
         status = Status.NUMERICAL
     if status is Status.OPTIMAL and not (
-        gap <= 100 * GAP * max(abs(upper), abs(float(mixed[0])))
+        gap <= 100 * GAP_TOLERANCE * max(abs(upper), abs(float(mixed[0])))
         and (mixed[1:] >= problem.levels - met_within(problem.span)).all()
     ):
         status = Status.NUMERICAL

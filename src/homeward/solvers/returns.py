@@ -28,7 +28,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
-from homeward.solvers.graphs import unsigned, ways_to
+from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> Retu
     success = model.success
     if not is_nothing(model.reward):  # some actions may not be chosen
         success = np.where(np.isfinite(model.reward), success, 0.0)
-    distance, policy = kernels.distances_home(
+    distance, policy = distances_home(
         unsigned(model.dest), success, correction, unsigned(home), *ways_to(model)
     )
-    kernels.chances_home(distance)
+    chances_home(distance)
     return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1)
 
 

@@ -35,8 +35,14 @@ from homeward.arrays import indices, is_nothing, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
-from homeward.solvers.graphs import unsigned, ways_to
-from homeward.solvers.kernels import UP
+from homeward.solvers.graphs import (
+    chances_home,
+    distances_home,
+    longest,
+    shortest_within,
+    unsigned,
+    ways_to,
+)
 from homeward.solvers.returns import GIVE_UP, UNIT, ReturnSolution
 from homeward.solvers.status import Status
 
@@ -105,16 +111,16 @@ def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
     dest, ways = unsigned(model.dest), ways_to(model)
     correction = (success - 1.0) * success
     if steps >= FAR * np.sqrt(model.states):
-        distance, policy = kernels.distances_home(dest, success, correction, unsigned(home), *ways)
+        distance, policy = distances_home(dest, success, correction, unsigned(home), *ways)
         if steps >= model.states - 1 or longest(dest, policy) <= steps:
-            kernels.chances_home(distance)
+            chances_home(distance)
             since = np.ones(1, np.int64)
             return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1, policy[None], since)
     small: IntArray = np.empty(0, np.int32 if model.actions > 127 else np.int8)
     distance, layers, count = shortest_within(
         dest, success, correction, unsigned(home), *ways, steps, small
     )
-    kernels.chances_home(distance)
+    chances_home(distance)
     layers = layers[:count] if count else np.full((1, model.states), GIVE_UP, small.dtype)
     policy, since = layers[-1].astype(np.int32), 1 + np.arange(len(layers))
     return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, count, layers, since)
@@ -223,98 +229,3 @@ def layer_moves(
             layers[kept - 1] = policy
             since[kept - 1] = count
     return before, layers[:kept], since[:kept], count
-
-
-@njit(cache=True, error_model="numpy")
-def shortest_within(
-    dest: IntArray,
-    success: FloatArray,
-    correction: FloatArray,
-    home: IntArray,
-    first: IntArray,
-    source: IntArray,
-    action: IntArray,
-    steps: int,
-    small: IntArray,
-) -> tuple[FloatArray, IntArray, int]:
-    """Find the shortest ways home of at most so many edges, up to distance 1.
-
-    Gives the distance [S] (infinite beyond 1), the actions [L, S] that start the shortest way of at
-    most 1, 2, … L edges (−1: none), of the type of ``small``, and L. Edges and their rounding are
-    as in `distances_home`.
-    """
-    states = len(dest)
-    distance = np.full(states, np.inf)
-    choice = np.full(states, GIVE_UP, small.dtype)
-    rose = np.zeros(states, np.bool_)
-    front, ahead = np.empty(states, np.int64), np.empty(states, np.int64)
-    here = np.empty(states)  # the distances of the front, before this layer
-    count = 0
-    for h in home:
-        if distance[h] != 0.0:
-            distance[h] = 0.0
-            front[count] = h
-            here[count] = 0.0
-            count += 1
-    layers = np.empty((min(steps, 8), states), small.dtype)
-    layer = 0
-    while layer < steps and count > 0:
-        more = 0
-        for i in range(count):
-            t = front[i]
-            for e in range(first[t], first[t + 1]):
-                s = source[e]
-                if distance[s] <= here[i]:
-                    continue
-                a = action[e]
-                p = success[s, a]
-                if p < 1e-250:  # so rare a success is not counted on
-                    continue
-                cost = -correction[s, a] / p
-                candidate = (here[i] + cost) * UP if cost > 0.0 else here[i]
-                if candidate >= 1.0 or candidate >= distance[s]:
-                    continue
-                distance[s] = candidate
-                choice[s] = a
-                if not rose[s]:
-                    rose[s] = True
-                    ahead[more] = s
-                    more += 1
-        if more == 0:
-            break
-        for i in range(more):
-            s = ahead[i]
-            rose[s] = False
-            front[i] = s
-            here[i] = distance[s]
-        count = more
-        if layer == len(layers):
-            longer = np.empty((min(steps, 2 * layer), states), small.dtype)
-            longer[:layer] = layers
-            layers = longer
-        layers[layer] = choice
-        layer += 1
-    return distance, layers, layer
-
-
-@njit(cache=True, error_model="numpy")
-def longest(dest: IntArray, policy: IntArray) -> int:
-    """Give the most edges that a policy [S] without circles follows until it gives up."""
-    states = len(dest)
-    edges = np.full(states, -1, np.int64)
-    path = np.empty(states, np.int64)
-    most = 0
-    for root in range(states):
-        s, length = root, 0
-        while edges[s] < 0 and policy[s] >= 0:
-            path[length] = s
-            length += 1
-            s = dest[s, policy[s]]
-        if edges[s] < 0:
-            edges[s] = 0
-        total = edges[s]
-        for i in range(length - 1, -1, -1):
-            total += 1
-            edges[path[i]] = total
-        most = max(most, total)
-    return most
