@@ -29,8 +29,7 @@ PLACES = (
     "homeward.solvers.kernels",
     "homeward.solvers.returns",
     "homeward.beliefs.correction_kernels",
-    "homeward.safety.kernels",
-    "homeward.safety.criteria",
+    "homeward.safety.stay_inside",
     "homeward.beliefs.levels",
 )
 """Where the kernels are looked up by those who call them."""

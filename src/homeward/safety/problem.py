@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
-    from homeward.safety.criteria import Requirement
+    from homeward.safety.criterion import Requirement
     from homeward.solvers import Problem
 
 
