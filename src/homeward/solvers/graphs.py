@@ -133,7 +133,7 @@ def distances_home(
 
 @njit(cache=True, error_model="numpy")
 def chances_home(distance: FloatArray) -> None:
-    """Turn distances [S] into lower bounds on the chance of a return: 1 − distance."""
+    """Replace distances [S] by lower bounds on the probability of a return: 1 − distance."""
     for s in range(len(distance)):
         worth = (1.0 - distance[s]) * DOWN if distance[s] > 0.0 else 1.0
         distance[s] = worth if worth > 0.0 else 0.0

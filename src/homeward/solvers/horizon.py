@@ -131,7 +131,7 @@ def choose_moves(
     after: FloatArray,
     policy: IntArray,
 ) -> None:
-    """Write the best action of each state, the first of equals, with ``worth`` [S] after it."""
+    """Write the best action of each state, the first of equals; ``worth`` [S] follows it."""
     states, actions = dest.shape
     for s in range(states):
         best, choice = -np.inf, 0

@@ -43,7 +43,7 @@ class MoveProblem(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def tries_of(dest: IntArray, success: FloatArray, discount: float, tries: FloatArray) -> None:
-    """Write the discounted number of times that a move is attempted until it works."""
+    """Write the discounted number of attempts [S, A] until a move works."""
     states, actions = success.shape
     for s in range(states):
         for a in range(actions):
@@ -278,10 +278,10 @@ def take_better(
     worth: FloatArray,
     policy: IntArray,
 ) -> None:
-    """Take the actions of the ``known`` policy where it is worth more than ``worth`` [S].
+    """Switch ``policy`` [S] to a ``known`` one where that is worth more than ``worth`` [S].
 
-    ``values`` [K, S] of it are weighted by ``weights`` [K]. After several, ``policy`` is worth at
-    least each of them, everywhere. ``blend`` [S] is scratch.
+    Its ``values`` [K, S] are weighted by ``weights`` [K]. After several calls the policy is worth
+    at least as much as each known one, in every state. ``blend`` [S] is scratch.
     """
     weigh(values, weights, blend)
     for s in range(len(policy)):
