@@ -137,8 +137,8 @@ def check_steps(steps: object, what: str) -> int:
     if isinstance(steps, bool | np.bool_) or not isinstance(steps, Integral):
         raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected whole steps")
     if not 1 <= int(steps) <= MAX_STEPS:
+        limit = "least 1" if int(steps) < 1 else f"most {MAX_STEPS}"
         raise InvalidProblemError(
-            f"{what} has a horizon of {int(steps)} steps, expected at least 1 and "
-            f"at most {MAX_STEPS}"
+            f"{what} has a horizon of {int(steps)} steps, expected at {limit}"
         )
     return int(steps)
