@@ -201,7 +201,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         if last is not above and last is not below:
             pricer.columns.append(last)
         column, bound = pricer.price(1.0, slope, BRACKET_ROUNDS)
-        upper = min(upper, bound - slope[0] * level)
+        upper = min(upper, bound - float(slope[0]) * level)
         if bound < np.inf and not _improves(pricer, column, above, slope):
             status = Status.OPTIMAL
             break
