@@ -143,7 +143,7 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.beliefs.finite", "from homeward.solvers import Status", "solvers"),
         ("homeward.beliefs.finite", "from homeward.safety import ReturnHome", "safety"),
         ("homeward.beliefs.finite", "from homeward import ReturnHome", "safety"),
-        ("homeward.beliefs.finite", "from homeward.safety.criteria import x", "safety"),
+        ("homeward.beliefs.finite", "from homeward.safety.criterion import x", "safety"),
         ("homeward.beliefs.finite", "import homeward.safety", "safety"),
         ("homeward.runs.run", "from homeward.kinds.rover import kind", "kinds"),
         ("homeward.errors", "from homeward.planning.planner import Planner", "planning"),
@@ -225,9 +225,9 @@ def test_beliefs_never_hear_of_a_solver(statement: str) -> None:
     loaded = loaded_after(statement)
     assert "homeward.beliefs.corrections" in loaded
     assert not {m for m in loaded if m.startswith(("homeward.solvers", "highspy"))}
-    assert "homeward.safety.criteria" not in loaded
+    assert "homeward.safety.criterion" not in loaded
 
 
 def test_a_criterion_brings_its_solvers_along() -> None:
     loaded = loaded_after("from homeward.safety import ReturnHome")
-    assert {"homeward.safety.criteria", "homeward.solvers"} <= loaded
+    assert {"homeward.safety.criterion", "homeward.solvers"} <= loaded

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 KERNEL_MODULES = (
     "homeward.solvers.kernels",
-    "homeward.solvers.secant",
-    "homeward.safety.kernels",
-    "homeward.safety.criteria",
+    "homeward.solvers.returns",
+    "homeward.beliefs.corrections",
+    "homeward.safety.stay_inside",
     "homeward.beliefs.levels",
 )
 """Modules in which callers look kernels up."""

@@ -20,7 +20,7 @@ from homeward.models import Moves
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, StayInside
 from homeward.solvers import Status
-from homeward.solvers.tolerances import FEASIBLE
+from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE
 from lab.check.soundness import far_bonus
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Directly:
         if self.status is self.referee or not self.sure:
             return True
         if self.status is Status.OPTIMAL:
-            return self.margin >= -2.0 * FEASIBLE
-        return self.margin <= 2.0 * FEASIBLE
+            return self.margin >= -2.0 * FEASIBILITY_TOLERANCE
+        return self.margin <= 2.0 * FEASIBILITY_TOLERANCE
 
 
 def compare_together(case: Case, correction: Correction) -> Directly:

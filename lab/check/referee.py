@@ -6,8 +6,8 @@ its own λ ≥ 0 the Lagrangian bound max_π f(π) + λ·(g(π) − level) is co
 policy's objective is above it. An answer that is neither confirmed nor proven counts as wrong.
 Policies are evaluated exactly in any case.
 
-A policy within `FEASIBLE` of a level meets it, as for the solvers. So an optimal objective has to
-lie between the best at the levels and the best at slightly lower ones.
+A policy within `FEASIBILITY_TOLERANCE` of a level meets it, as for the solvers. So an optimal
+objective has to lie between the best at the levels and the best at slightly lower ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from homeward.solvers import Status, engine, occupancy_lp
-from homeward.solvers.tolerances import FEASIBLE, met_within
+from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE, met_within
 from lab.check.rationals import best_mixture, dot, rational
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Referee = Literal["exact", "lp", "proof"]
 VALUE_TOLERANCE = Fraction(1, 10**9)
 """Largest error of a reported number, relative to the largest value of its kind."""
 
-LEVEL_TOLERANCE = Fraction(FEASIBLE)
+LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
 """Shortfall up to which a policy counts as meeting its level."""
 
 

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray
     from homeward.bonuses import Bonus
     from homeward.planning.held import Held
-    from homeward.safety import Criterion
-    from homeward.safety.criteria import Home
+    from homeward.safety import Criterion, Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from homeward.planning.plan import Plan
     from homeward.runs.kind import Ended, Setup
     from homeward.runs.log import Record
-    from homeward.safety import Criterion
-    from homeward.safety.criteria import Home
+    from homeward.safety import Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
 """Information per step with one level for the whole run, or the paper's Algorithm 1."""

@@ -246,7 +246,7 @@ def test_staying_inside_is_corrected_by_less_on_moves() -> None:
         (np.zeros(4, bool), "the set to stay inside is empty"),
         (np.ones(4), "is float64 of shape"),
         (np.ones((4, 1, 1), bool), "expected booleans"),
-        ([[True], [True, False]], "the set to stay inside is no array"),
+        ([[True], [True, False]], "the set to stay inside is not an array"),
     ],
 )
 def test_a_set_that_is_none_is_refused(allowed: Any, said: str) -> None:
