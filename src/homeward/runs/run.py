@@ -100,7 +100,7 @@ class Run:
         known = find_kind(kind)
         given: Any = {} if config is None else config
         complete = checked(known.config, given, f"the config of a {known.name} run")
-        complete = known.settle(complete)
+        complete = complete if known.settle is None else known.settle(complete)
         known.make(complete)
         target = run.directory
         with refusing(target, "can't be written"):
@@ -289,7 +289,9 @@ class Run:
             done = self._closed(manifest, explorer, RunStatus.FINISHED, end=explorer.end)
             why = explorer.why()
             belief = explorer.belief
-            kind.products(Ended(self.directory, config, done, setup, belief, self.records, why))
+            if kind.products is not None:
+                ended = Ended(self.directory, config, done, setup, belief, self.records, why)
+                kind.products(ended)
             self._note(done, explorer)
         except (GeneratorExit, KeyboardInterrupt):
             self._note(
@@ -318,7 +320,9 @@ class Run:
 
     def _keep(self, explorer: Loop, setup: Setup, kind: Kind) -> None:
         """Write down the arrays that are kept at the end."""
-        arrays: dict[str, Any] = dict(kind.fields(explorer.belief, setup.world))
+        arrays: dict[str, Any] = {}
+        if kind.fields is not None:
+            arrays |= kind.fields(explorer.belief, setup.world)
         if explorer.plan is not None and explorer.held is None:
             arrays["outbound"] = WarmStart.of(explorer.plan).outbound
         write_fields(self.directory / FIELDS, arrays)

@@ -20,8 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from homeward.web.desk import serve
+from homeward.runs.kind import installed_kinds
 from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.service import serve
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,9 +41,6 @@ STOP = ("stop", ())
 """What is sent to whom is at it; there is no answer."""
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-NEEDED = ["homeward.web.viewer", "homeward.kinds.grid.kind", "homeward.kinds.rover.kind"]
-"""What every viewing process imports."""
-
 SAFE_PATH = "PYTHONSAFEPATH"
 """Keeps a new Python from looking for modules where it is."""
 
@@ -54,7 +52,9 @@ def prepare() -> None:
     """
     if METHOD != "forkserver":
         return
-    multiprocessing.get_context(METHOD).set_forkserver_preload(NEEDED)
+    kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
+    ours = [module for module in kinds if module.startswith("homeward.")]  # others may not import
+    multiprocessing.get_context(METHOD).set_forkserver_preload(["homeward.web.service", *ours])
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:

@@ -67,8 +67,8 @@ KEYS = (
 APART = ("bases", "each_base", "keep_in")
 """Keys that are options of their own form."""
 
-ROUGHLY = 0.1
-"""The standard deviation in m up to which a height is known roughly."""
+SEEN_DEVIATION = 0.1
+"""Standard deviation in m up to which a height counts as seen."""
 
 
 def write_products(ended: Ended) -> None:
@@ -124,8 +124,8 @@ def path_of(records: Iterable[Record], start: int) -> list[int]:
 
 
 def is_seen(belief: TerrainBelief) -> BoolArray:
-    """Tell which of the open cells [n] are known to within `ROUGHLY`."""
-    seen: BoolArray = belief.variance[~belief.blocked] <= ROUGHLY**2
+    """Tell which of the open cells [n] are known to within `SEEN_DEVIATION`."""
+    seen: BoolArray = belief.variance[~belief.blocked] <= SEEN_DEVIATION**2
     return seen
 
 

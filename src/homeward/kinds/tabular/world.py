@@ -12,6 +12,7 @@ Waiting is always possible and sure. Holes, the cliff and the goal are where an 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import gymnasium
@@ -150,6 +151,7 @@ class ToyTextWorld:
         return Transition(before, action, self.state)
 
 
+@lru_cache
 def tile_map(name: Name) -> TileMap:
     """Read the map off Gymnasium's environment."""
     if name == "cliff":
