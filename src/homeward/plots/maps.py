@@ -175,7 +175,7 @@ def checked_path(path: Sequence[int], states: int) -> tuple[int, ...]:
 
 
 class FilmFigure:
-    """A figure of which frame after frame is taken, with a line of words at the top."""
+    """A figure that gives the frames of a film, with a line of words at the top."""
 
     def __init__(self, wide: float, high: float, ink: str, down: float) -> None:
         self.wide, self.high = whole_blocks(wide, high, DPI)

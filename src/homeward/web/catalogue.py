@@ -70,7 +70,7 @@ def check_name(name: Any) -> str:
 
 
 def plain_file(folder: Path, *parts: str) -> Path | None:
-    """Give the path of a file below a folder; None if it is none, or a link is on the way."""
+    """Return the path of a plain file below a folder; None if there is a link on the way."""
     path = folder
     for number, part in enumerate(parts, start=1):
         path = path / part
@@ -101,7 +101,7 @@ class Catalogue:
         self._turn = threading.Lock()  # the list is made in a thread of its own
 
     def find(self, name: Any) -> Path:
-        """Give the folder of a run; refuse names of none, and links."""
+        """Return the folder of a run; refuse names of none, and links."""
         folder = self._folder(name)
         for place, folders, files in os.walk(folder / OLD_FIELDS):
             for entry in (*folders, *files):
@@ -112,7 +112,7 @@ class Catalogue:
         return folder
 
     def _folder(self, name: Any) -> Path:
-        """Give the folder of a run, but for a look at its fields."""
+        """Return the folder of a run, but for a look at its fields."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
         folder = self.root / name
@@ -150,7 +150,7 @@ class Catalogue:
         return found
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
-        """Give a name that no run has yet: the stem and the first number that is free."""
+        """Return a name that no run has yet: the stem and the first number that is free."""
         number = 1
         while True:
             name = f"{stem}-{number}"
@@ -178,7 +178,7 @@ class Catalogue:
             return len(counter), counter.damage
 
     def stamp(self, name: str) -> tuple[Any, ...] | None:
-        """Give what changes whenever a run does, but for its steps; None once it is gone."""
+        """Return what changes whenever a run does, but for its steps; None once it is gone."""
         try:
             found = os.lstat(self.root / name / MANIFEST)
         except OSError:
@@ -187,11 +187,11 @@ class Catalogue:
         return found.st_ino, found.st_mtime_ns, held
 
     def stamps(self) -> list[tuple[str, Any]]:
-        """Give the runs by name, each with its stamp."""
+        """Return the runs by name, each with its stamp."""
         return [(name, self.stamp(name)) for name in self.names()]
 
     def summary(self, name: str, standing: Standing | None = None) -> dict[str, Any]:
-        """Tell of a run, as JSON values; of a damaged one, what is wrong with it."""
+        """Return the summary of a run, as JSON values; of a damaged one, what is wrong with it."""
         try:
             found = self._summary(name, standing)
             json.dumps(found, allow_nan=False)
@@ -202,7 +202,7 @@ class Catalogue:
         return found
 
     def _summary(self, name: str, standing: Standing | None) -> dict[str, Any]:
-        """Tell of a run whose files are ours.
+        """Return the summary of a run whose files are ours.
 
         Where the log alone is damaged, all is told but how the run ended, and `steps` are those
         before the damage.
@@ -251,7 +251,7 @@ class Catalogue:
         }
 
     def details(self, name: str) -> dict[str, Any]:
-        """Give what is told of a run beyond its summary and what its viewer says."""
+        """Return what is told of a run beyond its summary and what its viewer says."""
         run = Run.open(self.find(name))
         timed = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
         return {
@@ -260,7 +260,7 @@ class Catalogue:
         }
 
     def pair(self, name: str) -> str | None:
-        """Give the other run of a pair in the same world, if there is one."""
+        """Return the other run of a pair in the same world, if there is one."""
         stem, dash, suffix = name.rpartition("-")
         if not dash or suffix not in SUFFIXES:
             return None
@@ -273,7 +273,7 @@ class Catalogue:
 
 
 def status_of(status: RunStatus, standing: Standing | None) -> str:
-    """Give the status that is told: what the server knows of a run goes before what it wrote."""
+    """Return the status that is told: what the server knows of a run goes before what it wrote."""
     if standing is None:
         return str(status)
     if standing.state == "queued":
@@ -309,7 +309,7 @@ def _damage(run: Run, manifest: Manifest, steps: int, damage: str | None) -> str
 
 
 def _newer(folder: Path) -> str | None:
-    """Say so if a run was written by a newer version."""
+    """Return a sentence if a run was written by a newer version."""
     for part in (MANIFEST, CONFIG):
         try:
             format_ = read_json(folder / part)["format"]

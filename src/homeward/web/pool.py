@@ -1,9 +1,8 @@
 """Processes that compute for the server, so that its event loop never waits.
 
 A run is always answered for by the same process, which then has it at hand. A process that dies, or
-takes longer than it may, is replaced; whoever waited for it is told to ask again. So is whoever
-waits for a plan, if something else is asked for that is quickly told: what was planned so far is
-kept there.
+takes longer than it may, is replaced, and its client is told to ask again. So is a client that
+waits for a plan when something quicker is asked for: what was planned so far is kept there.
 
 Where the system can, they are forked from one process that has imported what they need and does
 nothing else, so that a new one answers at once.
@@ -84,7 +83,7 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Give the answer; nobody is served who has `gone` when their turn comes."""
+        """Return the answer; nobody is served who has `gone` when their turn comes."""
         if self._doing == LONG != name:
             self._doing = ""
             with suppress(OSError, AttributeError):
@@ -143,7 +142,7 @@ class Worker:
     def close(self) -> None:
         """End the process and the thread."""
         if self.process is not None:
-            self.process.kill()  # whoever waits for it in the thread sees the end
+            self.process.kill()  # the thread that waits for it sees the end
         self._thread.shutdown()
         self._stop()
 
@@ -157,7 +156,7 @@ class Pool:
         self.maker = Worker(root)
 
     def worker_of(self, run: str) -> Worker:
-        """Give the process that answers for a run; "" is none."""
+        """Return the process that answers for a run; "" stands for requests about no run."""
         if not run:
             return self.maker
         return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]

@@ -51,14 +51,14 @@ SUMMARY = "summary.json"
 
 
 def bonus_of(explorer: ExplorerName) -> Bonus:
-    """Give what an explorer finds worth seeing."""
+    """Return what an explorer finds worth seeing."""
     if explorer == "rmax":
         return RMax()
     return NearBayesian() if explorer == "near-bayesian" else Uncover()
 
 
 def map_of(config: GridConfig) -> HeightMap:
-    """Give the true world."""
+    """Return the true world."""
     if config.map is not None:
         return HeightMap.from_text(config.map)
     shape = (config.size, config.size)
@@ -66,7 +66,7 @@ def map_of(config: GridConfig) -> HeightMap:
 
 
 def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
-    """Tell which squares [S] are to be kept in, if any are; refuse a window without the start."""
+    """Return which squares [S] are to be kept in, if any are; refuse a window without the start."""
     if config.keep_in is None:
         return None
     (top, bottom), (left, right) = config.keep_in
@@ -117,7 +117,7 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
 
 
 def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
-    """Tell whether there is no way from where the explorer is to the start, or to the bases."""
+    """Return whether there is no way from where the explorer is to the start, or to the bases."""
     grid = world.grid
     return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
 

@@ -4,7 +4,7 @@ What the rover measures comes from the seed and the step alone, so only a digest
 A run pins its terrain by a digest of the cells: a raster that has changed where it matters is
 refused when the run is resumed. The area to keep in is pinned whole: its corners are in the
 configuration, and the file that they came from is not looked at again. What is written when it
-ends: `rover_products`.
+ends: `outputs`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from homeward.kinds.promises import (
     criteria_of,
     state_of,
 )
+from homeward.kinds.reachability import move_graph
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.form import FORM, shape_of
+from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import cells_of as cells_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
@@ -38,12 +40,9 @@ from homeward.runs.kind import Kind, Setup
 from homeward.terrain.polygons import Area, cells_inside, check_area, read_area
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
-    from homeward.replay import Scene
     from homeward.runs import Run
     from homeward.runs.kind import Ended
 
@@ -55,7 +54,7 @@ SURE = 0.9
 
 
 def prior_of(config: RoverConfig) -> TerrainBelief:
-    """Give what is known of the terrain before the first look."""
+    """Return what is known of the terrain before the first look."""
     cells = cells_of(config)
     return TerrainBelief(
         cells.shape,
@@ -69,7 +68,7 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
 
 
 def area_of(config: RoverConfig) -> Area | None:
-    """Give the area to keep in, in map coordinates, if there is one; refuse what is none."""
+    """Return the area to keep in, in map coordinates; refuse a damaged one."""
     if config.keep_in is None:
         return None
     if isinstance(config.keep_in, str):
@@ -81,7 +80,7 @@ def area_of(config: RoverConfig) -> Area | None:
 
 
 def inside_of(config: RoverConfig) -> BoolArray | None:
-    """Tell which cells [S] lie in the area to keep in; None if there is none."""
+    """Return the mask [S] of the cells in the area to keep in; None without an area."""
     area = area_of(config)
     if area is None:
         return None
@@ -94,30 +93,26 @@ def inside_of(config: RoverConfig) -> BoolArray | None:
 
 
 def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
-    """Give a start with room around it, in the area to keep in [S] if there is one.
+    """Return a start with room around it, in the area to keep in [S] if there is one.
 
     Moves that work with probability `SURE` or more divide the map into parts in which there is a
     way from each cell to each other; the site is the largest part's cell nearest to the middle. Of
     parts of the same size the one counts that comes nearest to it, then the first in the order of
     rows.
     """
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     moves = belief.mean()
-    states, actions = moves.dest.shape
     works, open_cells = moves.success >= SURE, ~belief.blocked
     if inside is not None:
         works, open_cells = works & inside[:, None], open_cells & inside
         if not open_cells.any():
             raise InvalidInputError("the area to keep in has no cell with data")
-    sure = works.ravel()
-    ends = np.repeat(np.arange(states, dtype=np.int32), actions)[sure], moves.dest.ravel()[sure]
-    graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(states, states))
+    graph = move_graph(moves.dest, works)
     count, part = connected_components(graph, connection="strong")
     counts = np.bincount(part[open_cells], minlength=count)
     rows, columns = belief.shape
-    row, column = np.divmod(np.arange(states), columns)
+    row, column = np.divmod(np.arange(moves.states), columns)
     down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
     away = np.hypot(belief.size[0] * down, belief.size[1] * across)
     largest = (counts[part] == counts.max()) & open_cells
@@ -128,7 +123,7 @@ NO_DATA = "blocked: the terrain has no data there"
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
-    """Give the cell where the rover starts; refuse one off the map, without data or outside."""
+    """Return the cell where the rover starts; refuse one off the map, without data or outside."""
     if config.start is None:
         return landing_site(belief, inside)
     state = state_of(config.start, "the start", belief.shape, belief.blocked, NO_DATA)
@@ -167,7 +162,7 @@ def _check_start(config: RoverConfig) -> None:
 def planner_of(
     config: RoverConfig, sensor: Sensor, columns: int, inside: BoolArray | None = None
 ) -> Planner:
-    """Give the planner: safe, unsafe without criteria, or naive without corrections."""
+    """Return the planner: safe, unsafe without criteria, or naive without corrections."""
     safe = config.explorer == "safe"
     criteria = criteria_of(config, columns, inside)
     correction = Correction(config.correction) if safe else Correction.NAIVE
@@ -216,20 +211,6 @@ def draw(run: Run, path: Path) -> None:
     draw_run(run, path)
 
 
-def scene(setup: Setup) -> Scene:
-    """Return the maps of a run."""
-    from homeward.kinds.rover.scene import scene_of
-
-    return scene_of(setup)
-
-
-def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the layers that the arrays of a finished run suffice for."""
-    from homeward.kinds.rover.scene import kept_layers
-
-    return kept_layers(fields)
-
-
 ROVER = Kind(
     name="rover",
     version=2,  # 1: the belief learned from measured heights alone, not from moves
@@ -244,7 +225,7 @@ ROVER = Kind(
     title="Rover on terrain",
     description="A vehicle with slope limits on a terrain model whose heights have errors.",
     draw=draw,
-    scene=scene,
+    scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,
     form=FORM,

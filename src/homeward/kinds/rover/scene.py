@@ -8,7 +8,7 @@ import numpy as np
 
 from homeward.beliefs.heights import entropy_reduction
 from homeward.bonuses import InformationGain
-from homeward.kinds.rover.outputs import SEEN_DEVIATION
+from homeward.kinds.rover.terrain import SEEN_DEVIATION
 from homeward.replay.scene import Scene, layer, mask_layer
 
 if TYPE_CHECKING:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 CELLS = ("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error")
 """The keys of a configuration that its cells depend on."""
 
+SEEN_DEVIATION = 0.1
+"""Standard deviation in m up to which a height counts as seen."""
+
 DEFAULT_SHAPE = (1000, 2000)
 """Rows and columns of synthetic Mars."""
 

@@ -59,7 +59,7 @@ class TileMap:
         return "".join(self.tiles).index("S")
 
     def tile(self, state: int) -> str:
-        """Give the letter of a state's tile."""
+        """Return the letter of a state's tile."""
         return "".join(self.tiles)[state]
 
     @property
@@ -73,7 +73,7 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Give where each action's outcomes lead, [S, 5, 4]; off the map means staying.
+        """Return where each action's outcomes lead, [S, 5, 4]; off the map means staying.
 
         From a final tile everything ends.
         """
@@ -133,7 +133,7 @@ class ToyTextWorld:
         return bool(self.ended and self.tiles.deadly[self.state])
 
     def look(self) -> Visit:
-        """Say where we are."""
+        """Return the present state."""
         return Visit(self.state)
 
     def act(self, action: int) -> Transition:
