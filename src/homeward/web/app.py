@@ -30,17 +30,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from homeward import __version__
+from homeward.runs.form import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web import uploads as sending
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.desk import refusal_of
 from homeward.web.events import STREAMS, Streams
+from homeward.web.forms import check_kind, pair_of
 from homeward.web.frames import tag_of
 from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
-from homeward.web.making import CELLS, check_kind, pair_of
 from homeward.web.pool import LIMIT, PROCESSES, Pool
 from homeward.web.refusals import STATUS, Refusal, RefusalError
+from homeward.web.service import refusal_of
 from homeward.web.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class Server:
             "uploads": self.limits.upload,
             "runs": self.limits.jobs,
             "streams": self.limits.streams,
-            "cells": CELLS,
+            "cells": MAX_CELLS,
         }
         folder = self.catalogue.root.name
         return said({"version": __version__, "runs": folder, "limits": limits})

@@ -9,15 +9,19 @@ from homeward.bonuses import RMax
 from homeward.errors import InvalidInputError
 from homeward.kinds.promises import misfit, unused
 from homeward.kinds.tabular.config import ToyTextConfig
-from homeward.kinds.tabular.world import ToyTextWorld, tile_belief
+from homeward.kinds.tabular.scene import scene_of
+from homeward.kinds.tabular.world import ToyTextWorld, tile_belief, tile_map
 from homeward.planning.planner import Planner
 from homeward.runs.kind import Kind, Setup
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from homeward.beliefs import DirichletBelief
+    from homeward.runs import Run
 
 
 def make(config: ToyTextConfig) -> Setup:
@@ -46,6 +50,13 @@ def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[An
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
 
 
+def draw(run: Run, path: Path) -> None:
+    """Write a picture of a run as it stands."""
+    from homeward.kinds.tabular.figure import draw_run
+
+    draw_run(run, path)
+
+
 TOYTEXT = Kind(
     name="toytext",
     version=2,  # 1: the paper's Algorithm 1 was all there was
@@ -54,4 +65,9 @@ TOYTEXT = Kind(
     observations=(Visit, Transition),
     fields=fields,
     settle=settle,
+    title="Tiles with unknown slips",
+    description="Gymnasium's FrozenLake and CliffWalking, whose map is known and dynamics are not.",
+    draw=draw,
+    scene=scene_of,
+    shape=lambda config: tile_map(config["world"]).shape,
 )

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.replay.test_history import history_of, scene_of, setup_of
 from tests.replay.test_moment import moment_of
-from tests.web.test_history import history_of, setup_of
 
-from homeward.beliefs import FiniteBelief
-from homeward.models import Moves
 from homeward.planning.planner import Planner
-from homeward.runs import Run
+from homeward.replay.scene import actions_of
+from homeward.runs import Run, find_kind
 from homeward.safety import StayInside
-from homeward.web.scenes import TerrainScene, actions_of, kept_maps, scene_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +22,7 @@ ALL = ("height", "uncertainty", "seen", "v", "bonus", "success", "visited", "tru
 
 def maps_of(folder: Path, step: int) -> tuple[dict[str, Any], Any]:
     moment = moment_of(folder, step)
-    scene = scene_of(setup_of(folder))
-    assert scene is not None
+    scene = scene_of(folder, setup_of(folder))
     assert {entry["name"] for entry in scene.layers} == set(ALL)
     return scene.maps(ALL, moment), moment
 
@@ -72,7 +69,7 @@ def test_the_maps_of_terrain_are_the_beliefs_arrays(runs: Path) -> None:
 def test_the_bonus_of_terrain_is_named_for_what_it_adds_up(runs: Path) -> None:
     maps, moment = maps_of(runs / "rover-paper", 0)
     belief, setup = moment.belief, setup_of(runs / "rover-paper")
-    [entry] = [each for each in TerrainScene(setup).layers if each["name"] == "bonus"]
+    [entry] = [each for each in scene_of(runs / "rover", setup).layers if each["name"] == "bonus"]
     assert entry["title"] == "Bonus: Σ variance / the sensor's, in its reach"
     assert entry["unit"] is None  # nats only to first order, and the first order is far off
     sensor: Any = setup.planner.bonus.sensor
@@ -89,14 +86,13 @@ def test_the_bonus_of_terrain_is_named_for_what_it_adds_up(runs: Path) -> None:
 
 def test_the_bonus_of_a_run_that_counts_information_is_in_nats(runs: Path) -> None:
     setup = setup_of(runs / "rover")
-    [entry] = [each for each in TerrainScene(setup).layers if each["name"] == "bonus"]
+    [entry] = [each for each in scene_of(runs / "rover", setup).layers if each["name"] == "bonus"]
     assert (entry["title"], entry["unit"]) == ("Bonus: what a look would tell", "nats")
 
 
 def test_what_is_seen_is_called_alike_on_both_kinds_of_map(runs: Path) -> None:
     for name in ("grid-safe", "rover"):
-        scene = scene_of(setup_of(runs / name))
-        assert scene is not None
+        scene = scene_of(runs / name, setup_of(runs / name))
         [seen] = [each for each in scene.layers if each["name"] == "seen"]
         assert [c["title"] for c in seen["categories"]] == ["not yet seen", "seen"]
 
@@ -106,8 +102,7 @@ def test_nothing_is_said_of_blocked_cells(runs: Path) -> None:
     blocked = np.zeros(setup.belief.height.size, dtype=bool)
     blocked[3] = True
     setup = replace(setup, belief=replace(setup.belief, blocked=blocked))
-    scene = scene_of(setup)
-    assert scene is not None
+    scene = scene_of(runs / "rover", setup)
     moment = replace(moment_of(runs / "rover", 0), belief=setup.belief)
     maps = scene.maps(ALL, moment)
     for name in ("height", "uncertainty", "v", "bonus", "success", "truth"):
@@ -125,8 +120,7 @@ def test_a_set_to_stay_inside_is_a_layer(runs: Path) -> None:
     allowed = np.arange(36) < 30
     planner = Planner(setup.planner.bonus, [*setup.planner.criteria, StayInside(allowed, 0.5)])
     setup = replace(setup, planner=planner)
-    scene = scene_of(setup)
-    assert scene is not None
+    scene = scene_of(runs / "grid-safe", setup)
     assert "kept" in {entry["name"] for entry in scene.layers}
     moment = replace(moment_of(runs / "grid-safe", 0), planner=planner)
     np.testing.assert_array_equal(scene.maps(["kept"], moment)["kept"], allowed.reshape(6, 6))
@@ -142,25 +136,22 @@ def test_actions_say_where_they_lead(runs: Path) -> None:
     assert [a["name"] for a in actions[:3]] == ["stay", "N", "NE"]
 
 
-def test_other_beliefs_have_no_scene(runs: Path) -> None:
-    setup = setup_of(runs / "grid-safe")
-    belief: Any = FiniteBelief([Moves([[1], [0]], [[1.0], [1.0]])])  # type: ignore[arg-type]
-    assert scene_of(replace(setup, belief=belief)) is None
-
-
 @pytest.mark.parametrize("name", ["grid-safe", "rover"])
 def test_what_a_run_left_shows_its_last_step(runs: Path, name: str) -> None:
     run = Run(runs / name)
-    maps, _ = maps_of(runs / name, len(history_of(runs / name).tail))
+    maps, _ = maps_of(runs / name, len(history_of(runs / name).log))
     kind, shared = run.kind, ["height", "uncertainty", "seen"]
     if kind == "grid":
         shared += ["visited", "truth"]
-    kept = kept_maps(kind, run.fields(), shared)
-    assert kept is not None
+    kept_layers = find_kind(kind).kept_layers
+    assert kept_layers is not None
+    kept = kept_layers(run.fields())
     for layer in shared:
         np.testing.assert_array_equal(kept[layer], maps[layer])
 
 
-def test_what_a_run_left_does_not_do_for_every_layer(runs: Path) -> None:
-    assert kept_maps("grid", Run(runs / "grid-safe").fields(), ["height", "v"]) is None
-    assert kept_maps("rover", {}, ["height"]) is None
+@pytest.mark.parametrize("kind", ["grid", "rover"])
+def test_without_its_arrays_a_run_has_left_no_layers(kind: str) -> None:
+    kept_layers = find_kind(kind).kept_layers
+    assert kept_layers is not None
+    assert kept_layers({}) == {}

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from homeward.errors import InvalidInputError
+from homeward.errors import HomewardError, InvalidInputError
+from homeward.web.forms import all_forms, check_kind, completed, pair_of, preview, schemas
 from homeward.web.frames import unpack
-from homeward.web.making import KEYS, check_kind, pair_of, preview_of, schemas, settled
 from homeward.web.refusals import RefusalError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_a_value_out_of_range_is_named(
     kind: str, config: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInputError, match=said):
-        settled(kind, config, tmp_path)
+        completed(kind, config, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_value_out_of_range_is_named(
 def test_what_the_page_may_not_set_is_refused(
     kind: str, config: Any, said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(RefusalError, match=said):
-        settled(kind, config, tmp_path)
+    with pytest.raises(HomewardError, match=said):
+        completed(kind, config, tmp_path)
 
 
 SQUARE = [[[[0.0, -100.0], [90.0, -100.0], [90.0, 0.0], [0.0, 0.0], [0.0, -100.0]]]]
@@ -94,7 +94,7 @@ SQUARE = [[[[0.0, -100.0], [90.0, -100.0], [90.0, 0.0], [0.0, 0.0], [0.0, -100.0
     ],
 )
 def test_what_must_stay_true_can_be_set(kind: str, asked: dict[str, Any], tmp_path: Path) -> None:
-    found = settled(kind, asked, tmp_path)
+    found = completed(kind, asked, tmp_path)
     assert json.loads(json.dumps(asked)).items() <= found.model_dump(mode="json").items()
 
 
@@ -115,14 +115,14 @@ def test_what_must_stay_true_can_be_set(kind: str, asked: dict[str, Any], tmp_pa
     ],
 )
 def test_an_area_is_given_by_numbers_and_never_by_a_file(area: Any, tmp_path: Path) -> None:
-    with pytest.raises(RefusalError, match="keep_in is a list of polygons"):
-        settled("rover", {"keep_in": area}, tmp_path)
+    with pytest.raises(HomewardError, match="keep_in"):
+        completed("rover", {"keep_in": area}, tmp_path)
 
 
 def test_an_area_has_so_many_corners_at_most(tmp_path: Path) -> None:
     ring = [[float(n), 0.0] for n in range(1001)]
-    with pytest.raises(RefusalError, match="1001 corners"):
-        settled("rover", {"keep_in": [[ring]]}, tmp_path)
+    with pytest.raises(InvalidInputError, match="1001 corners"):
+        completed("rover", {"keep_in": [[ring]]}, tmp_path)
 
 
 def test_the_unsafe_explorer_of_a_pair_promises_nothing(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_unsafe_explorer_of_a_pair_promises_nothing(tmp_path: Path) -> None:
     pair = pair_of("grid", asked)
     assert pair["safe"] == {**asked, "explorer": "safe"}
     assert pair["unsafe"] == {**shared, "explorer": "uncover"}
-    settled("grid", pair["unsafe"], tmp_path)
+    completed("grid", pair["unsafe"], tmp_path)
 
 
 def test_an_upload_that_is_a_link_is_refused(tmp_path: Path) -> None:
@@ -140,11 +140,11 @@ def test_an_upload_that_is_a_link_is_refused(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "terrain.tif").symlink_to("/etc/passwd")
     with pytest.raises(RefusalError, match="there is no upload"):
-        settled("rover", {"terrain": "upload:0123456789abcdef"}, tmp_path)
+        completed("rover", {"terrain": "upload:0123456789abcdef"}, tmp_path)
 
 
 def test_a_configuration_is_completed(tmp_path: Path) -> None:
-    found: Any = settled("grid", {"size": 7}, tmp_path)
+    found: Any = completed("grid", {"size": 7}, tmp_path)
     assert (found.size, found.explorer, found.delta) == (7, "safe", 1.0)
 
 
@@ -158,8 +158,8 @@ def test_a_pair_differs_in_its_explorer_alone() -> None:
 def test_schemas_tell_what_can_be_set() -> None:
     found = schemas()
     json.dumps(found)
-    for kind, keys in KEYS.items():
-        assert set(found[kind]["properties"]) == set(keys)
+    for kind, form in all_forms().items():
+        assert set(found[kind]["properties"]) == set(form.keys)
     assert found["grid"]["properties"]["delta"]["default"] == 1.0
 
 
@@ -167,7 +167,7 @@ def test_a_preview_is_the_mean_of_the_cells(tmp_path: Path) -> None:
     from homeward.kinds.rover.config import RoverConfig
     from homeward.kinds.rover.kind import cells_of
 
-    about, arrays = unpack(preview_of({"rows": 100, "columns": 160, "cell": 9.6}, tmp_path))
+    about, arrays = unpack(preview({"rows": 100, "columns": 160, "cell": 9.6}, tmp_path))
     cells = cells_of(RoverConfig(rows=100, columns=160, cell=9.6))
     np.testing.assert_array_equal(arrays["height"], cells.mean.astype(np.float32))
     assert about["cell"] == [10.0, 10.0]
@@ -175,8 +175,8 @@ def test_a_preview_is_the_mean_of_the_cells(tmp_path: Path) -> None:
 
 
 def test_a_preview_is_of_the_terrain_alone(tmp_path: Path) -> None:
-    with pytest.raises(RefusalError, match="'delta' says nothing"):
-        preview_of({"delta": 1}, tmp_path)
+    with pytest.raises(RefusalError, match="'delta' does not change"):
+        preview({"delta": 1}, tmp_path)
     with pytest.raises(RefusalError, match="larger than") as refusal:
-        preview_of({"rows": 10, "columns": 10, "cell": 50}, tmp_path)
+        preview({"rows": 10, "columns": 10, "cell": 50}, tmp_path)
     assert refusal.value.status == 422

@@ -8,14 +8,15 @@ import pytest
 from homeward.beliefs.heights import entropy_reduction
 from homeward.errors import InvalidFileError
 from homeward.planning.explorer import Explorer
-from homeward.replay.log_reader import LogTail
+from homeward.replay.history import SPACING, History
+from homeward.replay.log_reader import LogReader
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
-from homeward.web.history import SPACING, History
-from homeward.web.scenes import scene_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from homeward.replay import Scene
 
 
 def setup_of(folder: Path) -> Any:
@@ -25,12 +26,19 @@ def setup_of(folder: Path) -> Any:
 
 
 def history_of(folder: Path, room: int = 1 << 30) -> History:
-    tail = LogTail(folder / "steps.jsonl")
-    tail.read_on()
+    log = LogReader(folder / "steps.jsonl")
+    log.read_on()
     setup = setup_of(folder)
-    scene = scene_of(setup)
-    assert scene is not None
-    return History(setup, scene, tail, room)
+    return History(
+        setup, scene_of(folder, setup), log, find_kind(Run(folder).kind).observations, room
+    )
+
+
+def scene_of(folder: Path, setup: Any) -> Scene:
+    make = find_kind(Run(folder).kind).scene
+    assert make is not None
+    scene: Scene = make(setup)
+    return scene
 
 
 def beliefs_of(folder: Path) -> list[Any]:
@@ -65,16 +73,16 @@ def test_with_little_room_fewer_are_kept_and_all_are_found(runs: Path) -> None:
     small = history_of(runs / "rover", room=3 * known[0].height.nbytes)
     for step in reversed(range(len(known))):
         np.testing.assert_array_equal(small.at(step).height, known[step].height)  # type: ignore[attr-defined]
-    assert small.spacing > SPACING
-    assert len(small.kept) < len(history_of(runs / "rover").kept) + 4
-    assert small._size <= 4 * 2 * known[0].height.nbytes
+    assert small.beliefs.spacing > SPACING
+    assert len(small.beliefs.kept) < len(history_of(runs / "rover").beliefs.kept) + 4
+    assert small.beliefs.bytes <= 4 * 2 * known[0].height.nbytes
 
 
 def test_what_is_made_of_a_belief_is_not_kept_with_it(runs: Path) -> None:
     history = history_of(runs / "rover")
     for step in (60, 20, 16, 0):
         history.at(step).mean()
-    assert all("_success" not in vars(belief) for belief in history.kept.values())
+    assert all("_success" not in vars(belief) for belief in history.beliefs.kept.values())
     assert "_success" not in vars(history._last)
 
 
@@ -106,6 +114,6 @@ def test_known_on_a_grid_is_the_fraction_that_was_seen(runs: Path) -> None:
 
 def test_a_record_that_the_world_does_not_follow_is_refused(own: Path) -> None:
     history = history_of(own / "grid-safe")
-    history.tail.nexts[2] = (history.tail.nexts[2] + 7) % 36
+    history.log.nexts[2] = (history.log.nexts[2] + 7) % 36
     with pytest.raises(InvalidFileError, match="step 3 leads to"):
         history.at(5)
