@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from homeward.cli.options import STOPPED, find_modules_here
+from homeward.cli.options import STOPPED, Json, Workers, find_modules_here
 from homeward.cli.show import say, say_json
 
 if TYPE_CHECKING:
@@ -50,17 +50,11 @@ def certify(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Processes; the answer does not depend on it.", show_default="one per core"
-        ),
-    ] = None,
+    workers: Workers = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="FILE.npz", help="Also write the plan of a run's step."),
+        Path | None, typer.Option(metavar="FILE.npz", help="Also write the plan of a run's step.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check every bound that a plan claims, without trusting the planner.
 
@@ -77,7 +71,7 @@ def certify(
 
     Examples: homeward certify plan.npz --episodes 50000 --confidence 0.999
 
-    homeward certify runs/valley --step 12 --save plan.npz
+    homeward certify runs/valley --step 12 --out plan.npz
     """
     from homeward.certificates import certificate, load_plan, save_stored
     from homeward.compiling import announce
@@ -108,7 +102,7 @@ def certify(
         stored: StoredPlan = recorded.stored
     else:
         if step is not None or out is not None:
-            raise InvalidInputError(f"{what}: --step and --save are for a run's folder")
+            raise InvalidInputError(f"{what}: --step and --out are for a run's folder")
         stored, title = load_plan(what), str(what)
     if out is not None:
         save_stored(stored, out)
@@ -124,7 +118,7 @@ def certify(
                 episodes=episodes,
                 confidence=0.99 if confidence is None else confidence,
                 seed=0 if seed is None else seed,
-                jobs=cores() if jobs is None else jobs,
+                jobs=cores() if workers is None else max(1, workers),
                 progress=progress,
             )
     except KeyboardInterrupt:
@@ -149,7 +143,7 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
     from homeward.planning.plan import floored
 
     if out is not None:
-        raise InvalidInputError(f"{what}: --save is for runs of the paper's algorithm")
+        raise InvalidInputError(f"{what}: --out is for runs of the paper's algorithm")
     run = recorded.run
     assert run is not None
     if as_json:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import KEPT, Json, Scheduler, Table, Workers
-from homeward.cli.runs import conducted
+from homeward.cli.options import STUDY_HELP, Json, Scheduler, Table, Workers
 from homeward.cli.show import check_writable, save, show
+from homeward.cli.study import conducted
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class Which(StrEnum):
 def mars(
     terrains: Annotated[
         int,
-        typer.Option(
-            "--terrains", "--grounds", min=1, help="Number of grounds; of a raster, error draws."
-        ),
+        typer.Option(min=1, help="Number of grounds; of a raster, error draws."),
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="How long each run is.")] = 15_000,
     scale: Annotated[
@@ -84,7 +82,8 @@ def mars(
     study: Annotated[
         Path | None,
         typer.Option(
-            help=KEPT, show_default="mars.sqlite, with what is not as in the paper in its name"
+            help=STUDY_HELP,
+            show_default="mars.sqlite, with what is not the default in its name",
         ),
     ] = None,
     table: Table = None,
@@ -104,7 +103,7 @@ def mars(
 
     Killed or interrupted, the same command goes on where it was.
 
-    Examples: homeward paper mars --grounds 2 --steps 1000
+    Examples: homeward paper mars --terrains 2 --steps 1000
 
     homeward paper mars --raster DTEEC_010228_1490_016320_1490_A01.IMG --window 0,0,2000,1000
     """

@@ -19,7 +19,6 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.kinds.promises import (
     account,
-    check_levels,
     check_start,
     conflict_at_end,
     criteria_of,
@@ -94,7 +93,7 @@ def make(config: GridConfig) -> Setup:
 
 def settle(config: GridConfig) -> GridConfig:
     """Refuse criteria that can't be kept from the start."""
-    check_levels(config)
+    config.check_use()
     check_start(config, make(config))
     return config
 
@@ -124,6 +123,8 @@ def products(ended: Ended) -> None:
         "end": ended.manifest.end,
         "steps": ended.manifest.steps,
         "stranded": stranded_in(config, world),
+        "seen": float(world.seen.mean()),
+        "reached": float(world.seen[world.grid.safely_seen & ~world.grid.walls].mean()),
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, world.grid.start),
         "why": ended.why,

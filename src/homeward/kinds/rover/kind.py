@@ -23,7 +23,6 @@ from homeward.beliefs.heights import Heights, TerrainBelief
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.promises import (
-    check_levels,
     check_start,
     criteria_of,
     state_of,
@@ -218,7 +217,7 @@ def settle(config: RoverConfig) -> RoverConfig:
 
     A raster is pinned by its whole path and the cells by their digest, the area by its corners.
     """
-    check_levels(config)
+    config.check_use()
     terrain = config.terrain
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())
