@@ -138,7 +138,7 @@ def certify(
 
 
 def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: bool) -> NoReturn:
-    """Tell the verdict on a run whose level is its own, and exit."""
+    """Print the verdict on a run whose level is that of the whole run, and exit."""
     from homeward.errors import InvalidInputError
     from homeward.planning.plan import floored
 
@@ -176,7 +176,7 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
 
 @contextmanager
 def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    """Give what shows progress on standard error, if that is a terminal."""
+    """Yield a function that shows progress on standard error; None if that is no terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -189,7 +189,7 @@ def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], Non
 
 
 def _tell(found: Certificate, title: str) -> None:
-    """Print a certificate for people."""
+    """Print a certificate as a table."""
     from rich.console import Console
     from rich.table import Table
 
@@ -232,7 +232,7 @@ def _tell(found: Certificate, title: str) -> None:
 
 
 def _conclusions(found: Certificate) -> Iterator[str]:
-    """Say what was done, and what came of it."""
+    """Yield sentences on what was checked and what was found."""
     worth = found.worth
     for reason in (*worth.reasons, *found.said):
         yield f"Refuted: {reason}."

@@ -70,7 +70,7 @@ def levels(
 
 
 def _shown(level: Level) -> dict[str, str]:
-    """Lay a level out for people."""
+    """Return a level as a row of the table."""
     return {
         "noise": f"{level.noise:g}",
         "δ": f"{level.delta:g}",

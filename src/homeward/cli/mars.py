@@ -137,16 +137,26 @@ def mars(
     cells = pinned(cells)
     ground = cells_of(config_of(cells[0], 0))
     definition = define("mars", "homeward.paper.mars:explore", cells, range(terrains))
-    file = study or Path(
-        _name(terrains, steps, scale, correction, explorers, reach, raster, window)
-    )
+    named = {
+        f"{terrains}x{steps}": f"5x{15_000}",
+        f"scale{scale:g}": "scale1",
+        correction.value: Theorem.GENERAL.value,
+        explorers.value: Which.ALL.value,
+        "whole" if reach is None else f"{reach:g}m": "29m",
+    }
+    parts = ["mars", *(value for value, default in named.items() if value != default)]
+    parts += [] if raster is None else [raster.stem]
+    parts += [] if window is None else ["".join(c if c.isalnum() else "_" for c in window)]
+    file = study or Path(f"{'-'.join(parts)}.sqlite")
     _check_ground(file, cells)
     rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
     first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
     save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
-    where = _ground_said(terrains, ground.name, raster)
+    where = f"synthetic Mars, seeds 0 to {terrains - 1}."
+    if raster is not None:
+        where = f"{ground.name}, {terrains} draws of its error."
     show(
         {
             "rows": [asdict(setting) if as_json else _shown(setting) for setting in found],
@@ -186,7 +196,7 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
 
 
 def _shown(found: Setting) -> dict[str, str]:
-    """Lay a setting out for people."""
+    """Return a setting as a row of the table."""
     from homeward.paper.mars import MARKS
 
     row = {
@@ -203,41 +213,6 @@ def _shown(found: Setting) -> dict[str, str]:
         "no news": f"{found.without_news:,}",
         "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in found.ends.items()),
     }
-
-
-def _name(
-    terrains: int,
-    steps: int,
-    scale: float,
-    correction: Theorem,
-    explorers: Which,
-    reach: float | None,
-    raster: Path | None,
-    window: str | None,
-) -> str:
-    """Name the file of a study by what is not the default."""
-    parts = ["mars"]
-    for said, usual in (
-        (f"{terrains}x{steps}", f"5x{15_000}"),
-        (f"scale{scale:g}", "scale1"),
-        (correction.value, Theorem.GENERAL.value),
-        (explorers.value, Which.ALL.value),
-        ("whole" if reach is None else f"{reach:g}m", "29m"),
-    ):
-        if said != usual:
-            parts.append(said)
-    if raster is not None:
-        parts.append(raster.stem)
-    if window is not None:
-        parts.append("".join(c if c.isalnum() else "_" for c in window))
-    return "-".join(parts) + ".sqlite"
-
-
-def _ground_said(terrains: int, name: str, raster: Path | None) -> str:
-    """Say which ground was explored."""
-    if raster is not None:
-        return f"{name}, {terrains} draws of its error."
-    return f"synthetic Mars, seeds 0 to {terrains - 1}."
 
 
 def timing(

@@ -312,7 +312,7 @@ def _new_limit(run: Run, limit: int | None) -> int | None:
 
 
 def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
-    """Say after Ctrl-C how to go on, and exit."""
+    """Print after Ctrl-C how to go on, and exit."""
     if as_json:
         facts = {"status": None, "steps": 0} if run is None else facts_of(run)
         say_json({**facts, "directory": run and str(run.directory), "outputs": []})

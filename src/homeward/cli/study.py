@@ -36,8 +36,8 @@ def run_study(
 
     The definition is TOML: a name; the task, which is module:name of a function that is handed a
     cell and a seed and returns a flat dict; seeds, a list or their number; and a table named grid
-    with a list for each axis, of which every combination is a cell, or an array of tables named
-    cells. The results are in --out, and in --table as rows.
+    with a list for each axis, whose combinations are the cells, or an array of tables named cells.
+    The results are in --out, and in --table as rows.
 
     Give the same command again to go on: what is done is not done again, what failed is tried
     again. A file of another definition or of another version of homeward is refused.

@@ -149,11 +149,11 @@ class SafeConfig(Config):
         return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
 
     def keeps_nothing(self) -> bool:
-        """Tell whether the explorer keeps nothing safe."""
+        """Return whether the explorer keeps no safety level."""
         return False
 
     def promises(self) -> tuple[Promise, ...]:
-        """Say what the planner's criteria are, in their order."""
+        """Return the planner's criteria by name and level, in their order."""
         if self.keeps_nothing():
             return ()
         homes = [f"return to base {row},{column}" for row, column in self.bases]
@@ -170,7 +170,7 @@ class SafeConfig(Config):
         return tuple(found)
 
     def of_the_run(self) -> bool:
-        """Tell whether levels are those of the whole run, not of single plans."""
+        """Return whether levels are those of the whole run, not of single plans."""
         return self.algorithm == "rate"
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
@@ -261,7 +261,7 @@ def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str |
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Give the number of a cell; refuse one off the map, or `closed` [S] for a reason."""
+    """Return the state of a cell; raise if it is off the map, or `closed` [S] for a reason."""
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(
@@ -275,7 +275,7 @@ def state_of(
 
 
 def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
-    """Give what the planner is to keep, as `promises` says; `inside` [S] is the area's cells."""
+    """Return the planner's criteria, in the order of `promises`; `inside` [S] masks the area."""
     if config.keeps_nothing():
         return []
     bases = [row * columns + column for row, column in config.bases]
@@ -292,7 +292,7 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
 
 
 def place_of(config: SafeConfig) -> str:
-    """Say what a run is to be able to come back to, in the end; its start unless it has bases."""
+    """Return in words what a run is to return to: its start, or its bases."""
     if not config.bases:
         return "the start"
     named = ", ".join(f"{row},{column}" for row, column in config.bases)
@@ -302,7 +302,7 @@ def place_of(config: SafeConfig) -> str:
 
 
 def promise_of(config: SafeConfig, named: str = "it") -> str:
-    """Say in one sentence what a run promises, without a full stop."""
+    """Return in one sentence what a run promises, without a full stop."""
     if config.keeps_nothing():
         return "no safety level is kept"
     if not config.of_the_run():
@@ -325,7 +325,7 @@ def surely(level: float) -> str:
 
 
 def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say what was kept of each criterion of a run, where a step was taken."""
+    """Return a line on what was kept of each criterion, where a step was taken."""
     kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
     return [
         f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
@@ -335,7 +335,7 @@ def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> li
 
 
 def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
-    """Give what to come back to, as states: something of each list."""
+    """Return the states to return to: one state of each list."""
     bases = [row * columns + column for row, column in config.bases]
     if config.each_base:
         return [[base] for base in bases]
@@ -343,7 +343,7 @@ def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
 
 
 def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
-    """Tell whether in the true world there is no way from a state to what was asked for."""
+    """Return whether in the true world there is no way from a state to the homes."""
     found = reached(moves.dest, moves.success, state)
     return not all(found[homes].any() for homes in homes_of(config, start, columns))
 
@@ -378,7 +378,7 @@ def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
 
 
 def conflict_said(conflict: Sequence[str]) -> str:
-    """Say in words what can't be kept together."""
+    """Return in words which criteria can't be kept together."""
     *others, last = conflict
     if not others:
         return f"no policy keeps {last}, even alone"
@@ -399,7 +399,7 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 
 
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
-    """Give, as JSON values, the lowest bound on each criterion and how often none could be kept.
+    """Return, as JSON values, each criterion's lowest bound and the number of infeasible steps.
 
     Where levels are the whole run's, bounds are what it had kept of them.
     """
@@ -408,17 +408,13 @@ def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
     for record in records:
         lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
         infeasible += record.status == str(Status.INFEASIBLE)
-    return {"criteria": bounds_told(config, lowest), "infeasible_steps": infeasible}
-
-
-def bounds_told(config: SafeConfig, lowest: Sequence[float]) -> list[dict[str, Any]]:
-    """Return the name, the level and the lowest bound of each criterion, as JSON values."""
-    return [
+    criteria = [
         {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
         for promise, low in zip(config.promises(), lowest, strict=True)
     ]
+    return {"criteria": criteria, "infeasible_steps": infeasible}
 
 
 def _is_asked(value: Any) -> bool:
-    """Tell whether a key asks for something."""
+    """Return whether a key asks for something."""
     return value is not None and value is not False and value not in ((), [])
