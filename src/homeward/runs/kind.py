@@ -102,6 +102,8 @@ class Kind:
         What people read: a name, and one line.
     draw
         Writes a picture of a run as it stands to a file.
+    film
+        Writes a film of a run to a file, .gif or .mp4.
     scene
         From a setup to the `homeward.replay.Scene` with its maps.
     kept_layers
@@ -126,6 +128,7 @@ class Kind:
     title: str = ""
     description: str = ""
     draw: Callable[[Run, Path], None] | None = None
+    film: Callable[[Run, Path], None] | None = None
     scene: Callable[[Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None

@@ -21,7 +21,6 @@ from homeward.kinds.grid.world import HeightGridWorld
 from homeward.kinds.promises import (
     ASKED,
     account,
-    check_levels,
     check_start,
     conflict_at_end,
     criteria_of,
@@ -101,7 +100,7 @@ def make(config: GridConfig) -> Setup:
 
 def settle(config: GridConfig) -> GridConfig:
     """Refuse criteria that can't be kept from the start."""
-    check_levels(config)
+    config.check_use()
     check_start(config, make(config))
     return config
 
@@ -131,6 +130,8 @@ def products(ended: Ended) -> None:
         "end": ended.manifest.end,
         "steps": ended.manifest.steps,
         "stranded": stranded_in(config, world),
+        "seen": float(world.seen.mean()),
+        "reached": float(world.seen[world.grid.safely_seen & ~world.grid.walls].mean()),
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, world.grid.start),
         "why": ended.why,
@@ -143,6 +144,13 @@ def draw(run: Run, path: Path) -> None:
     from homeward.kinds.grid.figure import draw_run
 
     draw_run(run, path)
+
+
+def film(run: Run, path: Path) -> None:
+    """Write a film of a run, .gif or .mp4."""
+    from homeward.kinds.grid.film import write_film
+
+    write_film(run, path)
 
 
 def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -171,6 +179,7 @@ GRID = Kind(
     title="Grid world",
     description="Squares of heights 1 to 5 that are seen from beside them, with walls among them.",
     draw=draw,
+    film=film,
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,

@@ -27,6 +27,7 @@ from homeward.errors import InvalidProblemError
 from homeward.kinds.promises import is_stranded
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, prior_of
+from homeward.kinds.rover.outputs import distance_of
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (
     PAPER,
@@ -41,6 +42,7 @@ from homeward.plots.maps import (
 from homeward.replay import Replay
 from homeward.runs.config import checked
 from homeward.terrain.transforms import to_grid
+from homeward.words import ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -159,20 +161,32 @@ def draw_run(run: Run, path: Path) -> None:
     states = [replay.history.start, *replay.log.nexts]
     moment = replay.at(len(replay.log))
     learned = entropy_reduction(prior_of(config), moment.belief)  # type: ignore[arg-type]
-    level = f" at δ = {config.delta:g}" if config.explorer != "unsafe" else ""
+    end = run.manifest.end
+    driven = distance_of(states, cells.shape[1], cells.size) / 1000.0
+    note = f"{learned:,.0f} nats learned in {len(states) - 1:,} steps and {driven:,.1f} km"
     panel = TerrainPanel(
         cells,
         known["height"],
         known["uncertainty"],
         states,
-        f"{cells.name}: {config.explorer}{level}",
-        f"{learned:,.0f} nats learned in {len(states) - 1:,} steps",
+        f"{cells.name}: {title_of(config)}",
+        note if end is None else f"{note}; {ENDS[end]}",
         is_stranded(config, moves, states[-1], states[0], cells.shape[1]),
         states[0] if config.home == "start" else None,
         area_of(config) or (),
         [row * cells.shape[1] + column for row, column in config.bases],
     )
     draw_terrain([panel]).savefig(path)
+
+
+def title_of(config: RoverConfig) -> str:
+    """Return the explorer of a run and what it keeps."""
+    if config.explorer == "unsafe":
+        return "unsafe"
+    home = "" if config.of_the_run() else ", Algorithm 1"
+    more = f", back within {config.back_within} steps" if config.back_within is not None else ""
+    more += ", kept in" if config.keep_in is not None else ""
+    return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
 
 
 def write_terrain_film(

@@ -21,7 +21,6 @@ from homeward.beliefs.heights import Heights, TerrainBelief
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.promises import (
-    check_levels,
     check_start,
     criteria_of,
     state_of,
@@ -140,7 +139,7 @@ def settle(config: RoverConfig) -> RoverConfig:
 
     A raster is pinned by its whole path and the cells by their digest, the area by its corners.
     """
-    check_levels(config)
+    config.check_use()
     terrain = config.terrain
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())
@@ -211,6 +210,13 @@ def draw(run: Run, path: Path) -> None:
     draw_run(run, path)
 
 
+def film(run: Run, path: Path) -> None:
+    """Write a film of a run, .gif or .mp4."""
+    from homeward.kinds.rover.film import write_film
+
+    write_film(run, path)
+
+
 ROVER = Kind(
     name="rover",
     version=2,  # 1: the belief learned from measured heights alone, not from moves
@@ -225,6 +231,7 @@ ROVER = Kind(
     title="Rover on terrain",
     description="A vehicle with slope limits on a terrain model whose heights have errors.",
     draw=draw,
+    film=film,
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,

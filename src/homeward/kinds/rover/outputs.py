@@ -194,8 +194,8 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
     if config.start is not None:
-        words += ["--start", f"cell:{config.start[0]},{config.start[1]}"]
-    words += [word for row, column in config.bases for word in ("--base", f"cell:{row},{column}")]
+        words += ["--start", f"{config.start[0]},{config.start[1]}"]
+    words += [word for row, column in config.bases for word in ("--base", f"{row},{column}")]
     if config.each_base:
         words.append("--each-base")
     if config.keep_in is not None:
@@ -293,7 +293,7 @@ def summary_of(
         "## Go on, or do it again",
         "",
         "```sh",
-        f"homeward runs resume {shlex.quote(str(directory))} --limit "
+        f"homeward runs resume {shlex.quote(str(directory))} --steps "
         f"{2 * max(1, facts['steps'])}  # if it met its step limit",
         f"{command_of(config, manifest.limit, directory)}",
         "```",

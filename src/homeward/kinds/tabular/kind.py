@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.beliefs import Transition, Visit
 from homeward.bonuses import RMax
-from homeward.errors import InvalidInputError
-from homeward.kinds.promises import misfit, unused
 from homeward.kinds.tabular.config import ToyTextConfig
 from homeward.kinds.tabular.scene import scene_of
 from homeward.kinds.tabular.world import ToyTextWorld, tile_belief, tile_map
@@ -34,14 +32,8 @@ def make(config: ToyTextConfig) -> Setup:
 
 
 def settle(config: ToyTextConfig) -> ToyTextConfig:
-    """Refuse keys that do not go together, or that would change nothing."""
-    keys = ("algorithm", "home", "discount")
-    plain = {name: ToyTextConfig.model_fields[name].default for name in keys}
-    given = {name: getattr(config, name) for name in keys if getattr(config, name) != plain[name]}
-    nothing = config.delta is None
-    fault = misfit(given, nothing, str) or unused(given, nothing, str)
-    if fault is not None:
-        raise InvalidInputError(fault)
+    """Raise if keys do not go together, or if a key changes nothing."""
+    config.check_use()
     return config
 
 
