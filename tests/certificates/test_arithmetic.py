@@ -111,8 +111,8 @@ def test_a_negative_way_home_counts_as_giving_up() -> None:
     rows[:, 2, 0, :2] = 0.5
     worlds = [SparseMDP.from_dense(world) for world in rows]
     stored = made(FiniteBelief(worlds, np.array([0.3, 0.7])), [ReturnHome(0.4, 0)], far_bonus, 0.5)
-    assert stored.plan.return_policy[1] == -1
-    assert stored.plan.way_home[2] == pytest.approx(0.5)
+    assert stored.plan.criteria[0].return_policy[1] == -1
+    assert stored.plan.criteria[0].way_home[2] == pytest.approx(0.5)
     assert not recompute(with_return(stored, 1, 0)).faults[0]
 
 

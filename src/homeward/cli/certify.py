@@ -220,18 +220,6 @@ def _tell(found: Certificate, title: str) -> None:
             verdict.words,
             style=style,
         )
-    if found.run is not None:
-        run = found.run
-        table.add_row(
-            "return to the start",
-            "the whole run",
-            _number(run.level),
-            _number(run.kept),
-            _number(run.recomputed),
-            "-",
-            run.words,
-            style="red" if run.refuted else None,
-        )
     console.print(table)
     for line in _conclusions(found):
         console.print(line, soft_wrap=True)
