@@ -6,7 +6,8 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,20 +24,19 @@ from tests.certificates.cases import (
 )
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import archive, load_plan, save_plan, save_stored
+from homeward.certificates import archive, certify, load_plan, save_plan, save_stored
 from homeward.certificates.archive import HEADER, pack, read_plan, unpack
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 GOOD = pack(ridge_plan())
+EARLIER = Path(__file__).parent / "data" / "earlier-plan.npz"
+"""The plan `every_plan("moves", recall=3)`, written when a file held a live plan."""
 
 
 def rewritten(change: Any, data: bytes = GOOD) -> bytes:
-    """Give an archive whose header was changed."""
+    """Return an archive whose header was changed."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         members = {name: packed.read(name) for name in packed.namelist()}
     header = json.loads(members[HEADER])
@@ -72,6 +72,13 @@ def test_a_plan_reads_back_as_it_was_to_the_bit(
     np.testing.assert_array_equal(again.belief.correction(), stored.belief.correction())
     for criterion, was in zip(again.plan.criteria, stored.plan.criteria, strict=True):
         np.testing.assert_array_equal(criterion.return_policies, was.return_policies)
+
+
+def test_a_plan_that_an_earlier_version_wrote_is_read_and_confirmed() -> None:
+    stored = load_plan(EARLIER)
+    assert pack(unpack(pack(stored))) == pack(stored)
+    assert (stored.plan.steps, len(stored.plan.criteria)) == (3, 4)
+    assert not certify(stored, method="exact").refuted
 
 
 def test_a_belief_that_has_learned_reads_back_with_what_it_learned(tmp_path: Path) -> None:

@@ -397,7 +397,7 @@ def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float)
 
 
 def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
-    """Say of a plan that nothing keeps the level of its first criterion."""
+    """Return a plan that claims that nothing keeps the level of its first criterion."""
     plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
     return with_bound(replace(stored, plan=plan), **({"multiplier": math.inf} | claims))
 

@@ -180,8 +180,8 @@ def test_on_a_general_model_a_note_says_that_every_step_was_only_planned_again(h
     found = plan_of_step(hill)
     assert found.homes == ()
     assert found.notes == (
-        "the books are not audited, since its model is not a move-or-stay graph: every step was "
-        "only planned again",
+        "the risk budget is not audited, since its model is not a move-or-stay graph: every step "
+        "was only planned again",
     )
 
 

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.certificates.claims import CLAIM_TOLERANCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from homeward.arrays import BoolArray, FloatArray
     from homeward.certificates.claims import PlanClaims
     from homeward.certificates.policy_evaluation import Evaluator, Total
-
-TOLERANCE = 1e-7
-"""Largest difference, in its unit, between a claimed and a recomputed number."""
 
 ROUNDING = 1e-14
 """Additional difference, as a fraction of the most that a plan could collect or keep."""
@@ -63,7 +62,7 @@ class Here:
         self.plan, self.totals = plan, totals
         ranges = [float(np.ptp(np.asarray(total.leaving))) * chain.span for total in totals]
         self.slack = [
-            TOLERANCE * (earned if c.kind == "earn" else 1.0)
+            CLAIM_TOLERANCE * (earned if c.kind == "earn" else 1.0)
             for c, earned in zip(plan.criteria, ranges, strict=True)
         ]  # of each total: earnings are measured by what can be earned in reachable states
         state, actions = plan.state, chain.world.shape[1]
@@ -132,14 +131,14 @@ def check_actions(here: Here, kept: tuple[float, float], bounds: Sequence[float]
         verdicts, weight, leaves = _verdicts(here, a), here.weight[a], here.leaves[a]
         if said.verdict not in verdicts:
             yield f"{name} is said to be “{said.verdict}”, and is “{verdicts[0]}”"
-        if not abs(said.weight - weight) <= TOLERANCE:
+        if not abs(said.weight - weight) <= CLAIM_TOLERANCE:
             yield f"{name} is said to have a weight of {said.weight:.6g}, and has {weight:.6g}"
         if here.closed[a]:
             continue
-        if not abs(said.leaves - leaves) <= TOLERANCE:
+        if not abs(said.leaves - leaves) <= CLAIM_TOLERANCE:
             yield f"{name} is said to leave with {said.leaves:.6g}, and does with {leaves:.6g}"
         worth, size = kept if chosen else (float(here.worth[a]), float(here.size[a]))
-        if not abs(said.exploration - worth) <= TOLERANCE * size + here.rounding:
+        if not abs(said.exploration - worth) <= CLAIM_TOLERANCE * size + here.rounding:
             yield f"{name} is said to be worth {said.exploration:.6g}, and is worth {worth:.6g}"
         for k, (total, claimed) in enumerate(zip(here.totals, said.safety, strict=True)):
             found = bounds[k] if chosen else total.bound(float(here.safety[k][a]))

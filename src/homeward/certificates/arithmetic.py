@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.certificates.actions import Here, check_actions, check_flags
+from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.mean_model import MeanModel, mean_model
 from homeward.certificates.policy_evaluation import (
     OPERATIONS,
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims, PlanClaims
     from homeward.certificates.stored import StoredPlan
-
-TOLERANCE = 1e-7
-"""Largest difference, in units of a claim, between a claimed and a recomputed number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +150,7 @@ def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
     for k, criterion in enumerate(plan.criteria):
         policies.append((f"the way home of criterion {k}", criterion.return_policies))
     return [
-        f"{name} does in {plan.state_name(int(at[-1]))} what can't be chosen there"
+        f"{name} takes an action in {plan.state_name(int(at[-1]))} that can't be chosen there"
         for name, policy in policies
         for at in np.argwhere(shut[each, np.maximum(policy, 0)] & (policy >= 0))[:1]
     ]
@@ -168,7 +166,7 @@ def _totals(
     plan, discount = stored.plan, stored.plan.discount
     moves, fixed = plan.correction == "moves", plan.steps is not None
     if moves and world.graph is None:
-        faults.append("the moves correction is for move-or-stay worlds, and these are none")
+        faults.append("the moves correction needs move-or-stay worlds, and these are others")
         moves = False
     sigma = world.general
     if plan.correction == "naive":
@@ -188,13 +186,13 @@ def _totals(
         if span == 0.0:
             sigma, span = np.zeros(world.shape), 1.0
         least, unit, best = low * plan.expected_steps, span * plan.expected_steps, each
-        if abs(unit - criterion.unit) > TOLERANCE * max(unit, criterion.unit):
+        if abs(unit - criterion.unit) > CLAIM_TOLERANCE * max(unit, criterion.unit):
             faults.append(f"its range is {unit:g}, claimed as {criterion.unit:g}")
     elif criterion.kind == "return":
         way = return_bounds(world, plan.correction, criterion)
         over = criterion.way_home - way.value
         worst = int(np.argmax(over))
-        if over[worst] > TOLERANCE:
+        if over[worst] > CLAIM_TOLERANCE:
             faults.append(
                 f"the way home from {plan.state_name(worst)} is claimed to work with "
                 f"{criterion.way_home[worst]:.6f}, and comes out as {way.value[worst]:.6f}"

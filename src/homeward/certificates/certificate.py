@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import exact
-from homeward.certificates.arithmetic import TOLERANCE, Recomputed, recompute
+from homeward.certificates.arithmetic import Recomputed, recompute
+from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.sampling import sample, unit_of
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
 from homeward.errors import InvalidInputError
@@ -157,7 +158,7 @@ def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
     if verdict.sampled is not None and verdict.sampled.high < least:
         reasons.append(f"by sampling it is at most {verdict.sampled.high:.6g}")
     again = verdict.recomputed
-    if again is not None and claimed > again + TOLERANCE * verdict.unit + 1e-14 * asked:
+    if again is not None and claimed > again + CLAIM_TOLERANCE * verdict.unit + 1e-14 * asked:
         reasons.append(f"the arithmetic comes to {again:.6g}")
     return reasons
 
@@ -185,7 +186,7 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
         ("the plan", worth.value, again.value, again.size),
         ("what starts with the action", plan.kept_value, again.kept_value, again.kept_size),
     ):
-        if not abs(claimed - found) <= TOLERANCE * size + again.rounding:
+        if not abs(claimed - found) <= CLAIM_TOLERANCE * size + again.rounding:
             reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
     if plan.status is Status.OPTIMAL and not plan.gap <= GAP_TOLERANCE * again.anywhere:
         reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
@@ -215,7 +216,7 @@ def _upper_slack(again: Recomputed) -> float:
     A forger may choose any multiplier, so the slack that it adds is limited.
     """
     size = again.size if again.upper is None else max(again.size, abs(again.upper))
-    return TOLERANCE * size + min(TOLERANCE * again.prices, GAP_TOLERANCE * size)
+    return CLAIM_TOLERANCE * size + min(CLAIM_TOLERANCE * again.prices, GAP_TOLERANCE * size)
 
 
 def _check(method: str, episodes: int, confidence: float, seed: int, jobs: int) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from homeward.beliefs.corrections import Correction
     from homeward.solvers import Status
 
+CLAIM_TOLERANCE = 1e-7
+"""Largest difference, in units of a claim, between a claimed and a recomputed number."""
+
 T = TypeVar("T")
 
 

@@ -93,7 +93,7 @@ class StoredPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A mixture of policies, one of which is drawn once, and the bounds claimed of it."""
+    """A mixture of policies, from which one is drawn once, and the bounds claimed of it."""
 
     name: str  # "plan": the mixture; "action": the part of it that starts with the action
     weights: FloatArray  # [J]

@@ -177,6 +177,7 @@ class Certificate:
         return {
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "worth": self.worth.as_dict(),
+            "run": None,  # a plan is certified alone; a run has a `RunVerdict` of its own
             "said": list(self.said),
             "refuted": self.refuted,
             "confidence": self.confidence,

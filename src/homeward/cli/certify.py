@@ -69,7 +69,7 @@ def certify(
     the plan's own numbers out again, sharing no code with the planner.
 
     Of a run of the paper's algorithm, the plan of a step is made again from the record, and must
-    say what the log says. Of any other run the level is the whole run's: its books are audited
+    say what the log says. Of any other run the level is the whole run's: its budget is audited
     without the planner (does each step hold a way home, and was enough spent?), and every step is
     planned again.
 

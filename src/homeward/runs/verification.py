@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.arithmetic import TOLERANCE
 from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
 from homeward.certificates.certificate import UNCORRECTED
+from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.stored import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
@@ -134,9 +134,9 @@ def _judge_run(
     if not claims:
         note = "nothing was promised of this run, so there is nothing to audit"
     elif setup.planner.correction is Correction.NAIVE:
-        note = f"the books are not audited: {UNCORRECTED}"
+        note = f"the risk budget is not audited: {UNCORRECTED}"
     elif (why := why_not(setup.belief)) is not None:
-        note = f"the books are not audited, since {why}: every step was only planned again"
+        note = f"the risk budget is not audited, since {why}: every step was only planned again"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))
     homes, strange = _audit(records, kind, setup, claims)
@@ -243,7 +243,7 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         reasons = list(verdict.reasons)
         for part in parts:
             logged = said[part][i % count]
-            if not abs(logged - verdict.claimed) <= TOLERANCE * verdict.unit:
+            if not abs(logged - verdict.claimed) <= CLAIM_TOLERANCE * verdict.unit:
                 reasons.append(f"the log says {logged:.6g}, the plan {verdict.claimed:.6g}")
         verdicts.append(replace(verdict, reasons=tuple(reasons)))
     reasons = [*certificate.worth.reasons, *recorded.reasons]
@@ -251,7 +251,9 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         ("worth", record.value, plan.exploration_value),
         ("an upper bound of", record.upper, plan.upper_bound),
     ):
-        if logged != planned and not abs(logged - planned) <= TOLERANCE * max(1.0, abs(planned)):
+        if logged != planned and not abs(logged - planned) <= CLAIM_TOLERANCE * max(
+            1.0, abs(planned)
+        ):
             reasons.append(f"the log says {name} {logged:.6g}, planning again {planned:.6g}")
     worth = replace(certificate.worth, reasons=tuple(reasons))
     return replace(certificate, verdicts=tuple(verdicts), worth=worth)
