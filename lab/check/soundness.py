@@ -19,6 +19,7 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction, Corrections
+from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import (
     dense_transitions,
     exact_recall,
@@ -221,7 +222,9 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     plan = planner.plan(belief, 0)
     exits = exits_of_plan(plan)
     worlds = [dense_transitions(world) for world in belief.worlds]
-    ways_home = [[exact_way(world, c) for world in worlds] for c in plan.criteria]
+    ways_home = [
+        [exact_way(world, CriterionClaims.of(c)) for world in worlds] for c in plan.criteria
+    ]
     planned, loose = -np.inf, -np.inf
     for k, criterion in enumerate(plan.criteria):
         for weights, policies, bound in (
@@ -279,7 +282,7 @@ def _truth(
         total += weight * exact_value(
             rows,
             np.where(np.isfinite(world.reward), rewards, 0.0),
-            plan.criteria[k],
+            CriterionClaims.of(plan.criteria[k]),
             policy,
             plan.discount,
             exits,

@@ -199,8 +199,7 @@ def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
         (row.action, k)
         for row in rows
         for k, c in enumerate(plan.criteria)
-        if row.verdict is not Verdict.UNAVAILABLE
-        and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISE)
+        if row.verdict != Verdict.UNAVAILABLE and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISE)
     ]
     if not room:
         return None

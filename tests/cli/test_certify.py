@@ -200,7 +200,7 @@ def test_a_general_model_is_only_planned_again_and_that_is_said(tmp_path: Path) 
     found = answer(run.directory)
     assert found["run"]["kept"] == pytest.approx(0.9)
     assert (found["homes"], len(found["notes"])) == ([], 1)
-    assert "The books are not audited, since its model is not" in invoke(run.directory).stdout
+    assert "The risk budget is not audited, since its model is not" in invoke(run.directory).stdout
 
 
 def test_an_unsafe_run_has_nothing_to_certify(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def certify(
     the plan's own numbers out again, sharing no code with the planner.
 
     Of a run of the paper's algorithm, the plan of a step is made again from the record, and must
-    say what the log says. Of any other run the level is the whole run's: its books are audited
+    say what the log says. Of any other run the level is the whole run's: its budget is audited
     without the planner (does each step hold a way home, and was enough spent?), and every step is
     planned again.
 
@@ -213,18 +213,6 @@ def _tell(found: Certificate, title: str) -> None:
             _between(verdict.low, verdict.high, verdict.method),
             verdict.words,
             style=style,
-        )
-    if found.run is not None:
-        run = found.run
-        table.add_row(
-            "return to the start",
-            "the whole run",
-            _number(run.level),
-            _number(run.kept),
-            _number(run.recomputed),
-            "-",
-            run.words,
-            style="red" if run.refuted else None,
         )
     console.print(table)
     for line in _conclusions(found):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from homeward.certificates.checked_claim import CheckedClaim
+from homeward.certificates.verdicts import CheckedClaim, RunVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +25,8 @@ def test_a_refuted_claim_says_why() -> None:
     assert verdict.refuted
     assert verdict.words == "refuted: it is too light; and too late"
     assert verdict.as_dict()["reasons"] == ["it is too light", "and too late"]
+
+
+def test_a_run_is_confirmed_or_refuted() -> None:
+    assert not RunVerdict(0.8, 0.9, 0.9).refuted
+    assert RunVerdict(0.8, 0.9, None, ("the log lies",)).words == "refuted: the log lies"

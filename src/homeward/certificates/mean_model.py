@@ -1,20 +1,20 @@
-r"""What a belief says of each move, worked out again from the belief's definition.
+r"""The mean model of a belief and its corrections, recomputed from the belief's definition.
 
-Nothing here calls a belief's own `mean` or `correction`, or any solver: from the numbers that make
-a belief come its mean model and its corrections, by the formulas of ``docs/theory.md`` as they are
-written there. With f(P) = (1 − γ)/(1 − γ + γP):
+Nothing here calls a belief's own `mean` or `correction`, or any solver. The numbers that define a
+belief give its mean model and its corrections by the formulas of ``docs/theory.md``. With
+f(P) = (1 − γ)/(1 − γ + γP):
 
-- general: Σ_t E[min(0, P[t] − p[t])], whatever the model;
-- on a move-or-stay graph, with P the world's chance that a move works and p its mean:
+- general: Σ_t E[min(0, P[t] − p[t])], for any model;
+- on a move-or-stay graph, with P the probability that a move works in a world and p its mean:
   returning −p·Pr(P = 0), exploring −E[|P − p| f(P)], and staying inside half of that, or
-  −(1 − γ)p(1 − p) where every move works or does not.
+  −(1 − γ)p(1 − p) if every move either always works or never.
 
-Where a move works or does not, P is 1 with chance p and else 0. An entry of a Dirichlet row is
-X ~ Beta(a, b) with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) −
-I(a + 1, b; μ)), where I is the regularised incomplete beta function. Where a + b is so large that
-this would be rounding, its limits serve. It is the same for a and b exchanged, so let a be the
-smaller: −√(2/π)/2 of a deviation if both are large, else the gamma law's −μ aᵃe⁻ᵃ/Γ(a + 1), which
-√(b/(a + b)) brings to within 1/b of the beta's.
+For such a move P is 1 with probability p and else 0. An entry of a Dirichlet row is X ~ Beta(a, b)
+with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is
+the regularised incomplete beta function. If a + b is so large that only rounding would be left, the
+limits are used. They are symmetric in a and b, so let a be the smaller: −√(2/π)/2 of a standard
+deviation if both are large, else −μ aᵃe⁻ᵃ/Γ(a + 1) of the gamma distribution, which √(b/(a + b))
+brings to within 1/b of the beta's.
 """
 
 from __future__ import annotations
@@ -44,38 +44,38 @@ COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """Rows down and columns right, from N clockwise."""
 
 WALL, UNKNOWN, END = -1, 0, -1
-SURE = 1e12
-"""Concentrations from which on a row is all but known, and rounding would decide."""
+MAX_CONCENTRATION = 1e12
+"""Concentration a + b above which a shortfall is taken from its limits."""
 
-NORMAL = 1e6
-"""Concentrations of both sides from which on such an entry is as good as normal, else gamma."""
+MIN_NORMAL_CONCENTRATION = 1e6
+"""Smaller concentration above which that limit is the normal distribution, else the gamma."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A move-or-stay graph whose moves work with random chances."""
+    """A move-or-stay graph whose moves work with random probabilities P."""
 
     dest: IntArray  # [S, A]
     success: FloatArray  # [S, A] p, the mean of P
-    support: Support  # what P may be, each with its chance: (chance, P), [S, A] or one for all
+    support: Support  # pairs (probability, value of P), each [S, A] or one for all
 
     def expect(self, what: Callable[[Any], Any]) -> FloatArray:
-        """Give E[what(P)] [S, A]; zero where a move would not change the state."""
+        """Return E[what(P)] [S, A]; zero if a move would not change the state."""
         total = np.zeros(self.dest.shape)
         for chance, works in self.support:
             total += chance * what(works)
         return np.where(self.dest != np.arange(len(self.dest))[:, None], total, 0.0)
 
     def returning(self) -> FloatArray:
-        """Give −p·Pr(P = 0) [S, A]."""
+        """Return −p·Pr(P = 0) [S, A]."""
         return -self.success * self.expect(lambda works: np.equal(works, 0.0))
 
     def exploring(self, discount: float) -> FloatArray:
-        """Give −E[|P − p| f(P)] [S, A]."""
+        """Return −E[|P − p| f(P)] [S, A]."""
         return -self.expect(lambda works: np.abs(works - self.success) * _held(works, discount))
 
     def staying(self, discount: float) -> FloatArray:
-        """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move works or does not."""
+        """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move always works or never."""
         between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
         p = self.success
         if between.any():
@@ -84,15 +84,15 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Believed:
-    """The mean model and what it is corrected by."""
+class MeanModel:
+    """The mean model and its corrections."""
 
     rows: csr_array  # [S·A, S] mean probabilities of the next state
     ending: FloatArray  # [S·A] mean probability that the process ends
     reward: FloatArray  # [S, A] mean; −inf where an action can't be chosen
     general: FloatArray  # [S, A] Theorem 2's σ
     graph: Graph | None  # if the worlds are move-or-stay graphs
-    paid: tuple[float, float] | None  # the least and the greatest reward of any world, if known
+    paid: tuple[float, float]  # the least and the greatest reward of any world
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,22 +100,16 @@ class Believed:
         states, actions = self.reward.shape
         return int(states), int(actions)
 
-    def among(self, states: IntArray) -> Believed:
-        """Return the same of some states [n] alone, in that order; no action may leave them."""
+    def among(self, states: IntArray) -> MeanModel:
+        """Return the same on some states [n] alone, in that order; no action may leave them."""
         actions = self.shape[1]
         at = (states[:, None] * actions + np.arange(actions)).ravel()
-        return Believed(
-            self.rows[at][:, states],
-            self.ending[at],
-            self.reward[states],
-            self.general[states],
-            None,
-            self.paid,
-        )
+        rows, reward, general = self.rows[at][:, states], self.reward[states], self.general[states]
+        return MeanModel(rows, self.ending[at], reward, general, None, self.paid)
 
 
-def believe(belief: Belief) -> Believed:
-    """Work out what a belief says; refuse a kind whose definition is not known here."""
+def mean_model(belief: Belief) -> MeanModel:
+    """Return the mean model of a belief; raise `InvalidInputError` if its kind is not known."""
     if isinstance(belief, FiniteBelief):
         return _finite(belief)
     if isinstance(belief, DirichletBelief):
@@ -125,28 +119,32 @@ def believe(belief: Belief) -> Believed:
     if isinstance(belief, TerrainBelief):
         return _terrain(belief)
     raise InvalidInputError(
-        f"the arithmetic of a {type(belief).__name__} can't be checked: what it says is only known "
-        "from its own code"
+        f"the arithmetic of a {type(belief).__name__} can't be checked: only its own code defines "
+        "its mean model"
     )
 
 
 def _held(works: Any, discount: float) -> Any:
-    """Give f(P) = (1 − γ)/(1 − γ + γP)."""
+    """Return f(P) = (1 − γ)/(1 − γ + γP)."""
     return (1.0 - discount) / (1.0 - discount + discount * works)
 
 
 def _of_graph(
-    dest: IntArray, success: FloatArray, support: Support, reward: FloatArray, paid: Any
-) -> Believed:
-    """See a move-or-stay graph as rows."""
+    dest: IntArray,
+    success: FloatArray,
+    support: Support,
+    reward: FloatArray,
+    paid: tuple[float, float],
+) -> MeanModel:
+    """Return the mean model of a move-or-stay graph."""
     graph = Graph(dest, success, support)
     general = -graph.expect(lambda works: np.abs(works - success))
-    rows = move_rows(dest, success)
-    return Believed(rows, np.zeros(dest.size), reward, general, graph, paid)
+    rows = _move_rows(dest, success)
+    return MeanModel(rows, np.zeros(dest.size), reward, general, graph, paid)
 
 
-def move_rows(dest: IntArray, success: FloatArray) -> csr_array:
-    """Write moves out as rows [S·A, S]: the destination, and staying."""
+def _move_rows(dest: IntArray, success: FloatArray) -> csr_array:
+    """Return moves as rows [S·A, S]: the destination, and staying."""
     states, actions = dest.shape
     row = np.repeat(np.arange(states * actions), 2)
     here = np.repeat(np.arange(states), actions)
@@ -155,7 +153,7 @@ def move_rows(dest: IntArray, success: FloatArray) -> csr_array:
     return csr_array((chance, (row, column)), shape=(states * actions, states))
 
 
-def _finite(belief: FiniteBelief) -> Believed:
+def _finite(belief: FiniteBelief) -> MeanModel:
     worlds, weights = belief.worlds, belief.weights
     usable = np.isfinite(worlds[0].reward)
     reward = np.full(usable.shape, -np.inf)
@@ -174,24 +172,22 @@ def _finite(belief: FiniteBelief) -> Believed:
         w * (rows - mean).minimum(0).sum(axis=1) for w, rows in zip(weights, each, strict=True)
     )
     left = sum(w * _missing(rows) for w, rows in zip(weights, each, strict=True))
-    return Believed(csr_array(mean), left, reward, short.reshape(usable.shape), None, paid)
+    return MeanModel(csr_array(mean), left, reward, short.reshape(usable.shape), None, paid)
 
 
 def _rows(world: Model) -> csr_array:
-    """Return a world's rows [S·A, S]; those that add up to more than 1 are scaled down to it."""
-    if isinstance(world, Moves):
-        return move_rows(world.dest, world.success)
-    sums = np.asarray(world.transitions.sum(axis=1))
-    return csr_array(diags_array(1.0 / np.maximum(sums, 1.0)) @ world.transitions)
+    """Return a world's rows [S·A, S]; rows whose sum is above 1 are scaled down to it."""
+    rows = world.sparse().transitions
+    return csr_array(diags_array(1.0 / np.maximum(np.asarray(rows.sum(axis=1)), 1.0)) @ rows)
 
 
 def _missing(rows: csr_array) -> FloatArray:
-    """Give what rows lack to 1; what rounding can explain is nothing."""
+    """Return 1 − the sum of each row; 0 if it is only rounding."""
     lack = 1.0 - np.asarray(rows.sum(axis=1))
     return np.where(lack > 1e-15, lack, 0.0)
 
 
-def _dirichlet(belief: DirichletBelief) -> Believed:
+def _dirichlet(belief: DirichletBelief) -> MeanModel:
     alpha, outcomes, kinds = belief.alpha, belief.outcomes, belief.kinds
     states, actions, count = outcomes.shape
     sums = np.array([math.fsum(row) for row in alpha])
@@ -211,17 +207,17 @@ def _dirichlet(belief: DirichletBelief) -> Believed:
     general = np.where(ends, 0.0, short[kinds]).sum(axis=2)
     given = belief.reward[np.isfinite(belief.reward)]
     paid = (float(given.min()), float(given.max()))
-    return Believed(rows, left, np.array(belief.reward), general, None, paid)
+    return MeanModel(rows, left, np.array(belief.reward), general, None, paid)
 
 
 def _shortfall(a: float, b: float) -> float:
-    """Give E[min(0, X − E X)] for X ~ Beta(a, b)."""
+    """Return E[min(0, X − E X)] for X ~ Beta(a, b)."""
     if b == 0.0:
         return 0.0
     mean = a / (a + b)
-    if a + b > SURE:
+    if a + b > MAX_CONCENTRATION:
         few, many = min(a, b), max(a, b)
-        if few > NORMAL:
+        if few > MIN_NORMAL_CONCENTRATION:
             spread = math.sqrt((few / (a + b)) * (many / (a + b)) / (a + b + 1.0))
             return -math.sqrt(0.5 / math.pi) * spread
         gamma = math.exp(few * math.log(few) - few - math.lgamma(few + 1.0))
@@ -230,7 +226,7 @@ def _shortfall(a: float, b: float) -> float:
 
 
 def _neighbours(shape: tuple[int, int]) -> IntArray:
-    """Give the neighbour [S, 8] of every cell, itself where that is off the map."""
+    """Return the neighbours [S, 8] of every cell; the cell itself if a neighbour is off the map."""
     rows, columns = shape
     row, column = np.divmod(np.arange(rows * columns), columns)
     found = np.empty((rows * columns, len(COMPASS)), np.int64)
@@ -243,11 +239,11 @@ def _neighbours(shape: tuple[int, int]) -> IntArray:
 
 def _on_grid(
     success: FloatArray, dest: IntArray, stay: bool, high: FloatArray | None = None
-) -> Believed:
-    """Return what is said of moves [S, 8] that work or do not, and of staying if one may.
+) -> MeanModel:
+    """Return the mean model of moves [S, 8] that always work or never, with staying if allowed.
 
-    Where ``success`` is only a lower bound, ``high`` is an upper one; each outcome then has the
-    larger of its chances.
+    If `success` is only a lower bound, `high` is an upper one; each outcome then has the larger of
+    its probabilities.
     """
     states = len(dest)
     high = success if high is None else high
@@ -258,7 +254,7 @@ def _on_grid(
     return _of_graph(dest, success, support, np.zeros(dest.shape), (0.0, 0.0))
 
 
-def _heights(belief: HeightBelief) -> Believed:
+def _heights(belief: HeightBelief) -> MeanModel:
     known, states = belief.known, len(belief.known)
     prior = np.broadcast_to(belief.prior, (states, belief.prior.shape[-1]))
     top = prior.shape[1]
@@ -277,7 +273,7 @@ def _heights(belief: HeightBelief) -> Believed:
     return _on_grid(np.clip(success, 0.0, 1.0), dest, belief.stay)
 
 
-def _terrain(belief: TerrainBelief) -> Believed:
+def _terrain(belief: TerrainBelief) -> MeanModel:
     dest = _neighbours(belief.shape)
     high, wide = belief.size
     length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
@@ -295,7 +291,7 @@ def _terrain(belief: TerrainBelief) -> Believed:
     success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
     if not len(belief.attempts):
         return _on_grid(success, dest, True)
-    # What attempts say of moves at their cells is taken from the belief; drawn worlds check it.
+    # Moves at cells with attempts are taken from the belief itself; sampling checks those.
     start, action = np.divmod(belief.attempts.pairs, len(COMPASS) + 1)
     tried = np.zeros(len(dest), dtype=bool)
     tried[start] = tried[dest[start, action - 1]] = True

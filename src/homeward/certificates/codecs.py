@@ -1,6 +1,6 @@
-"""Beliefs as plain arrays and JSON, and back: one codec for each kind of belief.
+"""Codecs: how each kind of belief is written as a JSON object and named arrays, and read back.
 
-What no codec is known for is refused by name. `register_codec` makes another known.
+A belief without a codec is refused by name. `register_codec` adds a codec.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.models import Moves, SparseMDP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,11 +27,8 @@ Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Written: TypeAlias = "tuple[dict[str, Any], dict[str, NDArray[Any]]]"
 
 
-_DIRICHLET = ("outcomes", "alpha", "kinds", "reward", "visited", "tallies")
-
-
 class Codec(NamedTuple):
-    """How one kind of belief is written down: as a JSON object and named arrays, and back."""
+    """How one kind of belief is written as a JSON object and named arrays, and read back."""
 
     name: str
     type: type
@@ -40,18 +37,18 @@ class Codec(NamedTuple):
 
 
 def encode_belief(belief: Belief) -> tuple[str, Written]:
-    """Give the name of a belief's codec and what it writes; refuse a belief that has none."""
+    """Return the name of a belief's codec and what it writes; raise if there is no codec."""
     for codec in _CODECS.values():
         if type(belief) is codec.type:
             return codec.name, codec.encode(belief)
     raise InvalidInputError(
-        f"a {type(belief).__name__} can't be stored: it is not known how it is written down "
+        f"a {type(belief).__name__} can't be stored: it has no codec, see register_codec "
         f"(known: {', '.join(c.type.__name__ for c in _CODECS.values())})"
     )
 
 
 def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belief:
-    """Read a belief back."""
+    """Return the belief that a codec wrote."""
     codec = _CODECS.get(name)
     if codec is None:
         raise InvalidFileError(f"it holds a belief of the kind {name!r}, which is not known here")
@@ -60,7 +57,7 @@ def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belie
 
 
 def register_codec(codec: Codec) -> Codec:
-    """Make another kind of belief known in this process; a name is given once."""
+    """Add a codec in this process; raise if another one has its name."""
     if _CODECS.get(codec.name, codec) is not codec:
         raise InvalidInputError(f"there is another kind of belief named {codec.name}")
     _CODECS[codec.name] = codec
@@ -70,7 +67,7 @@ def register_codec(codec: Codec) -> Codec:
 def _encode_finite(belief: FiniteBelief) -> Written:
     first = belief.worlds[0]
     values: dict[str, Any] = {"worlds": len(belief.worlds), "moves": isinstance(first, Moves)}
-    values |= _names(first)
+    values |= {name: getattr(first, name) for name in _NAMES}
     arrays: dict[str, NDArray[Any]] = {
         "weights": belief.weights,
         "visited": belief.visited,
@@ -93,41 +90,21 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
     if count != values["worlds"]:
         raise InvalidFileError(f"it holds {count} worlds, and says {values['worlds']}")
     worlds: list[Moves | SparseMDP] = []
+    names = [values[name] for name in _NAMES]
     for i in range(count):
         if values["moves"]:
             success = arrays["success"][i]
-            worlds.append(Moves(arrays["dest"], success, reward[i], *_read_names(values)))
+            worlds.append(Moves(arrays["dest"], success, reward[i], *names))
             continue
         parts = (arrays[f"{i}.data"], arrays[f"{i}.indices"], arrays[f"{i}.ends"])
         matrix = csr_array(parts, shape=(states * actions, states))
         matrix.check_format()
-        worlds.append(SparseMDP(matrix, reward[i], *_read_names(values)))
+        worlds.append(SparseMDP(matrix, reward[i], *names))
     weights = arrays["weights"]
     belief = FiniteBelief(worlds, weights, arrays["visited"], arrays["counts"])
-    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # but for rounding, as they were
+    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # keep them to the bit
         object.__setattr__(belief, "weights", frozen(weights))
     return belief
-
-
-def _encode_dirichlet(belief: DirichletBelief) -> Written:
-    return _names(belief), {name: np.asarray(getattr(belief, name)) for name in _DIRICHLET}
-
-
-def _decode_dirichlet(values: Mapping[str, Any], arrays: Arrays) -> DirichletBelief:
-    rows: dict[str, Any] = {name: arrays[name] for name in _DIRICHLET}
-    states, actions = _read_names(values)
-    return DirichletBelief(**rows, state_names=states, action_names=actions)
-
-
-def _encode_heights(belief: HeightBelief) -> Written:
-    names = ("prior", "walls", "known", "visited")
-    values = {"shape": list(belief.shape), "stay": belief.stay}
-    return values, {name: np.asarray(getattr(belief, name)) for name in names}
-
-
-def _decode_heights(values: Mapping[str, Any], arrays: Arrays) -> HeightBelief:
-    prior, walls, known, visited = (arrays[n] for n in ("prior", "walls", "known", "visited"))
-    return HeightBelief(tuple(values["shape"]), prior, walls, values["stay"], known, visited)
 
 
 def _encode_terrain(belief: TerrainBelief) -> Written:
@@ -158,22 +135,38 @@ def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
     )
 
 
-def _names(named: Any) -> dict[str, Any]:
-    """Give what states and actions are called."""
-    return {"state_names": named.state_names, "action_names": named.action_names}
+def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]) -> Codec:
+    """Return the codec of a belief whose constructor takes these attributes by name."""
+
+    def encode(belief: Any) -> Written:
+        values = {key: getattr(belief, key) for key in plain}
+        return values, {key: np.asarray(getattr(belief, key)) for key in arrays}
+
+    def decode(values: Mapping[str, Any], read: Arrays) -> Any:
+        given = {key: values[key] for key in plain}
+        given |= {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+        return cls(**given, **{key: read[key] for key in arrays})
+
+    return Codec(name, cls, encode, decode)
 
 
-def _read_names(values: Mapping[str, Any]) -> tuple[Any, Any]:
-    states, actions = values["state_names"], values["action_names"]
-    return states, actions
-
-
+_NAMES = ("state_names", "action_names")
 _CODECS = {
     codec.name: codec
     for codec in (
         Codec("finite", FiniteBelief, _encode_finite, _decode_finite),
-        Codec("dirichlet", DirichletBelief, _encode_dirichlet, _decode_dirichlet),
-        Codec("heights", HeightBelief, _encode_heights, _decode_heights),
+        _by_fields(
+            "dirichlet",
+            DirichletBelief,
+            _NAMES,
+            ("outcomes", "alpha", "kinds", "reward", "visited", "tallies"),
+        ),
+        _by_fields(
+            "heights",
+            HeightBelief,
+            ("shape", "stay"),
+            ("prior", "walls", "known", "visited"),
+        ),
         Codec("terrain", TerrainBelief, _encode_terrain, _decode_terrain),
     )
 }

@@ -10,7 +10,7 @@ import pytest
 from tests.runs.kinds import meadow
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates.audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
 from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from homeward.certificates.audit import HomeVerdict
+    from homeward.certificates.verdicts import HomeVerdict
 
 # Five places in a line: action 0 goes back, action 1 goes on.
 PLACES = np.arange(5)

@@ -11,7 +11,7 @@ from tests.certificates.cases import far, made, ridge
 from homeward.beliefs import FiniteBelief
 from homeward.certificates import Codec, register_codec
 from homeward.certificates.archive import pack, unpack
-from homeward.certificates.beliefs import _CODECS
+from homeward.certificates.codecs import _CODECS
 from homeward.errors import InvalidInputError
 from homeward.safety import ReturnHome
 
@@ -33,7 +33,7 @@ def decode(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Guess:
 
 
 def test_a_kind_of_ones_own_can_be_made_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("homeward.certificates.beliefs._CODECS", dict(_CODECS))
+    monkeypatch.setattr("homeward.certificates.codecs._CODECS", dict(_CODECS))
     codec = register_codec(Codec("guess", Guess, encode, decode))
     assert register_codec(codec) is codec
     belief = Guess(ridge().worlds, np.array([0.25, 0.75]))

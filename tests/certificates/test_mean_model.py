@@ -21,8 +21,8 @@ from homeward.beliefs import (
     Transition,
 )
 from homeward.beliefs.corrections import beta_shortfall
-from homeward.certificates import believed
-from homeward.certificates.believed import believe
+from homeward.certificates import mean_model as module
+from homeward.certificates.mean_model import mean_model
 from homeward.errors import InvalidInputError
 from lab.check.soundness import random_belief
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def agree(belief: Belief, discount: float = 0.9) -> None:
     """Compare the mean and every correction with the belief's own."""
-    found, mean = believe(belief), belief.mean()
+    found, mean = mean_model(belief), belief.mean()
     assert abs(found.rows - mean.sparse().transitions).max() <= 1e-14
     np.testing.assert_allclose(found.general, belief.correction(), atol=1e-11)
     np.testing.assert_array_equal(np.isfinite(found.reward), np.isfinite(mean.reward))
@@ -106,7 +106,7 @@ def test_they_agree_on_terrain_where_moves_were_tried(seed: int) -> None:
 
 
 def test_staying_on_the_ridge_is_corrected_by_a_fraction() -> None:
-    graph = believe(ridge(0.3)).graph
+    graph = mean_model(ridge(0.3)).graph
     assert graph is not None
     assert graph.staying(0.8)[1, 1] == pytest.approx(-0.2 * 0.3 * 0.7)
     assert graph.returning()[1, 1] == pytest.approx(-0.3 * 0.7)
@@ -120,7 +120,7 @@ def test_what_a_beta_lacks_is_what_quadrature_says() -> None:
         density = grid ** (a - 1) * (1 - grid) ** (b - 1)
         mean = a / (a + b)
         expected = (density * np.minimum(0.0, grid - mean)).sum() / density.sum()
-        assert believed._shortfall(a, b) == pytest.approx(expected, rel=2e-3)
+        assert module._shortfall(a, b) == pytest.approx(expected, rel=2e-3)
 
 
 @pytest.mark.parametrize("name", every_belief())
@@ -135,7 +135,7 @@ def test_nothing_is_asked_of_the_beliefs_own_code(
     for method in ("mean", "correction", "move_corrections"):
         if hasattr(type(belief), method):
             monkeypatch.setattr(type(belief), method, refuse)
-    assert believe(belief).general.shape
+    assert mean_model(belief).general.shape
 
 
 def test_another_kind_of_belief_is_refused_by_name() -> None:
@@ -143,7 +143,7 @@ def test_another_kind_of_belief_is_refused_by_name() -> None:
         pass
 
     with pytest.raises(InvalidInputError, match="a Hunch can't be checked"):
-        believe(Hunch())  # type: ignore[arg-type]
+        mean_model(Hunch())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("a", [1e-3, 0.5, 1.0, 2.0, 40.0, 1e5])
@@ -154,17 +154,17 @@ def test_what_a_beta_that_is_all_but_known_lacks_is_what_quadrature_says(
     """X is as good as G/(a + b) with G ~ Gamma(a), and E[max(0, a − G)] = ∫₀^a Pr(G ≤ x) dx."""
     lacks, _ = quad(lambda x: gammainc(a, x), max(0.0, a - 40.0 * a**0.5), a, epsrel=1e-11)
     for one, other in ((a, b), (b, a)):
-        assert believed._shortfall(one, other) == pytest.approx(-lacks / (a + b), rel=1e-6, abs=0)
+        assert module._shortfall(one, other) == pytest.approx(-lacks / (a + b), rel=1e-6, abs=0)
 
 
 def test_a_single_count_against_many_lacks_an_eth_of_its_mean() -> None:
     """Beta(1, b): ∫₀^μ 1 − (1 − x)ᵇ dx = μ − (1 − (1 − μ)ᵇ⁺¹)/(b + 1), with μ(b + 1) = 1."""
     b = 1e13
-    assert believed._shortfall(1.0, b) * (b + 1.0) == pytest.approx(-np.exp(-1.0), rel=1e-9)
+    assert module._shortfall(1.0, b) * (b + 1.0) == pytest.approx(-np.exp(-1.0), rel=1e-9)
 
 
 @given(st.floats(-3.0, 16.0), st.floats(-3.0, 16.0))
 def test_what_a_beta_lacks_is_what_the_belief_says(a: float, b: float) -> None:
     one, other = 10.0**a, 10.0**b
     lacks = float(beta_shortfall(np.array(one), np.array(other)))
-    assert believed._shortfall(one, other) == pytest.approx(lacks, rel=1e-5, abs=1e-15)
+    assert module._shortfall(one, other) == pytest.approx(lacks, rel=1e-5, abs=1e-15)

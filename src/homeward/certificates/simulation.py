@@ -1,7 +1,8 @@
-"""Compiled walks in one world: out until the recall, and back home.
+"""Compiled simulation of policies in one world: out until the recall, and back home.
 
-A world is sparse rows as in `SparseMDP`: row s·A + a holds the chances of the next state, and what
-it lacks to 1 ends the process.
+A world is a tuple of sparse rows as in `SparseMDP`: where each row starts [S·A + 1], and for each
+entry its next state and its probability. Row s·A + a belongs to action a in state s; what it lacks
+to 1 is the probability that the process ends.
 """
 
 from __future__ import annotations
@@ -13,24 +14,28 @@ import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from homeward.arrays import BoolArray, FloatArray, IntArray
 
+    Rows = tuple[IntArray, IntArray, FloatArray]
+
 ENDED, CUT = -1, -2
-"""In the place of a state: the process has ended, or the walk was too long to be followed."""
+"""In place of a state: the process has ended, or the walk was too long to be followed."""
 
 LOST, HOME, LONG = 0, 1, 2
-"""How a way back came out; LONG where it was cut."""
+"""Outcome of a way back; LONG if it was cut."""
+
+
+def rows_of(matrix: csr_array) -> Rows:
+    """Return a copy of sparse rows [S·A, S] as the compiled functions take them."""
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.array(matrix.data)
 
 
 @njit(cache=True)
-def step(
-    rng: np.random.Generator,
-    starts: IntArray,
-    next_state: IntArray,
-    chance: FloatArray,
-    row: int,
-) -> int:
+def step(rng: np.random.Generator, rows: Rows, row: int) -> int:
     """Draw the next state, or ENDED."""
+    starts, next_state, chance = rows
     draw = rng.random()
     for i in range(starts[row], starts[row + 1]):
         draw -= chance[i]
@@ -42,38 +47,49 @@ def step(
 @njit(cache=True)
 def walk_out(
     rng: np.random.Generator,
-    starts: IntArray,
-    next_state: IntArray,
-    chance: FloatArray,
+    rows: Rows,
     start: int,
     discount: float,
     fixed: bool,
     limit: int,
-    shares: FloatArray,
-    outbound: IntArray,
+    mixture: tuple[FloatArray, IntArray],
     afterwards: IntArray,
     exits: BoolArray,
     allowed: BoolArray,
     rewards: FloatArray,
-    ends: IntArray,
-    stayed: BoolArray,
-    earned: FloatArray,
-) -> None:
-    """Walk out as often as `ends` [E] is long; write where each walk is recalled, or ENDED, or CUT.
+    episodes: int,
+) -> tuple[IntArray, BoolArray, FloatArray]:
+    """Follow a mixture of policies until recall, in each of E episodes.
 
-    A policy of `outbound` [J, n, S] is drawn once by the cumulative `shares` [J]; n is 1 unless the
-    recall is `fixed` at step n. Else it comes before each step with chance 1 − γ. `afterwards`
-    [n, S] is followed once an action out of `exits` [S, A] is taken. Writes `stayed` [K, E]: no
-    action was outside of `allowed` [K, S, A], and the process went on; and `earned` [K, E]: the sum
-    of `rewards` [K, S, A] over a fixed number of steps, or what the action at the recall would pay.
+    Parameters
+    ----------
+    mixture
+        Cumulative weights [J] and policies [J, n, S]; one policy is drawn per episode.
+    fixed
+        Whether the recall comes after n steps. Else n is 1, and the recall comes before each step
+        with probability 1 − γ.
+    limit
+        Steps after which an episode is cut.
+    afterwards, exits
+        The policy [n, S] that is followed once an action out of `exits` [S, A] is taken.
+    allowed, rewards
+        Sets to stay inside and rewards to earn, each [K, S, A].
+
+    Returns
+    -------
+    The state [E] at the recall, or ENDED, or CUT; whether [K, E] every action was allowed and the
+    process did not end; and the earnings [K, E]: the sum over a fixed number of steps, or else the
+    reward of the action at the recall.
     """
+    shares, outbound = mixture
+    ends = np.empty(episodes, np.int64)
+    stayed = np.ones((len(allowed), episodes), np.bool_)
+    earned = np.zeros((len(rewards), episodes))
     steps, actions = outbound.shape[1], exits.shape[1]
-    for e in range(len(ends)):
+    for e in range(episodes):
         draw, j = rng.random(), 0
         while j < len(shares) - 1 and draw >= shares[j]:
             j += 1
-        stayed[:, e] = True
-        earned[:, e] = 0.0
         lasting = float(steps)
         if not fixed:
             lasting = math.floor(math.log(1.0 - rng.random()) / math.log(discount))
@@ -91,7 +107,7 @@ def walk_out(
                 for k in range(len(rewards)):
                     earned[k, e] += rewards[k, state, action]
             left = left or exits[state, action]
-            state = step(rng, starts, next_state, chance, state * actions + action)
+            state = step(rng, rows, state * actions + action)
             if state == ENDED:
                 stayed[:, e] = False
                 break
@@ -100,14 +116,13 @@ def walk_out(
             action = afterwards[0, state] if left else outbound[j, 0, state]
             for k in range(len(rewards)):
                 earned[k, e] = rewards[k, state, action]
+    return ends, stayed, earned
 
 
 @njit(cache=True)
 def walk_back(
     rng: np.random.Generator,
-    starts: IntArray,
-    next_state: IntArray,
-    chance: FloatArray,
+    rows: Rows,
     actions: int,
     ends: IntArray,
     at_home: BoolArray,
@@ -116,14 +131,14 @@ def walk_back(
     within: int,
     hopeful: BoolArray,
     limit: int,
-    came: IntArray,
-) -> None:
-    """Follow return policies from `ends` [E]; write LOST, HOME or LONG into `came` [E].
+) -> IntArray:
+    """Follow return policies from `ends` [E]; return LOST, HOME or LONG for each.
 
-    `policies` [L, S] are followed while at least `since` [L] steps are left of `within`; 0 is no
-    limit, and then the only policy is followed while home can be reached from where it is
-    (`hopeful` [S]). Whoever gives up, or whose process has ended, is lost.
+    `policies` [L, S] are followed while at least `since` [L] steps are left of `within`. If
+    `within` is 0, steps are not limited, and the only policy is followed while it can reach home
+    from the state (`hopeful` [S]). A walk that gives up or whose process has ended is LOST.
     """
+    came = np.empty(len(ends), np.int64)
     for e in range(len(ends)):
         state, left, layer = ends[e], within, len(since) - 1
         if state == CUT:
@@ -148,28 +163,23 @@ def walk_back(
             if taken == limit:
                 came[e] = LONG
                 break
-            state = step(rng, starts, next_state, chance, state * actions + action)
+            state = step(rng, rows, state * actions + action)
             taken += 1
             left -= 1
+    return came
 
 
 @njit(cache=True)
-def find_hope(
-    starts: IntArray,
-    next_state: IntArray,
-    chance: FloatArray,
-    actions: int,
-    policy: IntArray,
-    at_home: BoolArray,
-) -> BoolArray:
-    """Tell from which states [S] a policy [S] reaches home with some chance.
+def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
+    """Return the mask [S] of states from which a policy [S] may reach a `goal` [S].
 
-    From there it comes home or to where there is no hope, surely; elsewhere it never does.
+    A negative action gives up. From other states than these the policy never reaches a goal.
     """
+    starts, next_state, chance = rows
     states = len(policy)
-    first = np.zeros(states + 1, np.int64)
+    first = np.zeros(states + 1, np.int64)  # entries that lead to each state, then their starts
     for s in range(states):
-        if policy[s] >= 0 and not at_home[s]:
+        if policy[s] >= 0 and not goal[s]:
             row = s * actions + policy[s]
             for i in range(starts[row], starts[row + 1]):
                 if chance[i] > 0.0:
@@ -178,24 +188,24 @@ def find_hope(
         first[s + 1] += first[s]
     source, place = np.empty(first[states], np.int64), first[:-1].copy()
     for s in range(states):
-        if policy[s] >= 0 and not at_home[s]:
+        if policy[s] >= 0 and not goal[s]:
             row = s * actions + policy[s]
             for i in range(starts[row], starts[row + 1]):
                 if chance[i] > 0.0:
                     source[place[next_state[i]]] = s
                     place[next_state[i]] += 1
-    hopeful = at_home.copy()
-    queue, count, at = np.empty(states, np.int64), 0, 0
+    found, queue = goal.copy(), np.empty(states, np.int64)
+    count, at = 0, 0
     for s in range(states):
-        if at_home[s]:
+        if goal[s]:
             queue[count] = s
             count += 1
     while at < count:
         t = queue[at]
         at += 1
         for i in range(first[t], first[t + 1]):
-            if not hopeful[source[i]]:
-                hopeful[source[i]] = True
+            if not found[source[i]]:
+                found[source[i]] = True
                 queue[count] = source[i]
                 count += 1
-    return hopeful
+    return found

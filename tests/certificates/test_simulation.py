@@ -7,21 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from homeward.certificates import walks
-from homeward.certificates.walks import CUT, ENDED, HOME, LONG, LOST
+from homeward.certificates import simulation
+from homeward.certificates.simulation import CUT, ENDED, HOME, LONG, LOST
 from homeward.models import SparseMDP
 
-step: Any = walks.step
-walk_out: Any = walks.walk_out
-walk_back: Any = walks.walk_back
-find_hope: Any = walks.find_hope
+step: Any = simulation.step
+walk_out: Any = simulation.walk_out
+walk_back: Any = simulation.walk_back
+can_reach: Any = simulation.can_reach
 LIMIT = 10_000
 
 
 def rows_of(dense: Any) -> tuple[Any, Any, Any]:
-    """Give a world [S, A, S] as rows."""
-    rows = SparseMDP.from_dense(np.array(dense, float)).transitions
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), np.array(rows.data)
+    """Return a world [S, A, S] as rows."""
+    return simulation.rows_of(SparseMDP.from_dense(np.array(dense, float)).transitions)
 
 
 LINE = rows_of([[[0, 1, 0]], [[0, 0, 1]], [[0, 0, 1]]])
@@ -35,19 +34,13 @@ def out(rows: Any, states: int, actions: int, episodes: int = 1, **given: Any) -
         "discount": 0.5,
         "fixed": False,
         "limit": LIMIT,
-        "shares": np.ones(1),
-        "outbound": np.zeros((1, 1, states), np.int64),
+        "mixture": (np.ones(1), np.zeros((1, 1, states), np.int64)),
         "afterwards": np.zeros((1, states), np.int64),
         "exits": np.zeros((states, actions), dtype=bool),
         "allowed": np.ones((1, states, actions), dtype=bool),
         "rewards": np.zeros((1, states, actions)),
     } | given
-    ends = np.empty(episodes, np.int64)
-    stayed = np.empty((len(asked["allowed"]), episodes), dtype=bool)
-    earned = np.empty((len(asked["rewards"]), episodes))
-    rng = np.random.default_rng(0)
-    walk_out(rng, *rows, *asked.values(), ends, stayed, earned)
-    return ends, stayed, earned
+    return walk_out(np.random.default_rng(0), rows, *asked.values(), episodes)
 
 
 def back(rows: Any, ends: Any, policies: Any, home: Any, **given: Any) -> list[int]:
@@ -60,11 +53,10 @@ def back(rows: Any, ends: Any, policies: Any, home: Any, **given: Any) -> list[i
         "limit": LIMIT,
     } | given
     actions = (len(rows[0]) - 1) // policies.shape[1]
-    hopeful = find_hope(*rows, actions, policies[0], at_home)
-    came = np.empty(len(ends), np.int64)
-    walk_back(
+    hopeful = can_reach(rows, actions, policies[0], at_home)
+    came = walk_back(
         np.random.default_rng(0),
-        *rows,
+        rows,
         actions,
         np.array(ends, np.int64),
         at_home,
@@ -73,7 +65,6 @@ def back(rows: Any, ends: Any, policies: Any, home: Any, **given: Any) -> list[i
         asked["within"],
         hopeful,
         asked["limit"],
-        came,
     )
     found: list[int] = came.tolist()
     return found
@@ -82,7 +73,7 @@ def back(rows: Any, ends: Any, policies: Any, home: Any, **given: Any) -> list[i
 def test_a_step_follows_its_row_and_may_end() -> None:
     rows = rows_of([[[0.2, 0.5]], [[0.0, 1.0]]])
     rng = np.random.default_rng(0)
-    drawn = np.array([step(rng, *rows, 0) for _ in range(20_000)])
+    drawn = np.array([step(rng, rows, 0) for _ in range(20_000)])
     for there, chance in ((0, 0.2), (1, 0.5), (ENDED, 0.3)):
         assert (drawn == there).mean() == pytest.approx(chance, abs=0.02)
 
@@ -101,7 +92,7 @@ def test_a_fixed_recall_comes_after_its_steps() -> None:
         1,
         3,
         fixed=True,
-        outbound=policies,
+        mixture=(np.ones(1), policies),
         afterwards=policies[0],
         rewards=np.array([[[1.0], [10.0], [100.0]]]),
     )
@@ -127,7 +118,7 @@ def test_an_end_of_the_process_stays_nowhere_and_earns_nothing_more() -> None:
 def test_policies_are_drawn_by_their_shares_and_kept() -> None:
     rows = rows_of([[[0, 1, 0], [0, 0, 1]], [[0, 1, 0]] * 2, [[0, 0, 1]] * 2])
     policies = np.array([[[0, 0, 0]], [[1, 0, 0]]])
-    ends, _, _ = out(rows, 3, 2, 20_000, shares=np.array([0.3, 1.0]), outbound=policies)
+    ends, _, _ = out(rows, 3, 2, 20_000, mixture=(np.array([0.3, 1.0]), policies))
     assert (ends == 1).mean() == pytest.approx(0.15, abs=0.02)
     assert (ends == 2).mean() == pytest.approx(0.35, abs=0.02)
 
@@ -142,7 +133,7 @@ def test_after_an_exit_the_other_policy_is_followed_and_the_set_is_left_for_good
         3,
         2,
         fixed=True,
-        outbound=steps,
+        mixture=(np.ones(1), steps),
         afterwards=np.array([[0, 1, 0]] * 3),
         exits=exits,
         allowed=~exits[None],
@@ -196,7 +187,7 @@ def test_the_policy_depends_on_the_steps_left() -> None:
 def test_hope_is_where_home_can_be_reached() -> None:
     rows = rows_of([[[0, 0.5, 0, 0.5]], [[0, 1, 0, 0]], [[1, 0, 0, 0]], [[0, 0, 0, 1]]])
     at_home = np.array([False, False, False, True])
-    hope = find_hope(*rows, 1, np.array([0, 0, 0, -1]), at_home)
+    hope = can_reach(rows, 1, np.array([0, 0, 0, -1]), at_home)
     assert hope.tolist() == [True, False, True, True]
-    hope = find_hope(*rows, 1, np.array([-1, 0, 0, -1]), at_home)
+    hope = can_reach(rows, 1, np.array([-1, 0, 0, -1]), at_home)
     assert hope.tolist() == [False, False, False, True]
