@@ -299,11 +299,9 @@ def test_a_finished_run_that_lost_a_part_is_told_by_its_name(
 ) -> None:
     homeward("explore", raster, "--steps", 1, "--out", "one")
     Path("one/map.png").unlink()
-    with np.load("one/fields.npz") as fields:
-        rest = {name: fields[name] for name in fields.files if name != "height"}
-    np.savez("one/fields.npz", **rest)
-    said = homeward("explore", "--out", "one", code=2)
-    assert said.err == "homeward: one/fields.npz: is damaged: there is no height\n"
+    Path("one/fields.npz").unlink()
+    homeward("explore", "--out", "one")  # the record alone is enough to draw it again
+    assert Path("one/map.png").stat().st_size > 10_000
     Path("one/summary.json").write_text("{}")
     said = homeward("explore", "--out", "one", code=2)
     assert said.err == "homeward: one/summary.json: is damaged: steps is missing\n"

@@ -69,7 +69,7 @@ def test_a_value_out_of_range_is_named(
         ),
         ("rover", {"pixel": 1e-4}, "a pixel is 0.001 to 1e"),
         ("rover", {"pixel": 1e7}, "a pixel is 0.001 to 1e"),
-        ("grid", {"map": "3" * 4_000_001}, "a map of 4,000,001 letters"),
+        ("grid", {"map": "c" + "3" * 4_000_000}, "a map of 4,000,001 letters"),
     ],
 )
 def test_what_the_page_may_not_set_is_refused(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from homeward.errors import InvalidFileError
+from homeward.files import PART
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -78,14 +80,16 @@ def save(figure: Figure, out: Path) -> None:
 def write_whole(out: Path, write: Callable[[Path], None]) -> None:
     """Let `write` write a file, which is put in place only when it is complete."""
     check_writable(out)
-    part = out.with_name(f".{out.stem}.{os.getpid()}{out.suffix}")
+    # Its own name in a folder, since writers go by the suffix; a resumed run sweeps such folders.
+    folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
     try:
-        write(part)
-        os.replace(part, out)
+        folder.mkdir(exist_ok=True)
+        write(folder / out.name)
+        os.replace(folder / out.name, out)
     except OSError as cause:
         raise InvalidFileError(f"{out}: can't be written: {cause.strerror}") from cause
     finally:
-        part.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cell(value: object) -> str:
