@@ -10,6 +10,7 @@ from homeward.cli.show import show
 
 Seed = Annotated[int, typer.Option(help="Random seed.", min=0)]
 Tolerance = Annotated[float, typer.Option(help="Largest error allowed, for rounding.")]
+Beliefs = Annotated[int, typer.Option(help="Random beliefs of each kind.", min=1)]
 Steps = Annotated[int, typer.Option(help="Steps of each exploration.", min=1)]
 
 

@@ -34,12 +34,12 @@ def test_every_end_says_why_and_what_one_could_change(end: End, steps: int) -> N
 
 
 def test_a_step_limit_is_named() -> None:
-    said = "The step limit of 2,000 was reached; --steps raises it."
+    said = "The step limit of 2,000 was reached; With a higher limit it goes on."
     assert why_ended(End.STEPS, 2000) == said
 
 
 def test_an_end_by_the_budget_names_the_level_that_would_allow_more() -> None:
-    rest = Remainder(left=3.0, unit="squares", risk=0.25, budget=0.125, level=0.875)
+    rest = Remainder(left=3.0, unit="squares", share=2.0, budgets=(("return", 0.875, 0.125),))
     assert why_ended(End.BUDGET, 0, rest) == (
         "Going on would risk more than the safety level allows. It would risk 0.25, and 0.125 is "
         "allowed. Left to learn elsewhere: 3 squares. δ = 0.75 would allow it."
@@ -47,8 +47,20 @@ def test_an_end_by_the_budget_names_the_level_that_would_allow_more() -> None:
 
 
 def test_where_no_level_would_allow_more_that_is_said() -> None:
-    rest = Remainder(left=1.0, unit="squares", risk=1.0, budget=0.1, level=0.9)
+    rest = Remainder(left=1.0, unit="squares", share=10.0, budgets=(("return", 0.9, 0.1),))
     assert why_ended(End.BUDGET, 4, rest).endswith("No δ above 0 would allow it.")
+
+
+def test_where_several_homes_are_kept_every_budget_is_named() -> None:
+    budgets = (("return to state 0", 0.9, 0.1), ("return to state 3", 0.5, 0.25))
+    said = why_ended(End.BUDGET, 4, Remainder(left=1.0, share=2.5, budgets=budgets))
+    allowed = "0.1 to return to state 0 and 0.25 to return to state 3"
+    assert f"It would risk 2.5 times what is allowed: {allowed}." in said
+    assert said.endswith(CHANGES[End.BUDGET])
+
+
+def test_no_sentence_names_an_option_of_the_command_line() -> None:
+    assert not any("--" in text for words in (ENDS, CHANGES, VERDICTS) for text in words.values())
 
 
 def test_an_end_by_the_floor_says_what_the_best_would_bring() -> None:

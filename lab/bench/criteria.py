@@ -1,10 +1,10 @@
-"""What three criteria at once cost beside one.
+"""Cost of a decision with three criteria, relative to one.
 
-Two rovers explore the same 50 × 100 terrain at γ = .999 from its middle, side by side: one keeps a
-way home; the other also one of so many steps, and does nothing outside of the middle of the map.
-Each step is planned warm, from that rover's plan before, given the mean model and the bonus. What
-is timed is the rest: the corrections, the ways home, the constrained problem, the decision and its
-evidence. On each terrain the ratio is that of the medians; its spread is over terrains.
+Two rovers explore the same 50 × 100 terrain at γ = .999 from its middle: one with `ReturnHome`, the
+other also with `ReturnWithin` and `StayInside`. Each step is planned warm, from that rover's
+previous plan, given the mean model and the bonus. The rest is timed: the corrections, the ways
+home, the constrained problem, the decision and its evidence. The ratio on a terrain is that of the
+medians; its spread is over terrains.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 DISCOUNT = 0.999
 HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98
-"""The levels of the three."""
+"""Levels of the three criteria."""
 
 WITHIN = 40
-"""Steps that the way home may take: fewer than the map is wide."""
+"""Steps allowed for the way home: fewer than the map is wide."""
 
 MARGIN = 0.2
-"""The part of the map's height and width, along each edge, that is outside of the set."""
+"""Width of the border outside of the set, as a fraction of the map's height and width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Comparison:
     steps: int
     one: tuple[float, float, float]  # s: median, lower and upper quartile
     three: tuple[float, float, float]
-    binding: tuple[float, ...]  # [3] in which part of the decisions each cost something
+    binding: tuple[float, ...]  # [3] fraction of decisions with a positive multiplier
 
     @property
     def ratio(self) -> float:
-        """How much more a decision with three takes."""
+        """Median time with three criteria over that with one."""
         return self.three[0] / self.one[0]
 
 
@@ -82,7 +82,7 @@ def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> Co
 
 
 class _Outing:
-    """A rover on its way, and what its decisions took."""
+    """An exploration and the times of its decisions."""
 
     def __init__(self, criteria: Sequence[Criterion], seed: int, shape: tuple[int, int]) -> None:
         self.criteria = criteria

@@ -1,8 +1,8 @@
-"""How long a step in a grid world takes, and how much of it is spent outside compiled kernels.
+"""Time of a step in a grid world, and the share of it outside of compiled kernels.
 
-A step is all that an explorer does: plan, act, observe, update. The exploration is done twice from
-the same start: once as it is, for the times of the steps, and once with a clock around every kernel
-that Python calls, for the share of the time that is spent in them.
+A step is plan, act, observe, update. The exploration runs twice from the same start: once as it is,
+for the times of the steps, and once with a clock around every kernel that Python calls, for the
+share of the time that is spent in them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,29 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from homeward.bonuses import Uncover
 from homeward.errors import InvalidProblemError
-from homeward.kinds.grid.maps import HeightMap
-from homeward.kinds.grid.world import HeightGridWorld
-from homeward.planning.paper import PaperExplorer
-from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
+from homeward.kinds.grid.config import GridConfig
+from homeward.kinds.grid.kind import make
+from homeward.paper.timing import step_seconds
+from homeward.runs.config import checked
 from lab.bench.terrain import quartiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PLACES = (
+KERNEL_MODULES = (
     "homeward.solvers.kernels",
-    "homeward.solvers.secant",
-    "homeward.beliefs.correction_kernels",
-    "homeward.safety.kernels",
-    "homeward.safety.criteria",
+    "homeward.solvers.returns",
+    "homeward.beliefs.corrections",
+    "homeward.safety.stay_inside",
     "homeward.beliefs.levels",
 )
-"""Where the kernels are looked up by those who call them."""
+"""Modules in which callers look kernels up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stride:
-    """Steps of an exploration."""
+class Pace:
+    """Time of the steps of an exploration."""
 
     squares: int
     steps: int
@@ -47,7 +44,7 @@ class Stride:
     outside: float  # fraction of the time that is spent outside kernels
 
 
-def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Stride:
+def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Pace:
     """Time the first `steps` of a safe exploration."""
     _explore(size, walls, delta, min(steps, 3), seed)  # compiles
     times = _explore(size, walls, delta, steps, seed)
@@ -59,22 +56,15 @@ def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Str
         again = _explore(size, walls, delta, steps, seed)
     middle, low, high = quartiles(times)
     outside = 1.0 - inside() / sum(again)
-    return Stride(size * size, len(times), middle, (low, high), outside)
+    return Pace(size * size, len(times), middle, (low, high), outside)
 
 
 def _explore(size: int, walls: float, delta: float, steps: int, seed: int) -> list[float]:
-    """Explore from the middle and return the seconds of every step."""
-    middle = (size // 2) * size + size // 2
-    world = HeightGridWorld(HeightMap.random((size, size), seed, walls=walls, start=middle))
-    planner = Planner(Uncover(), [ReturnHome(delta, "current")], 0.99)
-    explorer = PaperExplorer(planner, world.grid.belief("known"), world)
-    times = []
-    before = time.perf_counter()
-    for _ in explorer.explore(steps):
-        now = time.perf_counter()
-        times.append(now - before)
-        before = time.perf_counter()
-    return times
+    """Explore from the middle with Algorithm 1 and return the seconds of every step."""
+    middle = (size // 2) * (size + 1)
+    given: dict[str, Any] = {"size": size, "walls": walls, "start": middle, "seed": seed}
+    given |= {"delta": delta, "algorithm": "paper", "home": "current", "limit": steps}
+    return step_seconds(make(checked(GridConfig, given, "the grid")))
 
 
 @contextmanager
@@ -94,7 +84,7 @@ def clocked() -> Iterator[Callable[[], float]]:
 
     kept = [
         (module, name, kernel)
-        for module in map(import_module, PLACES)
+        for module in map(import_module, KERNEL_MODULES)
         for name, kernel in vars(module).items()
         if hasattr(kernel, "py_func")
     ]

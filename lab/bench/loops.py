@@ -1,8 +1,7 @@
-"""What a decision of our loop costs beside one of Algorithm 1, over whole runs on the same ground.
+"""Time of a decision of our explorer beside Algorithm 1's, over whole runs on the same ground.
 
 Both see the eight cells around them and keep .98: Algorithm 1 in each plan, with a warm start from
-the plan before, ours over the whole run. Steps are taken in turns, so that other work on the
-machine slows both alike.
+the previous plan, ours over the whole run. Steps alternate, so that other load slows both alike.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long the decisions of a run took.
+    """Time of the decisions of a run.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ while True:
     took = 1e3 * (time.perf_counter() - began)
     if took > longest:
         longest = took
-        say(f"{longest:.0f}", flush=True)
+        print(f"{longest:.0f}", flush=True)
 """
 JUMP = """
 (step) => new Promise((resolve) => {
@@ -107,7 +107,7 @@ def served(root: Path) -> Iterator[str]:
 
 
 def walk(folder: Path) -> None:
-    """Record a random walk as a rover's run, with seeds as often as a run has some."""
+    """Record a random walk as a rover's run, with warm starts as often as a run has them."""
     run = Run.create(folder, "rover", {"limit": STEPS})
     setup = make(checked(RoverConfig, run.config, "c"))
     world, start = setup.world, setup.world.state
@@ -190,7 +190,7 @@ def _long(page: Page) -> str:
 
 @contextmanager
 def paused() -> Iterator[list[str]]:
-    """Note how long, at most, a process with next to nothing to do was kept from it, in ms."""
+    """Record the longest pause, in ms, of a process with 2 ms of work at a time."""
     found: list[str] = []
     with subprocess.Popen(
         [sys.executable, "-c", PAUSES], stdout=subprocess.PIPE, text=True
@@ -219,7 +219,7 @@ def _says(event: dict[str, Any], name: str) -> bool:
 
 
 def live(browser: Browser, place: Path) -> None:
-    """Watch a large run go."""
+    """Watch a large live run."""
     root = place / "large"
     root.mkdir()
     Run.create(root / "small", "grid", {"size": 4}).resume()

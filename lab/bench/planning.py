@@ -1,11 +1,10 @@
-"""How long one decision takes at the paper's size, beside the LP that the paper solved.
+"""Time of one decision at the paper's size, beside the LP that the paper solved.
 
-An actual exploration of a 50 × 100 terrain at γ = .999, once per setting. Each step is planned cold
-and warm (from the plan before), given what the LP is given too: the mean model and the bonus. What
-is timed is the rest: the corrections, the way home, the constrained problem, the decision and its
-evidence. What it takes to come by the mean model and the bonus is timed apart. On some of the very
-same problems the occupancy LP is solved by HiGHS (interior point and simplex) and by Clarabel; of
-these only the solver's own time counts.
+An exploration of a 50 × 100 terrain at γ = .999, once per setting. Each step is planned cold and
+warm (from the previous plan), given the mean model and the bonus, as the LP is. The rest is timed:
+the corrections, the way home, the constrained problem, the decision and its evidence. The mean
+model and the bonus are timed separately. On some of the same problems the occupancy LP is solved by
+HiGHS (interior point and simplex) and by Clarabel; only their solve time counts.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one setting took."""
+    """Times of one setting."""
 
     setting: str
     steps: int
@@ -63,7 +62,7 @@ class Timing:
     cold: tuple[float, float, float]
     lp: dict[str, float]  # s: median per solver
     difference: float | None  # worst relative difference of objectives, against HiGHS
-    given: float  # s: median of what the mean model and the bonus take
+    given: float  # s: median time of the mean model and the bonus
     paper: float  # s
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.beliefs.heights import grid_graph
+from homeward.beliefs.grid_graph import grid_graph
 from homeward.bonuses import Information
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome

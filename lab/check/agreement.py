@@ -1,12 +1,8 @@
 """Do two unrelated solvers agree? Column generation against the occupancy LP on random problems.
 
 The LP's raw answer from HiGHS is the referee: its status, and its objective as it reports it.
-Problems come in two kinds of model and two flavours: criteria as a planner would state them
-(return to one of several homes, δ = 1 included) and plain random totals. Some can be met, some not.
-
-Every kind of criterion, and pairs and triples of them, are compared with an LP that states the same
-problem directly (`compare_together`): two copies of the states, before and after a set is left,
-and rewards written down from their definitions. It shares the way home with the plan, no more.
+Problems come on two kinds of model and in two flavours: criteria as a planner would state them
+(return to one of several homes, δ = 1 included) and plain random totals. Some are infeasible.
 """
 
 from __future__ import annotations
@@ -15,32 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.optimize import linprog
 
-from homeward.beliefs import corrections_of
-from homeward.beliefs.corrections import Correction, Corrections, moves_exploring, moves_returning
-from homeward.certificates.policy_values import dense_transitions
+from homeward.beliefs.corrections import Correction, Corrections, moves_corrections
 from homeward.models import Moves, SparseMDP
-from homeward.planning.planner import Planner
-from homeward.safety import (
-    EarnAtLeast,
-    ReturnHome,
-    Situation,
-    StayInside,
-)
+from homeward.safety import ReturnHome, Situation
 from homeward.solvers import ConstrainedProblem, Status, occupancy_lp, solve_constrained
-from homeward.solvers.tolerances import FEASIBLE
-from lab.check.soundness import far_bonus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from homeward.arrays import BoolArray, FloatArray
-    from homeward.beliefs import FiniteBelief
     from homeward.models import Model
-    from homeward.planning.plan import Plan
-    from homeward.safety import Criterion
-    from lab.check.soundness import Case
 
 Kind = Literal["moves", "general"]
 KINDS: tuple[Kind, ...] = ("moves", "general")
@@ -123,271 +101,10 @@ def random_corrections(model: Model, discount: float, rng: np.random.Generator) 
     if isinstance(model, Moves):
         return Corrections(
             Correction.MOVES,
-            moves_returning(model.dest, model.success),
-            moves_exploring(model.dest, model.success, discount),
+            *moves_corrections(model.dest, model.success, model.success, discount),
             work_or_never=True,
         )
     sigma = -rng.random((model.states, model.actions)) * 0.1
     sigma[rng.random(sigma.shape) < 0.7] = 0.0
     sigma[:, 0] = 0.0
     return Corrections(Correction.GENERAL, sigma, sigma)
-
-
-@dataclass(frozen=True, slots=True)
-class Directly:
-    """One plan and what an LP says of the same problem, stated directly."""
-
-    status: Status
-    referee: Status
-    difference: float  # of the objectives, relative to them or to the largest single reward
-    shortfall: float  # by how much the plan misses a level, in units of its range
-    margin: float  # the most by which every level can be exceeded at once, likewise; by the LP
-
-    @property
-    def sure(self) -> bool:
-        """Whether the plan says that it is solved, or that it can't be."""
-        return self.status in (Status.OPTIMAL, Status.INFEASIBLE)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both have the same status, or the plan claims nothing.
-
-        Nearer to the edge than the solvers' tolerance, where a level can just be kept or just not,
-        either is right.
-        """
-        if self.status is self.referee or not self.sure:
-            return True
-        if self.status is Status.OPTIMAL:
-            return self.margin >= -2.0 * FEASIBLE
-        return self.margin <= 2.0 * FEASIBLE
-
-
-def compare_together(case: Case, correction: Correction) -> Directly:
-    """Plan by columns, and solve the same problem by a direct LP over two copies of the states.
-
-    With a recall after a fixed number of steps, there are two copies for every step.
-    """
-    belief, criteria, recall = case.belief, case.criteria, case.recall
-    plan = Planner(far_bonus, criteria, case.discount, correction, recall=recall).plan(belief, 0)
-    objective = belief.mean().reward + far_bonus(belief)
-    floors, levels = direct_floors(belief, criteria, plan)
-    leaves = np.zeros(objective.shape, dtype=bool)
-    for criterion in criteria:
-        if isinstance(criterion, StayInside):
-            given = criterion.allowed
-            inside = given if given.ndim == 2 else given[:, None]
-            leaves |= ~np.broadcast_to(inside, leaves.shape)
-    model = belief.mean()
-    if recall is None:
-        program = direct_lp(model, objective, floors, levels, leaves, case.discount)
-    else:
-        finals = [
-            np.zeros(model.states) if c.kind == "earn" else c.way_home + (c.kind == "stay")
-            for c in plan.criteria
-        ]
-        program = direct_lp_over(model, objective, floors, finals, levels, leaves, recall)
-    status, best = program.solve()
-    size = max(abs(best), float(np.abs(objective[np.isfinite(objective)]).max()))
-    solved = plan.status is Status.OPTIMAL and status is Status.OPTIMAL
-    short = [(c.level - c.bound) / c.unit for c in plan.criteria]
-    return Directly(
-        status=plan.status,
-        referee=status,
-        difference=abs(plan.exploration_value - best) / size if solved else 0.0,
-        shortfall=max(0.0, *short) if solved else 0.0,
-        margin=0.0 if status is plan.status else program.margin(),
-    )
-
-
-def direct_floors(
-    belief: FiniteBelief, criteria: Sequence[Criterion], plan: Plan
-) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
-    """Write down what each criterion collects, [S, A] inside and on leaving, and its level."""
-    model, gamma, steps = belief.mean(), plan.discount, plan.steps
-    corrections = corrections_of(belief, model, gamma, plan.correction)
-    usable = np.isfinite(model.reward)
-    floors, levels = [], []
-    for criterion, told in zip(criteria, plan.criteria, strict=True):
-        sigma, level = corrections.exploring, told.level
-        if steps is not None and plan.correction is not Correction.NAIVE:
-            sigma = belief.correction()
-        if isinstance(criterion, StayInside):
-            worth = np.ones(usable.shape)
-            if plan.correction is Correction.MOVES and steps is None:
-                sigma = _staying(belief, gamma)
-        elif isinstance(criterion, EarnAtLeast):
-            if criterion.rewards is None:
-                rewards = model.reward
-                paid = np.stack([world.reward for world in belief.worlds])[:, usable]
-            else:
-                rewards, paid = criterion.rewards, criterion.rewards[usable]
-            low, high = float(paid.min()), float(paid.max())
-            low = low if isinstance(model, Moves) else min(low, 0.0)
-            span = high - low
-            if span == 0.0:  # every policy earns the same, whatever the world
-                span, sigma = 1.0, np.zeros(usable.shape)
-            worth = np.where(usable, (rewards - low) / span, 0.0)
-            level = (told.level * (1.0 - gamma if steps is None else 1.0 / steps) - low) / span
-        else:
-            worth = np.repeat(told.way_home[:, None], model.actions, axis=1)
-        if steps is None:
-            floors.append(((1.0 - gamma) * worth + gamma * sigma, (1.0 - gamma) * worth))
-        else:  # what a recall is worth is had at the end
-            each = worth / steps if isinstance(criterion, EarnAtLeast) else np.zeros(usable.shape)
-            floors.append((each + sigma, each))
-        levels.append(level)
-    return floors, np.array(levels)
-
-
-def _staying(belief: FiniteBelief, discount: float) -> FloatArray:
-    """Return the correction of staying inside on move-or-stay worlds, from its definition."""
-    first = belief.worlds[0]
-    assert isinstance(first, Moves)
-    success = np.stack([w.success for w in belief.worlds if isinstance(w, Moves)])
-    mean = np.tensordot(belief.weights, success, axes=1)
-    stretch = (1.0 - discount) / (1.0 - discount + discount * success)
-    half = -0.5 * np.tensordot(belief.weights, np.abs(success - mean) * stretch, axes=1)
-    sure = np.isin(success, (0.0, 1.0)).all()  # of every move: a belief declares it or not
-    sigma = np.where(sure, -(1.0 - discount) * mean * (1.0 - mean), half)
-    moves: FloatArray = np.where(first.dest != np.arange(first.states)[:, None], sigma, 0.0)
-    return moves
-
-
-def direct_lp(
-    model: Model,
-    objective: FloatArray,
-    floors: Sequence[tuple[FloatArray, FloatArray]],
-    levels: FloatArray,
-    leaves: BoolArray,
-    discount: float,
-) -> Program:
-    """State it over occupancies of two copies of (s, a), the second after leaving a set."""
-    states, actions = objective.shape
-    rows = dense_transitions(model).reshape(-1, states)
-    left = leaves.ravel()
-    count = states * actions
-    usable = np.isfinite(objective).ravel()
-    here = np.repeat(np.eye(states), actions, axis=0)  # [S·A, S] where an action is taken
-    flow = np.zeros((2 * states, 2 * count))
-    flow[:states, :count] = (here - discount * rows * ~left[:, None]).T
-    flow[states:, :count] = -(discount * rows * left[:, None]).T
-    flow[states:, count:] = (here - discount * rows).T
-    source = np.zeros(2 * states)
-    source[0] = 1.0
-    gains = [
-        np.concatenate([np.where(left, out.ravel(), inside.ravel()), np.zeros(count)])
-        for inside, out in floors
-    ]
-    worth = np.where(usable, objective.ravel(), 0.0)
-    both = np.concatenate([usable, usable])
-    earned = np.concatenate([worth, worth])
-    return Program(earned, flow, source, np.array(gains), levels, both)
-
-
-def direct_lp_over(
-    model: Model,
-    objective: FloatArray,
-    floors: Sequence[tuple[FloatArray, FloatArray]],
-    finals: Sequence[FloatArray],
-    levels: FloatArray,
-    leaves: BoolArray,
-    steps: int,
-) -> Program:
-    """State it over occupancies of (t, before or after leaving, s, a), for a recall after n steps.
-
-    `finals` [S] are what each criterion has where the steps end, if no set was left.
-    """
-    states, actions = objective.shape
-    rows = dense_transitions(model).reshape(-1, states)
-    left, pairs = leaves.ravel(), states * actions
-    usable = np.isfinite(objective).ravel()
-    worth = np.where(usable, objective.ravel(), 0.0)
-    here = np.repeat(np.eye(states), actions, axis=0).T
-    count = 2 * steps * pairs
-    flow, source = np.zeros((2 * steps * states, count)), np.zeros(2 * steps * states)
-    gains, source[0] = np.zeros((len(floors), count)), 1.0
-    for t in range(steps):
-        inside = slice(2 * t * pairs, (2 * t + 1) * pairs)
-        outside = slice((2 * t + 1) * pairs, (2 * t + 2) * pairs)
-        at = 2 * t * states
-        flow[at : at + states, inside] = here
-        flow[at + states : at + 2 * states, outside] = here
-        if t + 1 < steps:
-            then = 2 * (t + 1) * states
-            flow[then : then + states, inside] = -(rows * ~left[:, None]).T
-            flow[then + states : then + 2 * states, inside] = -(rows * left[:, None]).T
-            flow[then + states : then + 2 * states, outside] = -rows.T
-        for k, (stays, goes) in enumerate(floors):
-            last = rows @ finals[k] if t + 1 == steps else np.zeros(pairs)
-            gains[k, inside] = np.where(left, goes.ravel(), stays.ravel() + last)
-    return Program(
-        np.tile(worth, 2 * steps), flow, source, gains, levels, np.tile(usable, 2 * steps)
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """A linear program over N occupancies: what they are worth, how they flow, what they keep."""
-
-    worth: FloatArray  # [N]
-    flow: FloatArray  # [M, N]
-    source: FloatArray  # [M]
-    gains: FloatArray  # [K, N]
-    levels: FloatArray  # [K]
-    usable: BoolArray  # [N]
-
-    def solve(self) -> tuple[Status, float]:
-        """Maximise the worth of the occupancies; return the status and the best objective."""
-        scale = float(np.abs(self.worth).max()) or 1.0
-        columns = np.where(self.usable)[0]
-        status, best = _solve(
-            self.worth[columns] / scale,
-            self.flow[:, columns],
-            self.source,
-            self.gains[:, columns],
-            self.levels,
-        )
-        return status, best * scale
-
-    def margin(self) -> float:
-        """Return the most by which all levels can be exceeded at once, negative if infeasible."""
-        columns = np.where(self.usable)[0]
-        more = np.hstack([self.gains[:, columns], -np.ones((len(self.levels), 1))])
-        flow = np.hstack([self.flow[:, columns], np.zeros((len(self.flow), 1))])
-        aim = np.zeros(len(columns) + 1)
-        aim[-1] = 1.0
-        status, best = _solve(aim, flow, self.source, more, self.levels, free=1)
-        return best if status is Status.OPTIMAL else np.nan
-
-
-def _solve(
-    worth: FloatArray,
-    flow: FloatArray,
-    source: FloatArray,
-    gains: FloatArray,
-    levels: FloatArray,
-    free: int = 0,
-) -> tuple[Status, float]:
-    """Maximise over non-negative variables; the last `free` of them have no bound."""
-    ends = set()
-    bounds = [(0.0, None)] * (len(worth) - free) + [(None, None)] * free
-    # Presolve may call what can just be kept, at δ = 1, impossible; the simplex may lose its way.
-    for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
-        answer = linprog(
-            -worth,
-            A_ub=-gains if len(gains) else None,
-            b_ub=-levels if len(gains) else None,
-            A_eq=flow,
-            b_eq=source,
-            bounds=bounds,
-            method=method,
-            options={
-                "primal_feasibility_tolerance": 1e-10,
-                "dual_feasibility_tolerance": 1e-10,
-                "presolve": presolve,
-            },
-        )
-        if answer.status == 0:
-            return Status.OPTIMAL, -float(answer.fun)
-        ends.add(answer.status)
-    return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf

@@ -1,19 +1,19 @@
 """Is a plan's promise kept? Worlds drawn from the belief, one plan followed to the end in each.
 
-The theorem, played out. A plan promises: draw one of its outbound policies, follow it without
-replanning until a recall that comes at each step with chance 1 − γ, then follow the return policy;
-over the worlds of the belief, that ends at home with at least the reported probability. So worlds
-are drawn from that belief, and the runs that end at home are counted.
+A plan promises: draw one of its outbound policies, follow it without replanning until a recall that
+comes at each step with probability 1 − γ, then follow the return policy; over the worlds of the
+belief, that ends at home with at least the reported probability. So worlds are drawn from that
+belief, and the runs that end at home are counted.
 
-Where δ does not bind, a plan keeps it with room to spare and the count says little. Taken are plans
-with a positive multiplier and a bound within 1e-6 of δ. On terrain some are made after a first look
-with a sensor that does not reach far, and some with the paper's, whose first look makes much of the
-map certain, after an exploration of some steps. `NAIVE` plans run along for comparison:
-they take the mean model at its word, where a way home that may not exist is only tried more often.
+A plan that δ does not bind keeps more than δ, and its count shows little. So only plans with a
+positive multiplier and a bound within 1e-6 of δ are used. On terrain some are made after a first
+look with a short-range sensor, and some with the paper's, whose first look makes much of the map
+certain, after an exploration of some steps. `NAIVE` plans are counted for comparison: they plan on
+the mean model without a correction.
 
-Each world goes to a plan that is drawn alike from all of them, so the number back home is binomial
-around the plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99%. A claim
-is refuted if the upper limit is below it: a true one with a chance of at most 1%.
+Each world gets one of the plans, drawn uniformly, so the number of returns is binomial around the
+plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99 %. A claim is refuted
+if the upper limit is below it: a true one with probability at most 1 %.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.rover.world import Rover
 from homeward.models import Moves
-from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
+from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
+from homeward.studies.play import play
 from homeward.terrain.relief import draw_belief
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ if TYPE_CHECKING:
 DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 SHORT_SIGHTED = Sensor(range=200.0)
-BINDS = 1e-6
+BINDING_TOLERANCE = 1e-6
 """Largest distance between the bound and δ of a plan that δ binds."""
 
-PATIENCE = 20
-"""Outsets tried for each plan that δ must bind."""
+OUTSETS_PER_PLAN = 20
+"""Number of outsets tried for each plan that δ must bind."""
 
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10
@@ -70,7 +71,7 @@ HEIGHT_WALLS = 0.1
 
 
 class Outset(NamedTuple):
-    """What is believed after a first look, and where one stands."""
+    """A belief after a first look, and the current state."""
 
     belief: Belief
     state: int
@@ -85,7 +86,7 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where plans are made, and what for."""
+    """Beliefs to plan on, with a bonus and levels."""
 
     title: str
     draw: Callable[[np.random.Generator], Outset]
@@ -96,7 +97,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Calibration(ReturnCount):
-    """How often some plans, followed to the end, came home."""
+    """Number of worlds in which some plans, followed to the end, came home."""
 
     plans: int
     worlds: int
@@ -111,7 +112,7 @@ class Calibration(ReturnCount):
 
 
 def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:
-    """Draw a map of heights and walls, and look around from its start, any square alike."""
+    """Draw a map of heights and walls, and look around from its random start."""
     grid = HeightMap.random(shape, rng, walls=HEIGHT_WALLS)
     seen = grid.around(grid.start)
     look = Reveal(seen, grid.heights.ravel()[seen], grid.start)
@@ -129,9 +130,7 @@ def terrain_outset(
     state = int(rng.integers(len(truth)))
     world = Rover(belief, truth, state, sensor, errors)
     planner = Planner(Information(sensor), [ReturnHome(0.9, "current")], MARS_DISCOUNT)
-    explorer = PaperExplorer(planner, belief, world)
-    for _ in explorer.explore(steps):
-        pass
+    explorer = play(Setup(planner, belief, world, steps, algorithm="paper"))
     return Outset(explorer.belief, world.state)
 
 
@@ -158,7 +157,7 @@ SETTINGS = (
 def examine(
     setting: Setting, delta: float, correction: Correction, plans: int, worlds: int, seed: int
 ) -> Calibration:
-    """Make plans in a setting and calibrate them; one seed looks at the same outsets each time."""
+    """Make plans in a setting and calibrate them; the same seed gives the same outsets."""
     seed = index(seed, 2**63, "the seed", InvalidProblemError)
     outsets, drawn = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     return calibrate(make_promises(setting, delta, correction, plans, outsets), worlds, drawn)
@@ -167,11 +166,12 @@ def examine(
 def make_promises(
     setting: Setting, delta: float, correction: Correction, count: int, rng: np.random.Generator
 ) -> list[Promise]:
-    """Plan at one outset after the other until δ binds `count` plans; naive ones need no bond."""
+    """Return the first `count` plans that δ binds, or naive plans, at random outsets."""
     count = _at_least_one(count, "the number of plans")
     planner = Planner(setting.bonus, [ReturnHome(delta)], setting.discount, correction)
     found: list[Promise] = []
-    for _ in range(PATIENCE * count):
+    outsets = OUTSETS_PER_PLAN * count
+    for _ in range(outsets):
         belief, state = setting.draw(rng)
         plan = planner.plan(belief, state)
         if correction is Correction.NAIVE or is_bound(plan):
@@ -179,19 +179,21 @@ def make_promises(
         if len(found) == count:
             return found
     raise InvalidProblemError(
-        f"{setting.title}: δ = {delta:g} binds {len(found)} plans at {PATIENCE * count} outsets, "
+        f"{setting.title}: δ = {delta:g} binds {len(found)} plans at {outsets} outsets, "
         f"expected {count}"
     )
 
 
 def is_bound(plan: Plan) -> bool:
-    """Return whether δ binds a plan: it costs something, and no more than δ is kept."""
+    """Return whether δ binds a plan: a positive multiplier, and a bound equal to δ."""
     (criterion,) = plan.criteria
-    return criterion.multiplier > 0.0 and abs(criterion.bound - criterion.level) <= BINDS
+    return (
+        criterion.multiplier > 0.0 and abs(criterion.bound - criterion.level) <= BINDING_TOLERANCE
+    )
 
 
 def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:
-    """Draw worlds, each from the belief of any plan alike; follow that plan, count who is home."""
+    """Draw worlds, each from the belief of a random plan; follow that plan, count the returns."""
     worlds = _at_least_one(worlds, "the number of worlds")
     plans = _at_least_one(len(promises), "the number of plans")
     shares = rng.multinomial(worlds, np.full(plans, 1.0 / plans))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import astuple
 from itertools import product
-from pathlib import Path  # noqa: TC003 - Typer reads it
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from homeward.cli.options import Json
-from homeward.cli.show import check_writable, save, track
-from lab.check import progress_command
-from lab.report import Seed, Tolerance, conclude
+from homeward.cli.show import track
+from lab.check import counted_commands, progress_command
+from lab.report import Beliefs, Seed, Tolerance, conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import numpy as np
 
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Check on random problems the laws that the planner rests on.", no_args_is_help=True
 )
-app.command()(progress_command.progress)
+for command in (
+    progress_command.progress,
+    counted_commands.calibration,
+    counted_commands.certify,
+    counted_commands.conservative,
+):
+    app.command()(command)
 
-Beliefs = Annotated[int, typer.Option(help="Random beliefs of each kind.", min=1)]
 Problems = Annotated[int, typer.Option(help="Random problems of each kind.", min=1)]
 Together = Annotated[
     int, typer.Option(help="Beliefs for each combination of criteria; 0 skips them.", min=0)
 ]
-Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
 
 Found = TypeVar("Found")
 
@@ -54,7 +58,8 @@ def agreement(
     """
     import numpy as np
 
-    from lab.check.agreement import KINDS, compare, compare_together, random_problem
+    from lab.check.agreement import KINDS, compare, random_problem
+    from lab.check.direct_lp import compare_together
 
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
@@ -64,14 +69,12 @@ def agreement(
             compare(random_problem(kind, constraints, rng))
             for _ in track(range(problems), label, quiet=as_json)
         ]
-        ends = Counter(str(a.status) for a in found)
         rows.append(
             {
                 "kind": kind,
                 "constraints": constraints,
                 "problems": len(found),
-                "optimal": ends["optimal"],
-                "infeasible": ends["infeasible"],
+                **_statuses(found),
                 "at delta 1": sum(a.sure for a in found),
                 "disagreements": sum(not a.agrees for a in found),
                 "worst difference": max(a.difference for a in found),
@@ -79,12 +82,10 @@ def agreement(
         )
     combined = []
     for head, met in _combinations(together, rng, compare_together, as_json):
-        ends = Counter(str(a.status) for a in met)
         combined.append(
             {
                 **head,
-                "optimal": ends["optimal"],
-                "infeasible": ends["infeasible"],
+                **_statuses(met),
                 "not sure": sum(not a.sure for a in met),
                 "at the edge": sum(a.agrees and a.sure and a.status is not a.referee for a in met),
                 "disagreements": sum(not a.agrees for a in met),
@@ -110,6 +111,12 @@ def agreement(
         f"worst relative difference {worst:.2e}, {apart} disagreements on status",
         as_json,
     )
+
+
+def _statuses(answers: Iterable[Any]) -> dict[str, int]:
+    """Return the numbers of optimal and of infeasible answers."""
+    found = Counter(str(answer.status) for answer in answers)
+    return {name: found[name] for name in ("optimal", "infeasible")}
 
 
 def _combinations(
@@ -168,7 +175,7 @@ def soundness(
     )
 
     rng = np.random.default_rng(seed)
-    worst: dict[tuple[str, str], list[float]] = {}
+    worst: dict[tuple[str, str], tuple[float, ...]] = {}
     caught = 0
     for kind in KINDS:
         for _ in track(range(beliefs), kind, quiet=as_json):
@@ -178,9 +185,8 @@ def soundness(
                 if kind == "general" and correction is Correction.MOVES:
                     continue
                 found = examine(belief, correction, discount, home)
-                excess = worst.setdefault((kind, str(correction)), [-1.0, -1.0, -1.0])
-                for i, value in enumerate((found.returning, found.exploring, found.planned)):
-                    excess[i] = max(excess[i], value)
+                key, excess = (kind, str(correction)), astuple(found)[:3]
+                worst[key] = tuple(map(max, worst.get(key, excess), excess))
             if kind == "moves":
                 wrong = examine(belief, Correction.MOVES, discount, home, half_exploring)
                 caught += wrong.exploring > tolerance
@@ -296,15 +302,14 @@ def edges(
             for number in track(range(problems), family.name, quiet=as_json)
         ]
         answers = [verdict for e in found for verdict in (e.cold, e.warm)]
-        ends = Counter(str(a.status) for a in answers)
+        ends = _statuses(answers)
         rows.append(
             {
                 "family": family.name,
                 "problems": len(found),
                 "answers": len(answers),
-                "optimal": ends["optimal"],
-                "infeasible": ends["infeasible"],
-                "other": len(answers) - ends["optimal"] - ends["infeasible"],
+                **ends,
+                "other": len(answers) - sum(ends.values()),
                 "LP off": sum(a.referee == "proof" for a in answers),
                 "disagreements": sum(bool(a.faults) for a in answers),
                 "worst difference": max(a.difference for a in answers),
@@ -381,170 +386,5 @@ def dirichlet(
         {"rows": table, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
         {"rows": "The Dirichlet correction"},
         f"at most {worst:.2f} standard errors apart over {len(found)} rows",
-        as_json,
-    )
-
-
-@app.command()
-def calibration(
-    worlds: Worlds = 2000,
-    plans: Annotated[int, typer.Option(help="Plans that share them, all bound by δ.", min=1)] = 25,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Draw worlds from the belief, follow one plan out and back in each, and count returns.
-
-    Grids of heights at δ = .9 and .8, and terrain at .98 as well, after a first look and after an
-    exploration. Neither δ nor the plans' own bounds may be refuted at 99%. Plans without a
-    correction are counted for comparison.
-    """
-    from homeward.beliefs.corrections import Correction
-    from lab.check.calibration import SETTINGS, examine
-
-    rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
-    for setting, delta, correction in track(cases, "following plans", quiet=as_json):
-        found = examine(setting, delta, correction, plans, worlds, seed)
-        rows[correction is not Correction.NAIVE].append(
-            {
-                "belief": setting.title,
-                "δ": delta,
-                "correction": str(correction),
-                "plans": found.plans,
-                "worlds": found.worlds,
-                "back home": found.home,
-                "fraction": found.fraction,
-                "99% at least": found.lower,
-                "mean bound": found.bound,
-                "holds": found.holds,
-            }
-        )
-    refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
-    conclude(
-        {"rows": rows[True], "naive": rows[False], "refuted": refuted, "holds": refuted == 0},
-        {
-            "rows": "One plan followed out and back, in worlds drawn from its belief",
-            "naive": "The same without a correction, for comparison",
-        },
-        f"{refuted} of {len(rows[True])} promises refuted at 99%; without a correction "
-        f"{naive} of {len(rows[False])}",
-        as_json,
-    )
-
-
-@app.command("certify")
-def certificates(
-    plans: Annotated[int, typer.Option(help="Plans as they were made.", min=1)] = 50,
-    forged: Annotated[int, typer.Option(help="Plans with one thing changed.", min=1)] = 50,
-    episodes: Annotated[int, typer.Option(help="Episodes sampled for each plan.", min=1)] = 2000,
-    confidence: Annotated[float, typer.Option(help="Of each plan's intervals together.")] = 0.999,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Certify random plans, and the same kind of plans with one thing changed.
-
-    Every criterion, alone and together, with either recall, on beliefs over worlds, Dirichlet rows
-    and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
-    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, of the
-    plan or in its table of actions, or another action is named than the one whose bounds are
-    claimed, or levels that are kept are called infeasible. Where a bound is off by more than the
-    interval is wide, sampling alone must refute it.
-    """
-    from lab.check.tampering import TAMPERS, try_plans
-
-    trials = try_plans(plans, forged, episodes, confidence, seed)
-    found = list(track(trials, "certifying", quiet=as_json, total=plans + forged))
-    rows = []
-    for tamper in (None, *TAMPERS):
-        mine = [trial for trial in found if trial.tamper == tamper]
-        if mine:
-            rows.append(
-                {
-                    "changed": "nothing" if tamper is None else tamper,
-                    "plans": len(mine),
-                    "refuted": sum(trial.refuted for trial in mine),
-                    "when read": sum(trial.refused for trial in mine),
-                    "by enumeration": sum(trial.exactly for trial in mine),
-                    "by sampling": sum(trial.sampled for trial in mine),
-                    "by arithmetic": sum(trial.reckoned for trial in mine),
-                    "off by an interval": sum(trial.contradicted for trial in mine),
-                    "of these missed": sum(trial.missed for trial in mine),
-                }
-            )
-    wrong = sum(trial.refuted == (trial.tamper is None) or trial.missed for trial in found)
-    conclude(
-        {"rows": rows, "wrong": wrong, "holds": wrong == 0},
-        {"rows": "Plans as they were made, and forged"},
-        f"{wrong} of {len(found)} plans judged wrongly",
-        as_json,
-    )
-
-
-@app.command()
-def conservative(
-    beliefs: Beliefs = 12,
-    few: Annotated[int, typer.Option(help="Beliefs over a few worlds.", min=1)] = 100,
-    worlds: Worlds = 200,
-    tolerance: Tolerance = 1e-9,
-    seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option(help="A figure: .png, .pdf or .svg.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Compare bounds with the truth, and how much is explored at the same true safety.
-
-    Plans at levels from 1 down to .3, with the general and with the moves correction, all on the
-    same beliefs: a few worlds each, where the truth is computed by enumeration and no bound may be
-    above it; grids of heights and terrain, where it is counted in worlds drawn from the belief.
-    """
-    from lab.check.conservative import DELTAS, SETTINGS, averages, gains, study
-
-    if plot is not None:
-        check_writable(plot)
-    samples = []
-    for setting in track(SETTINGS, "planning", quiet=as_json):
-        count = few if setting is SETTINGS[0] else beliefs
-        samples += study(setting, count, worlds, DELTAS, seed)
-    found = averages(samples)
-    rows = [
-        {
-            "belief": a.setting,
-            "correction": str(a.correction),
-            "δ": a.level,
-            "plans": a.plans,
-            "mean bound": a.bound,
-            "mean truth": a.truth,
-            "explored": a.explored,
-        }
-        for a in found
-    ]
-    more = [
-        {
-            "belief": setting,
-            "true safety from": min(factors),
-            "to": max(factors),
-            "least factor": min(factors.values()),
-            "greatest factor": max(factors.values()),
-        }
-        for setting, factors in gains(found).items()
-        if factors
-    ]
-    worst = max(s.excess for s in samples if s.setting == SETTINGS[0].title)
-    if plot is not None:
-        from homeward.plots.conservative import draw_conservative
-
-        save(draw_conservative(samples, found, {s.title: worlds for s in SETTINGS[1:]}), plot)
-    conclude(
-        {
-            "rows": rows,
-            "gains": more,
-            "worst_excess": worst,
-            "plot": None if plot is None else str(plot),
-            "holds": worst <= tolerance,
-        },
-        {
-            "rows": "Bounds against the truth, level by level",
-            "gains": "How many times as much the moves correction explores, as safely",
-        },
-        f"largest excess of a bound over the exact truth {worst:.2e}",
         as_json,
     )

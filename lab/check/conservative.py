@@ -1,13 +1,12 @@
-"""How far bounds are below the truth, and what that costs.
+"""How far bounds are below the truth, and the exploration that this costs.
 
-A bound must be below the truth; how far below is what the user pays for the proof. Plans are made
-at one level after the other, with the general correction and with the moves correction, on three
-kinds of beliefs. The truth of each plan, the probability of being home after a recall, is computed
-by enumeration where a belief is a handful of worlds, and else counted in worlds drawn from it.
+Plans are made at several levels, with the general correction and with the moves correction, on
+three kinds of beliefs. The truth of each plan, the probability of being home after a recall, is
+computed by enumeration where a belief is a few worlds, and otherwise counted in drawn worlds.
 
-What a plan explores is its exploration value as a fraction of the best there is without any
-criterion, so that beliefs can be averaged. Of two corrections, the one that explores more at the
-same *true* safety wastes less: the level is only a dial, set lower where the bound is looser.
+Exploration is measured as a fraction of the best exploration value without any criterion, so that
+beliefs can be averaged. Of two corrections, the one that explores more at the same *true* safety is
+better: a user can always lower the level where the bound is looser.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import numpy as np
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Information, Uncover
+from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_way
 from homeward.models import Moves
 from homeward.planning.planner import Planner
@@ -48,9 +48,9 @@ CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
 
 
 def worlds_outset(rng: np.random.Generator) -> Outset:
-    """Draw a few worlds of moves that work or do not, as dependent on each other as may be.
+    """Draw a few worlds of moves that work or do not, arbitrarily correlated.
 
-    A first action stays where one is, so that no level is out of reach.
+    The first action stays, so that every level can be kept.
     """
     drawn = random_belief("moves", rng)
     worlds = []
@@ -76,7 +76,7 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One plan, and what became of it."""
+    """One plan, its bound and its true safety."""
 
     setting: str
     correction: Correction
@@ -145,7 +145,7 @@ def truth_of(plan: Plan, outset: Outset, worlds: int, rng: np.random.Generator) 
     total = 0.0
     for chance, world in zip(belief.weights, belief.worlds, strict=True):
         rows = dense_transitions(world)
-        way = exact_way(rows, plan.criteria[0])
+        way = exact_way(rows, CriterionClaims.of(plan.criteria[0]))
         for weight, policy in zip(plan.weights, plan.outbound, strict=True):
             total += chance * weight * exact_recall(rows, policy, way, plan.discount)[plan.state]
     return float(total)

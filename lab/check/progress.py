@@ -1,17 +1,15 @@
-"""Does a run get on? Long runs of the default explorer on many grounds, judged by what they do.
+"""Does a run make progress? Long runs of the default explorer on many grounds.
 
-A plan may be proven and the run that is made of plans still go to and fro. So each run is followed
-for as long as it lasts, up to a step limit, and judged by its observations alone, with nothing of
-what the planner says about them. The law:
+Every plan may be proven and the run may still go to and fro. So each run is followed to its end, up
+to a step limit, and judged by its observations alone, without the planner's own numbers. The law:
 
-- **News.** An observation is news if what it really brought is worth more than the explorer's
-  floor. What it brought is the difference between the beliefs before and after it, in the unit of
-  the bonus: on terrain the nats by which the entropy of the heights fell; on grids the squares that
-  were seen for the first time; in toy-text worlds the tiles that were entered for the first time.
-  That a move failed is not news here, although a belief learns from it. The floor is a gain per
-  step (0.05 nats, 0.001 squares, 0.001 tiles), and a proposal is worth pursuing from there on; so
-  an observation at its end brings more than the floor of one step. No `WINDOW` steps in a row may
-  be without news, wherever in the run they lie.
+- **News.** An observation is news if its actual gain exceeds the explorer's floor. The gain is the
+  difference between the beliefs before and after it, in the unit of the bonus: on terrain the
+  entropy reduction of the heights in nats; on grids the number of squares seen for the first time;
+  in toy-text worlds the number of tiles entered for the first time. A failed move is not news here,
+  although a belief learns from it. The floor is a gain per step (0.05 nats, 0.001 squares, 0.001
+  tiles) above which a proposal is pursued; so the observation at its end brings more than the floor
+  of one step. No `WINDOW` consecutive steps may be without news.
 - **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
   leaves the explorer where it was. It is repeated if it is attempted again while that probability
   is 0, or while it is the same as before the failure and the failure had not changed it. No move
@@ -19,11 +17,11 @@ what the planner says about them. The law:
 - **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
 
 Whether there is a way home at the end, in the true world, is counted but not judged: on these
-grounds the truth is not drawn from the belief (`levels` counts where it is).
+grounds the truth is not drawn from the belief (`paper.levels` counts where it is).
 
-Rasters are taken to the scale of the defaults: a cell is two pixels wide, and the lengths that are
-in metres (blur, error, sensor) are those of a cell of 20 m in proportion. The limit to climb is the
-median slope between neighbouring cells, and at least the default: so about half of the moves work.
+Rasters are scaled to the defaults: a cell is two pixels wide, and lengths in metres (blur, error,
+sensor) are in proportion to those of a cell of 20 m. The largest climb is the median slope between
+neighbouring cells, and at least the default: so about half of the moves work.
 """
 
 from __future__ import annotations
@@ -55,15 +53,15 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Setup
 
 WINDOW = 200
-"""Steps in a row that may not be without news."""
+"""Number of consecutive steps that may not be without news."""
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
 RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)
-"""Reach of the sensor, in cells."""
+"""Ranges of the sensor, in cells."""
 
 SHORT = 1.5
-"""Reach in cells up to which moves fail often: such sensors get more worlds."""
+"""Sensor range in cells up to which moves fail often: such sensors get more worlds."""
 
 SIDE = 12
 """Cells along each side of terrain, small enough to be exhausted within `LIMIT`; grids have twice
@@ -160,7 +158,7 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a run did; see the module for news, failed and repeated moves.
+    """Counts of one run; see the module for news, failed and repeated moves.
 
     Attributes
     ----------
@@ -169,7 +167,7 @@ class Progress:
     end
         Code of its end.
     learned
-        What all observations brought, in the unit of the bonus.
+        Total gain of all observations, in the unit of the bonus.
     longest
         Longest stretch of steps without news.
     last
@@ -193,15 +191,15 @@ class Progress:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Follow one run; a task of the study."""
+    """Return the counts of one run; a task of the study."""
     setup = setup_of(cell, seed)
     return asdict(follow(cast("Explorer", setup.explorer()), setup.limit))
 
 
 def follow(explorer: Explorer, limit: int) -> Progress:
-    """Let an explorer run, and return what it did."""
+    """Let an explorer run, and return its counts."""
     assert explorer.guide.search is not None
-    floor = explorer.guide.search.floor
+    floor = explorer.guide.search.task.floor
     attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 once it taught
     learned, longest, last, failed, repeated = 0.0, 0, 0, 0, 0
     steps = explorer.explore(limit)
@@ -227,7 +225,7 @@ def follow(explorer: Explorer, limit: int) -> Progress:
 
 
 def brought(before: Any, after: Any) -> float:
-    """Return what an observation brought: nats, squares or tiles, by the kind of belief."""
+    """Return the gain of an observation: nats, squares or tiles, by the kind of belief."""
     if isinstance(before, TerrainBelief):
         return entropy_reduction(before, after)
     if isinstance(before, HeightBelief):
@@ -236,7 +234,7 @@ def brought(before: Any, after: Any) -> float:
 
 
 def faults_of(run: dict[str, Any]) -> list[str]:
-    """Return what of the law a run breaks, a sentence each."""
+    """Return the parts of the law that a run breaks, a sentence each."""
     found = []
     if run["longest"] >= WINDOW:
         found.append(f"{run['longest']} steps without news")
@@ -249,7 +247,7 @@ def faults_of(run: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What the runs of one ground and sensor came to.
+    """Summary of the runs of one ground and sensor.
 
     Attributes
     ----------
@@ -284,7 +282,7 @@ class Total:
 
 
 def summarise(runs: Iterable[dict[str, Any]]) -> list[Total]:
-    """Put the runs of each ground and sensor together, in order, and all of them at the end."""
+    """Return the summary of each ground and sensor, in order, and of all runs at the end."""
     groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
     everything = list(runs)
     for run in everything:

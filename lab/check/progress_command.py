@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli.options import Json, Scheduler, Table, Workers
-from homeward.cli.runs import conducted
+from homeward.cli.study import conducted
 from lab.report import conclude
 
 if TYPE_CHECKING:

@@ -1,11 +1,10 @@
 """Does a run keep its promise? Every history of small random correlated beliefs, exactly.
 
-A belief here is a handful of explicit worlds. The explorer's decisions depend only on what was
-seen, so all its histories form a tree: at each node one decision, and a branch for every outcome
-that some world allows. With the exact probability of each history in each world, the worst rule of
-calling off is found by backward induction: at each node it stops or goes on, whichever is worse.
-The probability that the held way home then works must be at least δ. The books must balance as
-well: with what was spent, it is at least 1, whatever the rule.
+A belief here is a few explicit worlds. The explorer's decisions depend only on observations, so all
+its histories form a tree: at each node one decision, and a branch for every outcome that some world
+allows. With the exact probability of each history in each world, the worst recall rule is found by
+backward induction: at each node it stops or goes on, whichever is worse. The probability that the
+held way home then works must be at least δ. Added to the risk spent, it must be at least 1.
 
 Nothing here uses the planner's own evaluations: ways home are evaluated in every world by
 `certificates.policy_values`.
@@ -31,23 +30,22 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray
     from homeward.bonuses import Bonus
     from homeward.planning.held import Held
-    from homeward.safety import Criterion
-    from homeward.safety.criteria import Home
+    from homeward.safety import Criterion, Home
 
 Kind = Literal["moves", "chancy moves", "general", "paid moves"]
 KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
 DEPTH = 8
-"""Steps after which a history is called off."""
+"""Steps after which a history is recalled."""
 
 RAREST = 2e-2
-"""Probability below which a history is called off instead of followed."""
+"""Probability below which a history is recalled instead of followed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A belief and what is asked of a run on it, from state `start`."""
+    """A belief and the planner of a run on it, from state `start`."""
 
     kind: Kind
     belief: FiniteBelief
@@ -57,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the worst rule of calling off makes of a run.
+    """The promise of a run under the worst recall rule.
 
     Attributes
     ----------
@@ -95,7 +93,7 @@ def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None
 
 
 def examine(case: Case) -> Promise:
-    """Follow all histories of a run, and return what the worst rule of calling off makes of it."""
+    """Follow all histories of a run, and return its promise under the worst recall rule."""
     tree = _Tree(case)
     belief = case.belief.update(Visit(case.start))
     held = tree.guide.open(belief)
@@ -127,15 +125,15 @@ class _Tree:
         """Return the least [2, K] of Pr(home) and of Pr(home) + E[spent] from a history on.
 
         `chances` [M] are the probabilities of a world and of the history in it. Two different rules
-        of calling off may give the two rows.
+        of recall may give the two rows.
         """
-        now = self._called_off(held, state, chances)
+        now = self._recalled(held, state, chances)
         if depth == 0 or chances.sum() < RAREST:
             return now
         decision = self.guide.decide(belief, state, held)
         if decision.end is End.INFEASIBLE and depth == DEPTH:
             self.feasible = False
-        now = np.minimum(now, self._called_off(decision.held, state, chances))
+        now = np.minimum(now, self._recalled(decision.held, state, chances))
         if decision.plan is None:
             return now
         self.steps += 1
@@ -150,8 +148,8 @@ class _Tree:
         onward[1] += ended * np.array([account.spent for account in decision.held.accounts])
         return np.minimum(now, onward)
 
-    def _called_off(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
-        """Return Pr(home) and Pr(home) + E[spent], both [K], of a history that ends here."""
+    def _recalled(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
+        """Return Pr(home) and Pr(home) + E[spent], both [K], of a history recalled here."""
         kept = np.zeros((2, len(self.ledgers)))
         for k, (ledger, account) in enumerate(zip(self.ledgers, held.accounts, strict=True)):
             for chance, world in zip(chances, self.worlds, strict=True):

@@ -1,12 +1,12 @@
 """Is every bound below the truth? Exact enumeration on small random correlated beliefs.
 
-A belief here is a handful of explicit worlds. For every deterministic way out, and for the best
+A belief here is a few explicit worlds. For every deterministic outbound policy, and for the best
 provable way home, the exact probability of being home after a recall is the average over worlds of
-two linear solves. The bound of the same policies, with the same corrections that the planner uses,
-must not be above it, in any state. So must the bound of the mixture that a planner returns.
+two linear solves. The bound of the same policies, with the planner's corrections, must not be above
+it in any state. The same holds for the bound of the mixture that a planner returns.
 
-The same is asked of every kind of criterion and of pairs and triples of them, at random levels, on
-worlds that also differ in what they pay (`examine_together`).
+Every kind of criterion and pairs and triples of them are checked too, at random levels, on worlds
+with different rewards (`examine_together`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction, Corrections
+from homeward.certificates.claims import CriterionClaims
 from homeward.certificates.policy_values import (
     dense_transitions,
     exact_recall,
@@ -28,13 +29,7 @@ from homeward.certificates.policy_values import (
 )
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
-from homeward.safety import (
-    EarnAtLeast,
-    ReturnHome,
-    ReturnWithin,
-    Situation,
-    StayInside,
-)
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, Situation, StayInside
 from homeward.safety.problem import pose
 from homeward.solvers import Status, engine, engine_for
 
@@ -227,7 +222,9 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     plan = planner.plan(belief, 0)
     exits = exits_of_plan(plan)
     worlds = [dense_transitions(world) for world in belief.worlds]
-    ways_home = [[exact_way(world, c) for world in worlds] for c in plan.criteria]
+    ways_home = [
+        [exact_way(world, CriterionClaims.of(c)) for world in worlds] for c in plan.criteria
+    ]
     planned, loose = -np.inf, -np.inf
     for k, criterion in enumerate(plan.criteria):
         for weights, policies, bound in (
@@ -285,7 +282,7 @@ def _truth(
         total += weight * exact_value(
             rows,
             np.where(np.isfinite(world.reward), rewards, 0.0),
-            plan.criteria[k],
+            CriterionClaims.of(plan.criteria[k]),
             policy,
             plan.discount,
             exits,

@@ -5,12 +5,11 @@ grids of heights, with every kind of criterion, alone and together, recalled at 
 fixed one. Each must be confirmed. Then one thing is changed:
 
 - *outbound* or *return*: an entry of a policy, such that by exact enumeration some claim of the
-  plan is no longer true. Among all entries one is drawn that does; a plan that has none is left
-  out. Only finite beliefs can say.
+  plan is no longer true. A plan without such an entry is left out. Finite beliefs only.
 - *bound*: a claim is raised by .05 of its unit. It may still be true, since bounds are
-  conservative, but nothing proves it any more.
-- *action*: another action is named than the one that the action's part starts with. What is claimed
-  of that part is still true, but says nothing of what would be done.
+  conservative, but it is no longer proven.
+- *action*: another action is named than the first one of the action's part. The claims of that part
+  are still true, but do not hold for the named action.
 - *table*: a bound in the table of actions is raised by .05 of its unit.
 - *status*: the levels are said to be infeasible, though the plan keeps them.
 
@@ -48,13 +47,13 @@ if TYPE_CHECKING:
 Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
 TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")
 
-RAISED = 0.05
-"""By how much of its unit a bound is raised."""
+RAISE = 0.05
+"""Increase of a forged bound, in its unit."""
 
-FALSE = 1e-3
-"""By how much of its unit a claim must exceed the exact value to count as made untrue."""
+MIN_EXCESS = 1e-3
+"""Excess over the exact value from which a claim counts as untrue, in its unit."""
 
-CHANGES = 25
+MAX_CHANGES = 25
 """Entries of policies that are tried before a plan is left out."""
 
 
@@ -163,7 +162,7 @@ def is_untrue(stored: StoredPlan) -> bool:
     true = enumerate_worlds(stored)
     units = np.array([c.unit for c in stored.plan.criteria])
     return any(
-        bool((np.array(part.claims) - true[part.name] > FALSE * units).any())
+        bool((np.array(part.claims) - true[part.name] > MIN_EXCESS * units).any())
         for part in stored.parts
     )
 
@@ -171,11 +170,11 @@ def is_untrue(stored: StoredPlan) -> bool:
 def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     """Raise one of the bounds, of the plan or of its action's part."""
     criteria = stored.plan.criteria
-    room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - RAISED]
+    room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - RAISE]
     if not room:
         return None
     k = int(rng.choice(room))
-    more = RAISED * criteria[k].unit
+    more = RAISE * criteria[k].unit
     raised = replace(criteria[k], bound=criteria[k].bound + more)
     if rng.random() < 0.5:
         raised = replace(criteria[k], kept_bound=criteria[k].kept_bound + more)
@@ -200,14 +199,13 @@ def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
         (row.action, k)
         for row in rows
         for k, c in enumerate(plan.criteria)
-        if row.verdict is not Verdict.UNAVAILABLE
-        and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISED)
+        if row.verdict != Verdict.UNAVAILABLE and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISE)
     ]
     if not room:
         return None
     action, k = room[int(rng.integers(len(room)))]
     safety = list(rows[action].safety)
-    safety[k] += RAISED * plan.criteria[k].unit
+    safety[k] += RAISE * plan.criteria[k].unit
     rows[action] = rows[action]._replace(safety=tuple(safety))
     return replace(stored, plan=replace(plan, evidence=tuple(rows)))
 
@@ -236,7 +234,7 @@ def _denied(stored: StoredPlan) -> StoredPlan | None:
 def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
     """Yield the plan with one entry of one of its policies changed, some of all there are."""
     plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
-    for place in rng.permutation(plan.outbound.size)[:CHANGES]:
+    for place in rng.permutation(plan.outbound.size)[:MAX_CHANGES]:
         at = np.unravel_index(int(place), plan.outbound.shape)
         for action in np.flatnonzero(usable[at[-1]]):
             if action != plan.outbound[at]:
@@ -253,7 +251,7 @@ def _return(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan
             continue
         layers = criterion.return_layers
         ways = criterion.return_policy[None] if layers is None else layers
-        for place in rng.permutation(ways.size)[:CHANGES]:
+        for place in rng.permutation(ways.size)[:MAX_CHANGES]:
             at = np.unravel_index(int(place), ways.shape)
             for action in (-1, *np.flatnonzero(usable[at[-1]])):
                 if action == ways[at]:

@@ -36,6 +36,7 @@ from .errors import InvalidInputError as InvalidInputError
 from .errors import InvalidModelError as InvalidModelError
 from .errors import InvalidProblemError as InvalidProblemError
 from .errors import MissingExtraError as MissingExtraError
+from .errors import MissingPixelSizeError as MissingPixelSizeError
 from .kinds.grid.maps import HeightMap as HeightMap
 from .kinds.grid.world import HeightGridEnv as HeightGridEnv
 from .kinds.grid.world import HeightGridWorld as HeightGridWorld

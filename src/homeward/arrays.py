@@ -1,4 +1,4 @@
-"""Array types, and the checks that every value object makes on what it is handed."""
+"""Array types, and the checks that value objects make on their arguments."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ IntArray: TypeAlias = NDArray[np.integer[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 SUM_TOLERANCE = 1e-9
-"""How far a sum of probabilities may pass 1 before it counts as wrong."""
+"""A sum of probabilities may exceed 1 by this much."""
 
 
 def unless_given() -> Any:
-    """Mark a field of a value object that is filled in on construction unless it is given."""
+    """Return a field of a value object that `__post_init__` fills in unless it is given."""
     return field(default=None)
 
 
 def place(index: tuple[int, ...], axes: str) -> str:
-    """Name one entry of an array: ``place((17, 3), "sa")`` is ``(s=17, a=3)``."""
+    """Return the name of an array entry: ``place((17, 3), "sa")`` is ``(s=17, a=3)``."""
     return "(" + ", ".join(f"{axis}={int(i)}" for axis, i in zip(axes, index, strict=True)) + ")"
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only array: the same if it is one, a view of a fresh one otherwise."""
+    """Return a read-only view of an array, or the array itself if it is read-only."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -40,7 +40,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def own(array: NDArray[Any], given: object) -> NDArray[Any]:
-    """Give a read-only array that nobody else can write to through what was `given`."""
+    """Return a read-only array that shares no writable memory with what was `given`."""
     if isinstance(given, np.ndarray):
         shared = given.flags.writeable and np.may_share_memory(array, given)
     else:
@@ -56,9 +56,9 @@ def numbers(
     *,
     packed: bool = True,
 ) -> FloatArray:
-    """Check that `values` are numbers of that shape; give them as float64 to be read at once.
+    """Return `values`, checked to be real numbers of that shape, as float64; may share memory.
 
-    They are `packed` for kernels unless that is not asked for: one column for all takes no room.
+    `packed` makes them contiguous for kernels; without it a broadcast array stays small.
     """
     try:
         given = np.asarray(values)
@@ -77,7 +77,7 @@ def numbers(
 def floats(
     values: ArrayLike, name: str, shape: tuple[int, ...] | None, error: type[InvalidInputError]
 ) -> FloatArray:
-    """Check that `values` are numbers of that shape without NaN; give read-only float64 to keep."""
+    """Return `values`, checked to be numbers of that shape without NaN, as read-only float64."""
     array = numbers(values, name, shape, error)
     if array.size and np.isnan(array.min()):
         bad = np.argwhere(np.isnan(array))[0]
@@ -88,7 +88,7 @@ def floats(
 def probabilities(
     values: ArrayLike, name: str, shape: tuple[int, ...], axes: str, error: type[InvalidInputError]
 ) -> FloatArray:
-    """Check that every entry of `values` is a probability; give it as read-only float64."""
+    """Return `values`, checked to be probabilities, as read-only float64."""
     array = floats(values, name, shape, error)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         index = tuple(int(i) for i in np.argwhere((array < 0) | (array > 1))[0])
@@ -104,7 +104,7 @@ def indices(
     axes: str,
     error: type[InvalidInputError],
 ) -> IntArray:
-    """Check that every entry of `values` is a whole number in ``low <= i < high``; give int32."""
+    """Return `values`, checked to be whole numbers in ``low <= i < high``, as read-only int32."""
     try:
         array = np.asarray(values)
     except ValueError as cause:
@@ -121,7 +121,7 @@ def indices(
 
 
 def index(value: object, count: int, name: str, error: type[InvalidInputError]) -> int:
-    """Check that `value` is a whole number in ``0 <= i < count``; give it as int."""
+    """Return `value`, checked to be a whole number in ``0 <= i < count``, as int."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise error(f"{name} is {value!r}, expected a whole number from 0 to {count - 1}")
     if not 0 <= int(value) < count:
@@ -130,7 +130,7 @@ def index(value: object, count: int, name: str, error: type[InvalidInputError]) 
 
 
 def number(value: object, name: str, error: type[InvalidInputError]) -> float:
-    """Check that `value` is a real number and not NaN; give it as float."""
+    """Return `value`, checked to be a real number and not NaN, as float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or value != value:
         raise error(f"{name} is {value!r}, expected a number")
     return float(value)
@@ -139,7 +139,7 @@ def number(value: object, name: str, error: type[InvalidInputError]) -> float:
 def names(
     given: object, count: int, what: str, error: type[InvalidInputError]
 ) -> tuple[str, ...] | None:
-    """Check that there is one name for each state or action."""
+    """Return names, checked to be one for each state or action, as a tuple."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or not all(isinstance(name, str) for name in given):
@@ -150,7 +150,7 @@ def names(
 
 
 def marks(given: object, count: int, error: type[InvalidInputError]) -> BoolArray:
-    """Check a mark for each of `count` states, none unless given; give read-only booleans."""
+    """Return a read-only mask [count], all False unless given."""
     if given is None:
         return frozen(np.zeros(count, dtype=bool))
     array = np.asarray(given)
@@ -160,7 +160,7 @@ def marks(given: object, count: int, error: type[InvalidInputError]) -> BoolArra
 
 
 def tally(given: object, shape: tuple[int, ...], error: type[InvalidInputError]) -> IntArray:
-    """Check counts of that shape, zero unless given; give read-only int32."""
+    """Return counts of that shape as read-only int32, all 0 unless given."""
     if given is None:
         return frozen(np.zeros(shape, np.int32))
     limit = int(np.iinfo(np.int32).max)
@@ -169,7 +169,7 @@ def tally(given: object, shape: tuple[int, ...], error: type[InvalidInputError])
 
 
 def is_nothing(values: object) -> bool:
-    """Tell whether rewards are the zero that takes no memory, as `rewards` gives it."""
+    """Return whether rewards are the broadcast zero of `rewards`, which takes no memory."""
     return (
         isinstance(values, np.ndarray)
         and values.size > 0
@@ -181,7 +181,7 @@ def is_nothing(values: object) -> bool:
 def rewards(
     values: ArrayLike | None, shape: tuple[int, int], error: type[InvalidInputError]
 ) -> FloatArray:
-    """Check rewards [S, A]: −inf marks an action that can't be chosen; each state needs another."""
+    """Return checked rewards [S, A]; −inf marks an action that can't be chosen."""
     if values is None or (is_nothing(values) and np.shape(values) == shape):
         nothing: FloatArray = np.broadcast_to(np.float64(0.0), shape)  # takes no memory
         return nothing

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
-NEARBY = 32
-"""Up to how many cells in reach adding one by one is quicker than a Fourier transform."""
+MAX_DIRECT_CELLS = 32
+"""Cells in reach up to which a direct sum is faster than a Fourier transform."""
 
-MAX_VIEW = 121
+MAX_VIEW_CELLS = 121
 """Cells that a look is planned to tell of; of a sensor that reaches more, the nearest."""
 
 
 class Bonus(Protocol):
-    """Anything that says what is worth seeing."""
+    """A callable that returns what is worth seeing."""
 
     def __call__(self, belief: Any, /) -> FloatArray:
-        """Give ξ[S, A] ≥ 0 under a belief."""
+        """Return ξ[S, A] ≥ 0 under a belief."""
         ...
 
 
@@ -45,12 +45,15 @@ class Uncovering(Protocol):
     """A belief over what can be seen from afar."""
 
     def uncovers(self) -> FloatArray:
-        """Give the expected number [S, A] of unseen things that an action would show."""
+        """Return the expected number [S, A] of unseen cells that an action would show."""
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Looks:
+NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
+"""`Looks.action` where being in a place is enough to learn."""
+
+
+class Looks(NamedTuple):
     """What looks from the places of a map tell, and how much is left after some of them.
 
     A look from a cell reaches the cells at the given offsets. With logarithmic gains a cell of
@@ -71,7 +74,7 @@ class Looks:
     logarithmic
         Whether gains are logarithmic.
     action
-        The action [S] to take in a place in order to learn; None where being there is enough.
+        The action [S] to take in a place in order to learn; [0] where being there is enough.
     """
 
     shape: tuple[int, int]
@@ -80,7 +83,7 @@ class Looks:
     weight: FloatArray
     amount: FloatArray
     logarithmic: bool
-    action: IntArray | None = None
+    action: IntArray = NO_ACTION
 
     @property
     def total(self) -> float:
@@ -88,6 +91,16 @@ class Looks:
         if self.logarithmic:
             return float(0.5 * np.log1p(self.amount * self.weight.max()).sum())
         return float(self.amount.sum())
+
+    @property
+    def extra_steps(self) -> float:
+        """Steps that learning takes after arrival: 1 if it takes an action, else 0."""
+        return float(self.action.size > 0)
+
+    @property
+    def make_tour(self) -> bool:
+        """Whether places are best visited in a short tour: each tells of several cells, once."""
+        return not self.logarithmic and self.action.size == 0
 
 
 @runtime_checkable
@@ -99,16 +112,6 @@ class LookingBonus(Protocol):
         ...
 
 
-def looks_of(bonus: Bonus, belief: Any, reward: FloatArray) -> Looks:
-    """Return what looks tell: what the bonus says of them, or else the bonus itself, once.
-
-    `reward` [S, A] is −inf where an action can't be chosen.
-    """
-    if isinstance(bonus, LookingBonus):
-        return bonus.looks(belief)
-    return once(checked_bonus(bonus, belief, reward))
-
-
 def once(bonus: FloatArray) -> Looks:
     """Return the looks that take the largest bonus [S, A] of each state, once."""
     action = bonus.argmax(axis=1).astype(np.int32)
@@ -117,7 +120,10 @@ def once(bonus: FloatArray) -> Looks:
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
-    """Return ξ[S, A] of a belief, 0 where `reward` is −inf; refuse negative or infinite values."""
+    """Return ξ[S, A] of a belief, 0 where `reward` is −inf.
+
+    Raise `InvalidProblemError` for negative or infinite values.
+    """
     given = numbers(bonus(belief), "the bonus", reward.shape, InvalidProblemError, packed=False)
     least, most = float(given.min()), float(given.max())
     if not (least >= 0.0 and most < np.inf):
@@ -129,12 +135,12 @@ def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Uncover:
-    """Adapted R-max: `reward` for everything unseen that an action is expected to uncover."""
+    """Adapted R-max: `reward` for each unseen cell that an action is expected to uncover."""
 
     reward: float = 1.0
 
     def __call__(self, belief: Uncovering, /) -> FloatArray:
-        """Give ξ[S, A]."""
+        """Return ξ[S, A]."""
         return self.reward * belief.uncovers()
 
     def looks(self, belief: HeightBelief, /) -> Looks:
@@ -151,7 +157,7 @@ class RMax:
     reward: float = 1.0
 
     def __call__(self, belief: Counted | HeightBelief, /) -> FloatArray:
-        """Give ξ[S, A]."""
+        """Return ξ[S, A]."""
         new = np.where(belief.visited, 0.0, self.reward)
         return np.repeat(new[:, None], belief.counts.shape[1], axis=1)
 
@@ -163,7 +169,7 @@ class NearBayesian:
     beta: float = 1.0
 
     def __call__(self, belief: Counted | HeightBelief, /) -> FloatArray:
-        """Give ξ[S, A]."""
+        """Return ξ[S, A]."""
         return self.beta / (1.0 + np.asarray(belief.counts, np.float64))
 
 
@@ -175,7 +181,7 @@ class MbieEb:
     unseen: float = 2.0
 
     def __call__(self, belief: Counted | HeightBelief, /) -> FloatArray:
-        """Give ξ[S, A]."""
+        """Return ξ[S, A]."""
         counts = belief.counts
         return self.beta * np.where(counts > 0, 1.0 / np.sqrt(np.maximum(counts, 1)), self.unseen)
 
@@ -195,7 +201,7 @@ class Information:
             raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
-        """Give ξ[S, A], one column for all actions."""
+        """Return ξ[S, A], one column for all actions."""
         weights = weights_of(belief.shape, belief.size, self.sensor)
         told = weights.add_up(belief.variance.reshape(belief.shape)).ravel()
         return np.broadcast_to(told[:, None], (told.size, belief.mean().actions))
@@ -206,8 +212,7 @@ class InformationGain:
     """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): the nats that measuring from s would tell.
 
     Exact for independent normal heights, since variances do not depend on what is measured; the
-    same for every action. Of a sensor that reaches more than `MAX_VIEW` cells only the nearest
-    are counted.
+    same for every action. Only the nearest `MAX_VIEW_CELLS` cells in reach are counted.
     """
 
     sensor: Sensor = Sensor()
@@ -242,7 +247,7 @@ def unit_of(bonus: Bonus) -> str | None:
 
 
 def _overlap(count: int, shift: int) -> slice:
-    """Return the indices i of ``range(count)`` for which i + shift is one as well."""
+    """Return the indices i of ``range(count)`` for which i + shift is in the range too."""
     return slice(max(0, -shift), count - max(0, shift))
 
 
@@ -252,26 +257,26 @@ def view_of(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the offsets [V] in rows and columns of the cells in reach, nearest first, and 1/v."""
     reach = [
-        int(min(count - 1, sensor.reach / side, MAX_VIEW))
+        int(min(count - 1, sensor.reach / side, MAX_VIEW_CELLS))
         for count, side in zip(shape, size, strict=True)
     ]
     down, right = np.meshgrid(*(np.arange(-n, n + 1) for n in reach), indexing="ij")
     distance = np.hypot(down * size[0], right * size[1]).ravel()
     order = np.argsort(distance, kind="stable")
-    order = order[distance[order] <= sensor.reach][:MAX_VIEW]
+    order = order[distance[order] <= sensor.reach][:MAX_VIEW_CELLS]
     weight = 1.0 / sensor.variance(distance[order])
     return frozen(down.ravel()[order]), frozen(right.ravel()[order]), frozen(weight)
 
 
 class Weights(NamedTuple):
-    """How much a cell's variance counts at a distance of so many rows and columns: 1/v(d)."""
+    """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
 
     weight: FloatArray  # [rows, columns] away; 0 out of reach
     transform: FloatArray | None  # [N, M // 2 + 1] of all but the cell itself; None: too few cells
     size: tuple[int, int]  # N, M: of the transform, large enough that nothing wraps around
 
     def add_up(self, variance: FloatArray) -> FloatArray:
-        """Give the weighted sum [R, C] around each cell of a map."""
+        """Return the weighted sum [R, C] around each cell of a map."""
         if self.transform is None:
             return self.add_one_by_one(variance)
         from scipy.fft import fft, ifft, irfft, rfft
@@ -286,7 +291,7 @@ class Weights(NamedTuple):
         return frozen(np.maximum(total, 0.0, out=total))
 
     def add_one_by_one(self, variance: FloatArray) -> FloatArray:
-        """Give the same without a transform."""
+        """Return the same sum without a Fourier transform."""
         from homeward.beliefs.height_kernels import sum_near
 
         total = np.empty(variance.shape)
@@ -296,9 +301,12 @@ class Weights(NamedTuple):
 
 @lru_cache(maxsize=8)
 def weights_of(
-    shape: tuple[int, int], size: tuple[float, float], sensor: Sensor, nearby: int = NEARBY
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    sensor: Sensor,
+    nearby: int = MAX_DIRECT_CELLS,
 ) -> Weights:
-    """Give the weights on a map of so many cells of that size in m."""
+    """Return the weights on a map of `shape` cells, each of `size` metres."""
     from scipy.fft import next_fast_len, rfft2
 
     spans = [

@@ -1,7 +1,7 @@
-"""First use compiles the kernels: say so, once, with a spinner on a terminal.
+"""A message while the kernels are compiled at first use, with a spinner on a terminal.
 
-Numba keeps what it compiles beside the sources (or where NUMBA_CACHE_DIR says), so that the next
-process only loads it. A listener on Numba's compile events tells the one from the other.
+Numba keeps compiled code beside the sources (or in NUMBA_CACHE_DIR), so that the next process only
+loads it. A listener on Numba's compile events sees which of the two happens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Announcer(event.Listener):
         self._spinner: Status | None = None
 
     def on_start(self, event: Any) -> None:
-        """Begin to spin with the outermost kernel."""
+        """Start the spinner with the outermost kernel."""
         if not _is_ours(event):
             return
         self._depth += 1
@@ -44,7 +44,7 @@ class Announcer(event.Listener):
             self._spinner.start()
 
     def on_end(self, event: Any) -> None:
-        """End with it."""
+        """Stop the spinner with the outermost kernel."""
         if not _is_ours(event):
             return
         self._depth -= 1
@@ -54,12 +54,12 @@ class Announcer(event.Listener):
 
 
 def _is_ours(event: Any) -> bool:
-    """Tell whether what is compiled is a function of this package."""
+    """Return whether the compiled function belongs to this package."""
     return str(event.data["dispatcher"].py_func.__module__).startswith("homeward.")
 
 
 def announce() -> None:
-    """Listen from now on, once per process."""
+    """Start listening, once per process."""
     global _announcer
     if _announcer is None:
         _announcer = Announcer()

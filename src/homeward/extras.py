@@ -1,4 +1,4 @@
-"""Optional dependencies: each is imported where it is needed, or named with what installs it."""
+"""Optional dependencies: imported where they are needed; the error names the extra to install."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from homeward.errors import MissingExtraError
 
 
 def need(module: str, extra: str, why: str) -> Any:
-    """Import a module that an extra of Homeward brings.
+    """Return a module that ``homeward[extra]`` installs.
 
-    Parameters
-    ----------
-    module
-        Its dotted name.
-    extra
-        The extra that installs it, as in ``homeward[extra]``.
-    why
-        What the message says first where it is missing, as in "reading a.tif needs rasterio".
+    `why` begins the message if it is missing, as in "reading a.tif needs rasterio".
     """
     try:
         return import_module(module)

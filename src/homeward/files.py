@@ -1,7 +1,7 @@
-"""Files that are whole or not there, whenever the process that writes them is killed.
+"""Files that are replaced atomically: a reader sees the old file or the new one, never a part.
 
-A file is written under another name in the same directory, brought to the disk, and renamed; the
-rename is brought to the disk too. Whoever reads sees the old file or the new one, never a part.
+A file is written under another name in the same directory, synced to disk, and renamed; then the
+directory is synced. The standard library has no such write.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PART = ".part"
-"""How the names of files that are still being written end."""
+"""Suffix of files that are still being written."""
 
 
 @contextmanager
 def refusing(path: Path, what: str) -> Iterator[None]:
-    """Turn what the system refuses into an `InvalidFileError` that names the file."""
+    """Turn an `OSError` into an `InvalidFileError` that names the file."""
     try:
         yield
     except OSError as cause:
@@ -32,7 +32,7 @@ def refusing(path: Path, what: str) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put `data` in the place of a file, or of none."""
+    """Write a file, or replace it, atomically."""
     part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     with refusing(path, "can't be written"):
         try:
@@ -48,13 +48,13 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def replace_json(path: Path, value: Any) -> None:
-    """Put a JSON value in the place of a file."""
+    """Write a JSON value to a file atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(path, text.encode() + b"\n")
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON value; refuse what is none."""
+    """Return the JSON value of a file; raise if it is not JSON."""
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:
@@ -64,7 +64,7 @@ def read_json(path: Path) -> Any:
 
 
 def sync_directory(directory: Path) -> None:
-    """Bring the names in a directory to the disk."""
+    """Sync the names in a directory to disk."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -73,7 +73,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def sweep(directory: Path) -> None:
-    """Remove the parts that killed writers left; the caller must be the only writer."""
+    """Remove unfinished files of killed writers; the caller must be the only writer."""
     for part in directory.glob(f".*{PART}"):
         if part.is_dir():
             shutil.rmtree(part)

@@ -1,7 +1,7 @@
-"""Keep memory that was freed, in processes that are ours alone.
+"""Reuse of freed memory, for processes that are ours alone.
 
-Every step on a large map makes and drops arrays of many megabytes. The C library of Linux hands
-them back to the system at once and asks for them anew, zeroed page by page: a third of a step's
+Every step on a large map allocates and frees arrays of many megabytes. The C library of Linux
+returns them to the system at once and requests them again, zeroed page by page: a third of a step's
 time on 1000 × 2000 cells. A library must not change how its user's process allocates; a command
 may.
 """
@@ -14,15 +14,15 @@ import sys
 TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Options of glibc's `mallopt`."""
 
-NEVER = 2**31 - 1
-"""Bytes to be free at the end of the heap before they are given back; the most that can be said."""
+MAX_FREE_BYTES = 2**31 - 1
+"""Free bytes at the end of the heap above which they are returned; the largest int."""
 
 
 def keep_freed() -> bool:
-    """Have this process keep what it frees, to use it again; tell whether that could be done."""
+    """Make this process keep freed memory for reuse; return whether that was possible."""
     if sys.platform != "linux":
         return False
     options = getattr(ctypes.CDLL(None), "mallopt", None)
     if options is None:  # musl has none
         return False
-    return bool(options(MMAP_MAX, 0)) and bool(options(TRIM_THRESHOLD, NEVER))
+    return bool(options(MMAP_MAX, 0)) and bool(options(TRIM_THRESHOLD, MAX_FREE_BYTES))

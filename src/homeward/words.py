@@ -1,8 +1,7 @@
 """The sentences that people read, made from codes.
 
-Records, programs and the page compare codes: the values of `End` and `Verdict`. What such a code
-says in English is said here and nowhere else. Nothing of the package is imported, so that every
-part of it may ask.
+Records, programs and the page compare codes: the values of `End` and `Verdict`. Their sentences in
+English are here and nowhere else. Nothing of the package is imported, so every part can import it.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ CHANGES = {
     "all_seen": "Only a larger world has more to show.",
     "all_safe_seen": "Another start, a larger area to keep in or a lower δ may show more.",
     "out_of_reach": "Another start may reach it.",
-    "too_little": "A lower floor (--floor) goes on.",
+    "too_little": "With a lower floor it goes on.",
     "only_by_chance": "A lower safety level δ may allow one.",
     "budget": "A lower safety level δ allows more.",
     "not_learning": "Choose a bonus that shrinks with what is observed.",
     "lost": "A safety level δ, or a higher one, makes this less likely.",
     "infeasible": "A lower safety level δ or fewer criteria may allow one.",
-    "outside": "A higher probability of staying inside (--keep-in-delta) makes this less likely.",
-    "steps": "--steps raises it.",
+    "outside": "A higher probability of staying inside makes this less likely.",
+    "steps": "With a higher limit it goes on.",
     "stuck": "A safety level δ, or a higher one, makes this less likely.",
 }
 """What one could change so that an exploration goes further, by the code of its end."""
@@ -66,20 +65,18 @@ class Remainder(NamedTuple):
         The best gain per step that is free but below the floor, in `unit`; 0 if there is none.
     unit
         The unit of the bonus, in the plural; None if it has no name.
-    risk
-        Probability that going on would risk; infinite if nothing is left that risk could buy.
-    budget
-        Probability that may still be risked.
-    level
-        The safety level δ of the run.
+    share
+        How often going on would take what is left of a budget, above 1; infinite if nothing is left
+        that risk could buy.
+    budgets
+        The name, the safety level δ and the probability that may still be risked, of each home.
     """
 
     left: float = 0.0
     rate: float = 0.0
     unit: str | None = None
-    risk: float = math.inf
-    budget: float = 0.0
-    level: float = 0.0
+    share: float = math.inf
+    budgets: tuple[tuple[str, float, float], ...] = ()
 
 
 def sentence(text: str) -> str:
@@ -88,18 +85,25 @@ def sentence(text: str) -> str:
 
 
 def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
-    """Return why an exploration ended after so many steps, what is left and what one could change.
+    """Return why an exploration ended after `steps`, what is left and what one could change.
 
-    The remainder `rest` is None where it is not known.
+    The remainder `rest` is None where it is not known. Settings are named by what they are, "the
+    floor", so that the text serves the library, the command line and the page.
     """
     why, change = sentence(ENDS[end]), CHANGES[end]
     if end == "steps":
         return f"The step limit of {steps:,} was reached; {change}"
     said = []
-    if rest is not None and math.isfinite(rest.risk):
-        said.append(f"It would risk {rest.risk:.3g}, and {rest.budget:.3g} is allowed.")
-        lower = math.floor((rest.level - (rest.risk - rest.budget)) * 1e4) / 1e4
+    budgets = rest.budgets if rest is not None and math.isfinite(rest.share) else ()
+    if rest is not None and len(budgets) == 1:
+        ((_, level, left),) = budgets
+        risk = rest.share * left
+        said.append(f"It would risk {risk:.3g}, and {left:.3g} is allowed.")
+        lower = math.floor((level - (risk - left)) * 1e4) / 1e4
         change = f"δ = {lower:g} would allow it." if lower > 0.0 else "No δ above 0 would allow it."
+    elif rest is not None and budgets:
+        allowed = " and ".join(f"{left:.3g} to {name}" for name, _, left in budgets)
+        said.append(f"It would risk {rest.share:.3g} times what is allowed: {allowed}.")
     if rest is not None and rest.rate > 0.0:
         rate = amount(rest.rate, rest.unit, 3)
         said.append(f"The best that is left brings {rate} per step.")
@@ -109,7 +113,7 @@ def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
 
 
 def amount(value: float, unit: str | None, digits: int = 6) -> str:
-    """Write a gain with its unit; without one it is counted in units of the bonus."""
+    """Return a gain with its unit as text; without a unit it is in units of bonus."""
     number = f"{value:.{digits}g}"
     if number == "1":
         return f"1 {'unit of bonus' if unit is None else unit.removesuffix('s')}"

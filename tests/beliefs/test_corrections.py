@@ -13,11 +13,8 @@ from scipy.stats import beta as beta_distribution
 from homeward.beliefs.corrections import (
     Correction,
     beta_shortfall,
-    general_on_moves,
-    moves_exploring,
-    moves_returning,
-    random_moves_exploring,
-    random_moves_returning,
+    moves_corrections,
+    random_moves_corrections,
 )
 
 DEST = np.array([[0, 1], [1, 0]])  # in each state, one move that leaves and one that can't
@@ -33,20 +30,20 @@ def test_the_kinds_are_known_by_their_words() -> None:
 
 
 def test_the_general_correction_of_a_move_is_two_p_one_minus_p() -> None:
-    assert general_on_moves(DEST, P) == pytest.approx(
+    assert moves_corrections(DEST, P, P, 0.0)[1] == pytest.approx(
         np.array([[0.0, -2 * 0.3 * 0.7], [0.0, -2 * 0.8 * 0.2]]), abs=1e-15
     )
 
 
 def test_our_return_correction_of_a_move_is_half_of_it() -> None:
-    assert moves_returning(DEST, P) == pytest.approx(
+    assert moves_corrections(DEST, P, P, 0.5)[0] == pytest.approx(
         np.array([[0.0, -0.3 * 0.7], [0.0, -0.8 * 0.2]]), abs=1e-15
     )
 
 
 @pytest.mark.parametrize("discount", [0.1, 0.5, 0.999])
 def test_our_exploration_correction_of_a_move_is_nearly_half_of_it(discount: float) -> None:
-    assert moves_exploring(DEST, P, discount) == pytest.approx(
+    assert moves_corrections(DEST, P, P, discount)[1] == pytest.approx(
         -(2 - discount) * np.array([[0.0, 0.3 * 0.7], [0.0, 0.8 * 0.2]]), abs=1e-15
     )
 
@@ -54,11 +51,7 @@ def test_our_exploration_correction_of_a_move_is_nearly_half_of_it(discount: flo
 @pytest.mark.parametrize("p", [0.0, 1.0])
 def test_a_sure_move_needs_no_correction(p: float) -> None:
     sure = np.full((2, 2), p)
-    for correction in (
-        general_on_moves(DEST, sure),
-        moves_returning(DEST, sure),
-        moves_exploring(DEST, sure, 0.9),
-    ):
+    for correction in moves_corrections(DEST, sure, sure, 0.9):
         assert not correction.any()
 
 
@@ -67,30 +60,27 @@ def test_worlds_that_are_sure_of_themselves_get_the_closed_forms(p: float, disco
     # Two worlds of weights p and 1 − p, in which every move works or does not.
     success = np.array([np.ones((2, 2)), np.zeros((2, 2))])
     weights, mean = np.array([p, 1.0 - p]), np.full((2, 2), p)
-    assert random_moves_returning(DEST, success, weights) == pytest.approx(
-        moves_returning(DEST, mean), abs=1e-15
-    )
-    assert random_moves_exploring(DEST, success, weights, discount) == pytest.approx(
-        moves_exploring(DEST, mean, discount), abs=1e-15
-    )
+    found = random_moves_corrections(DEST, success, weights, discount)
+    for one, other in zip(found, moves_corrections(DEST, mean, mean, discount), strict=True):
+        assert one == pytest.approx(other, abs=1e-15)
 
 
 def test_a_move_that_works_sometimes_in_every_world_needs_no_return_correction() -> None:
     success = np.array([np.full((2, 2), 0.1), np.full((2, 2), 0.9)])
-    assert not random_moves_returning(DEST, success, np.array([0.5, 0.5])).any()
+    assert not random_moves_corrections(DEST, success, np.array([0.5, 0.5]), 0.9)[0].any()
 
 
 def test_only_the_worlds_where_a_move_never_works_cost_the_return() -> None:
     # Success 0 with chance ¼, ½ with chance ¾: mean 3/8, of which ¼ can't be relied on.
     success = np.array([np.zeros((2, 2)), np.full((2, 2), 0.5)])
-    found = random_moves_returning(DEST, success, np.array([0.25, 0.75]))
+    found = random_moves_corrections(DEST, success, np.array([0.25, 0.75]), 0.9)[0]
     assert found == pytest.approx(np.array([[0.0, -3 / 32], [0.0, -3 / 32]]), abs=1e-15)
 
 
 def test_the_exploration_correction_of_random_moves_is_derived_by_hand() -> None:
     # Success 0 or ½, evenly, mean ¼, γ = ½: |P−p| = ¼ in both, stretch 1 and ½/(½ + ¼) = ⅔.
     success = np.array([np.zeros((2, 2)), np.full((2, 2), 0.5)])
-    found = random_moves_exploring(DEST, success, np.array([0.5, 0.5]), 0.5)
+    found = random_moves_corrections(DEST, success, np.array([0.5, 0.5]), 0.5)[1]
     assert found[0] == pytest.approx([0.0, -(0.125 + 0.25 / 3)], abs=1e-15)
 
 

@@ -168,13 +168,13 @@ def test_it_declares_that_moves_work_or_never_for_worlds_that_are_possible() -> 
 def test_general_worlds_declare_nothing_of_moves() -> None:
     belief = FiniteBelief([moves(1.0, 1.0, 1.0, 1.0).sparse()])
     assert not belief.moves_work_or_never
-    with pytest.raises(InvalidBeliefError, match="only moves can be blocked"):
+    with pytest.raises(InvalidBeliefError, match="need move-or-stay worlds"):
         belief.blocked_probability()
 
 
 def test_general_worlds_have_no_moves_correction() -> None:
     belief = FiniteBelief([moves(1.0, 1.0, 1.0, 1.0).sparse()])
-    with pytest.raises(InvalidBeliefError, match="needs move-or-stay worlds, not SparseMDP"):
+    with pytest.raises(InvalidBeliefError, match="need move-or-stay worlds, not SparseMDP"):
         belief.move_corrections(0.9)
 
 

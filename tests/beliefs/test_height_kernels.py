@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import erfc
 
-from homeward.beliefs.height_kernels import ALL, BESIDE, NONE, back, chance, limits, sum_near
-from homeward.beliefs.heights import STEPS
+from homeward.beliefs.grid_graph import STEPS, back
+from homeward.beliefs.height_kernels import (
+    ERFC_TWO,
+    ERFC_ZERO,
+    NEGLIGIBLE_SQUARES,
+    chance,
+    limits,
+    sum_near,
+)
 
 
 @given(st.floats(-40.0, 40.0), st.floats(0.0, 40.0))
@@ -23,11 +30,11 @@ def test_what_is_skipped_changes_no_bit(near: float, beyond: float) -> None:
 
 @pytest.mark.parametrize("near", [0.0, 1.0, 5.0, 20.0, 27.0, -3.0])
 def test_at_the_edge_of_what_is_skipped_nothing_is_lost(near: float) -> None:
-    far = math.sqrt(BESIDE + max(near, 0.0) ** 2)
+    far = math.sqrt(NEGLIGIBLE_SQUARES + max(near, 0.0) ** 2)
     for beside in (math.nextafter(far, 0.0), math.nextafter(far, 99.0)):
         assert chance(near, beside) == 0.5 * math.erfc(near)
-    assert math.erfc(NONE) == 0.0
-    assert math.erfc(ALL) == 2.0
+    assert math.erfc(ERFC_ZERO) == 0.0
+    assert math.erfc(ERFC_TWO) == 2.0
 
 
 @given(

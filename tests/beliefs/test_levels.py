@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from homeward.arrays import frozen
 from homeward.beliefs import HeightBelief, MoveBelief, Reveal, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.heights import NAMES, STEPS
+from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
+from homeward.beliefs.level_prior import draw_heights
 from homeward.beliefs.levels import (
-    ACTIONS,
     UNKNOWN,
     WALL,
-    draw_heights,
-    height_graph,
     model_of_heights,
 )
 from homeward.bonuses import Uncover
@@ -163,16 +161,15 @@ def same(one: HeightBelief, two: HeightBelief) -> bool:
 
 
 def test_the_actions_are_stay_and_the_eight_neighbours_clockwise() -> None:
-    assert ACTIONS == ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
-    assert ACTIONS[1:] == NAMES[1:]
+    assert NAMES == ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
     mean = HeightBelief((2, 3)).mean()
-    assert mean.action_names == ACTIONS
+    assert mean.action_names == NAMES
     assert mean.dest[4].tolist() == [4, 1, 2, 5, 4, 4, 4, 3, 0]
 
 
 def test_without_staying_there_are_the_eight_neighbours() -> None:
     with_it, without = HeightBelief((2, 3)).mean(), HeightBelief((2, 3), stay=False).mean()
-    assert without.action_names == ACTIONS[1:]
+    assert without.action_names == NAMES[1:]
     assert np.array_equal(without.dest, with_it.dest[:, 1:])
     assert np.array_equal(without.success, with_it.success[:, 1:])
 
@@ -421,7 +418,7 @@ def test_grids_of_one_shape_share_what_is_known_of_them() -> None:
     assert one.mean().dest is two.mean().dest
     assert one.mean().memo is two.mean().memo is one.sample(np.random.default_rng(0)).memo
     assert one.mean() is one.mean()
-    assert height_graph(3, 3, True) is not height_graph(3, 3, False)
+    assert grid_graph(3, 3, True) is not grid_graph(3, 3, False)
 
 
 def test_learning_leaves_the_earlier_belief_as_it_was() -> None:
@@ -623,7 +620,7 @@ def test_an_observation_of_another_grid_is_refused(
         ([1], [WALL], None, "s=1 is seen as a wall, which the prior rules out"),
         ([3], [5], None, "s=3 is seen as height 5, which the prior rules out"),
         ([1, 1], [3, 4], None, "s=1 is seen as height 3 and as height 4"),
-        ([1], [3], 2, "nobody stands in square s=2, a wall"),
+        ([1], [3], 2, "in square s=2, a wall"),
     ],
 )
 def test_an_observation_that_can_not_be_is_refused(
@@ -711,9 +708,9 @@ def test_a_move_between_seen_squares_changes_nothing() -> None:
     ("move", "said"),
     [
         (Transition(0, EAST, 0), "rules out"),
-        (Transition(0, EAST, None), "leads neither"),
-        (Transition(0, EAST, 2), "leads neither"),
-        (Transition(3, 0, 3), "nobody stands in square s=3"),
+        (Transition(0, EAST, None), "ends neither"),
+        (Transition(0, EAST, 2), "ends neither"),
+        (Transition(3, 0, 3), "began in cell s=3, which is blocked"),
         (Transition(0, SOUTH, 3), "rules out"),
     ],
 )

@@ -80,7 +80,7 @@ def taught(shape: tuple[int, int] = (3, 4)) -> TerrainBelief:
 
 
 def every_belief() -> dict[str, Belief]:
-    """Give one belief of each kind that is known."""
+    """Return one belief of each kind that is known."""
     rng = np.random.default_rng(1)
     general = rng.dirichlet(np.ones(3), (2, 3, 2)) * 0.9
     rows = np.array([[[5.0, 1.0, 0.0], [0.0, 3.0, 1.0]]] * 3)

@@ -6,7 +6,8 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,20 +24,19 @@ from tests.certificates.cases import (
 )
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import archive, load_plan, save_plan, save_stored
+from homeward.certificates import archive, certify, load_plan, save_plan, save_stored
 from homeward.certificates.archive import HEADER, pack, read_plan, unpack
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 GOOD = pack(ridge_plan())
+EARLIER = Path(__file__).parent / "data" / "earlier-plan.npz"
+"""The plan `every_plan("moves", recall=3)`, written when a file held a live plan."""
 
 
 def rewritten(change: Any, data: bytes = GOOD) -> bytes:
-    """Give an archive whose header was changed."""
+    """Return an archive whose header was changed."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         members = {name: packed.read(name) for name in packed.namelist()}
     header = json.loads(members[HEADER])
@@ -71,7 +71,14 @@ def test_a_plan_reads_back_as_it_was_to_the_bit(
     np.testing.assert_array_equal(mean.reward, before.reward)
     np.testing.assert_array_equal(again.belief.correction(), stored.belief.correction())
     for criterion, was in zip(again.plan.criteria, stored.plan.criteria, strict=True):
-        np.testing.assert_array_equal(criterion.return_with(2), was.return_with(2))
+        np.testing.assert_array_equal(criterion.return_policies, was.return_policies)
+
+
+def test_a_plan_that_an_earlier_version_wrote_is_read_and_confirmed() -> None:
+    stored = load_plan(EARLIER)
+    assert pack(unpack(pack(stored))) == pack(stored)
+    assert (stored.plan.steps, len(stored.plan.criteria)) == (3, 4)
+    assert not certify(stored, method="exact").refuted
 
 
 def test_a_belief_that_has_learned_reads_back_with_what_it_learned(tmp_path: Path) -> None:
@@ -169,7 +176,7 @@ def _array(name: str, array: Any) -> Any:
         (_set("plan", "state", to=7), "the plan's state is 7, outside 0..1"),
         (_set("plan", "discount", to=1.5), "γ is 1.5"),
         (_set("plan", "status", to="splendid"), "splendid"),
-        (_set("plan", "steps", to=2), "outbound is int32 of shape"),
+        (_set("plan", "steps", to=2), "outbound has shape (2, 2), expected (2, 2, 2)"),
         (_set("criteria", 0, "bound", to="inf"), "criterion 0 claims inf"),
         (_set("criteria", 0, "unit", to=0.0), "unit of 0"),
         (_set("criteria", 0, "kind", to="fly"), "of the kind 'fly'"),
@@ -180,10 +187,13 @@ def _array(name: str, array: Any) -> Any:
         (_member("more.npy", b""), "holds other arrays than it lists: more.npy"),
         (_set("plan", to={}), "damaged, or no plan: KeyError"),
         (_member("weights.npy", b"\x93NUMPY"), "damaged, or no plan"),
-        (_member("weights.npy", npy(np.array([0.7, 0.7]))), "no probabilities that sum to 1"),
+        (_member("weights.npy", npy(np.array([0.7, 0.7]))), "not probabilities that sum to 1"),
         (_member("outbound.npy", npy(np.full((2, 2), 5, np.int32))), "(j=0, s=0) is 5"),
-        (_array("outbound", np.zeros((2, 3), np.int32)), "expected whole numbers of"),
-        (_array("outbound", np.zeros((2, 2))), "outbound is float64 of shape"),
+        (
+            _array("outbound", np.zeros((2, 3), np.int32)),
+            "has shape (2, 3), expected (2, 2)",
+        ),
+        (_array("outbound", np.zeros((2, 2))), "outbound must hold whole numbers, not float64"),
         (_member("outbound.npy", npy(np.zeros((2, 3), np.int32))), "is listed as <i4 of shape"),
         (_set("arrays", "bonus", to=["|O", [2, 2]]), "is listed as |O"),
         (_set("plan", "action", to=1), "the plan's action is 1, but kept_outbound (j=0) starts"),
@@ -250,7 +260,7 @@ def test_what_an_array_unpacks_to_is_known_before_it_is_unpacked(
 def test_a_header_without_end_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "LONGEST", 100)
+    monkeypatch.setattr(archive, "MAX_HEADER_BYTES", 100)
     assert "has a header of" in refused(tmp_path, GOOD)
 
 

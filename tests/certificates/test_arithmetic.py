@@ -111,8 +111,8 @@ def test_a_negative_way_home_counts_as_giving_up() -> None:
     rows[:, 2, 0, :2] = 0.5
     worlds = [SparseMDP.from_dense(world) for world in rows]
     stored = made(FiniteBelief(worlds, np.array([0.3, 0.7])), [ReturnHome(0.4, 0)], far_bonus, 0.5)
-    assert stored.plan.return_policy[1] == -1
-    assert stored.plan.way_home[2] == pytest.approx(0.5)
+    assert stored.plan.criteria[0].return_policy[1] == -1
+    assert stored.plan.criteria[0].way_home[2] == pytest.approx(0.5)
     assert not recompute(with_return(stored, 1, 0)).faults[0]
 
 
@@ -124,7 +124,10 @@ def test_an_action_that_can_not_be_chosen_is_a_fault() -> None:
     policies = stored.plan.outbound.copy()
     policies[0, 0] = 2
     forged = replace(stored, plan=replace(stored.plan, outbound=policies))
-    assert "the plan does in state 0 what can't be chosen there" in recompute(forged).faults[0]
+    assert (
+        "the plan takes an action in state 0 that can't be chosen there"
+        in recompute(forged).faults[0]
+    )
 
 
 def test_a_moves_correction_on_general_worlds_is_a_fault() -> None:
@@ -132,7 +135,7 @@ def test_a_moves_correction_on_general_worlds_is_a_fault() -> None:
     belief = FiniteBelief([SparseMDP.from_dense(rows), SparseMDP.from_dense(rows[:, ::-1])])
     stored = made(belief, [ReturnHome(0.2, 0)], far_bonus, 0.5)
     forged = replace(stored, plan=replace(stored.plan, correction=Correction.MOVES))
-    assert "and these are none" in recompute(forged).faults[0][0]
+    assert "needs move-or-stay worlds" in recompute(forged).faults[0][0]
 
 
 def test_limits_that_worlds_pass_are_a_fault() -> None:

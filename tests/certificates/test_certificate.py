@@ -22,7 +22,7 @@ from tests.certificates.cases import (
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import RunVerdict, certify
+from homeward.certificates import certify
 from homeward.certificates.arithmetic import recompute
 from homeward.certificates.sampling import sample
 from homeward.errors import InvalidInputError
@@ -220,7 +220,7 @@ def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_total(
     given = np.array([[1.0, 0.0], [0.0, 0.0], [-1e9, -1e9]]) if rewards else None
     stored = made(with_pit(-1e9), [EarnAtLeast(-5.0, given)], up_there, 0.5)
     assert not certify(stored, method=method).refuted
-    more = stored.plan.bounds[0] + 0.1
+    more = stored.plan.criteria[0].bound + 0.1
     found = certify(with_bound(stored, bound=more, kept_bound=more), method=method)
     assert found.verdicts[0].refuted
 
@@ -336,7 +336,7 @@ def test_the_range_of_earnings_is_not_taken_from_the_plan(method: Any) -> None:
     for asked in (EarnAtLeast(0.1, rewards), EarnAtLeast(-0.1, limits=(-1e12, 1e12))):
         stored = made(ridge(), [asked], on_the_ridge, 0.5)
         assert certify(stored, method=method, episodes=2000).verdicts[0].unit == 2.0
-        above = stored.plan.bounds[0] + 3.0
+        above = stored.plan.criteria[0].bound + 3.0
         lie = with_bound(stored, bound=above, kept_bound=above, unit=1e12)
         verdict = certify(lie, method=method, episodes=2000).verdicts[0]
         assert verdict.unit == 2.0
@@ -397,7 +397,7 @@ def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float)
 
 
 def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
-    """Say of a plan that nothing keeps the level of its first criterion."""
+    """Return a plan that claims that nothing keeps the level of its first criterion."""
     plan = replace(stored.plan, status=Status.INFEASIBLE, upper_bound=-math.inf, gap=0.0)
     return with_bound(replace(stored, plan=plan), **({"multiplier": math.inf} | claims))
 
@@ -458,12 +458,3 @@ def test_arithmetic_does_not_confirm_what_has_no_correction() -> None:
     assert found.as_dict()["notes"] == [
         "the plan was made without a correction (naive): its bounds are believed, not proven"
     ]
-
-
-def test_a_run_that_is_refuted_refutes_the_certificate() -> None:
-    found = certify(ridge_plan(), method="arithmetic")
-    assert not found.refuted
-    assert not replace(found, run=RunVerdict(0.8, 0.9, 0.9)).refuted
-    run = RunVerdict(0.8, 0.9, None, ("the log lies",))
-    assert replace(found, run=run).refuted
-    assert run.words == "refuted: the log lies"

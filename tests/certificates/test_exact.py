@@ -9,7 +9,7 @@ import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import certify, exact, ways
+from homeward.certificates import certify, exact, return_bounds
 from homeward.certificates.arithmetic import recompute
 from homeward.certificates.exact import enumerate_worlds, why_not
 from homeward.errors import InvalidInputError
@@ -44,7 +44,7 @@ def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert why_not(every_plan("heights")) == (
         "only a FiniteBelief can be enumerated, and this is a HeightBelief"
     )
-    monkeypatch.setattr(exact, "LARGEST", 7)
+    monkeypatch.setattr(exact, "MAX_ENTRIES", 7)
     assert why_not(ridge_plan()) == (
         "a world of 2 states and 2 actions is too large to be written out"
     )
@@ -116,7 +116,7 @@ def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stored = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
-    monkeypatch.setattr(ways, "MAX_LAYERS", 1)
+    monkeypatch.setattr(return_bounds, "MAX_LAYERS", 1)
     reason = "the way home within 4 steps has not settled after 1, and is not followed further"
     with pytest.raises(InvalidInputError, match=reason):
         certify(stored, method="arithmetic")

@@ -79,7 +79,7 @@ def test_every_belief_can_be_played_in(name: str, recall: int | None) -> None:
 def test_the_answer_does_not_depend_on_the_number_of_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sampling, "STARTING", -1.0)
+    monkeypatch.setattr(sampling, "POOL_START_SECONDS", -1.0)
     stored, episodes = every_plan("heights"), 3 * CHUNK + 7
     told: list[int] = []
     one = intervals(stored, episodes=episodes, seed=3)
@@ -92,7 +92,7 @@ def test_processes_are_not_started_for_little_work(monkeypatch: pytest.MonkeyPat
     def refuse(*_: Any) -> Any:
         raise AssertionError("started processes")
 
-    monkeypatch.setattr(sampling, "_together", refuse)
+    monkeypatch.setattr(sampling, "_pooled", refuse)
     sample(ridge_plan(), 4 * CHUNK, 0.01, jobs=2)
 
 

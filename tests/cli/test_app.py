@@ -4,6 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
+
+from homeward.cli.app import app
 
 
 def homeward(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,6 +31,19 @@ def test_it_knows_its_version() -> None:
         (("demo", "--out", "no/such/folder/x.png"), "no/such/folder/x.png"),
         (("demo", "--out", "x.gif"), ".png"),
         (("paper", "sat", "no-such-file.cnf"), "no-such-file.cnf"),
+        (("grid", "--size", "4"), "homeward run grid"),
+        (("toytext",), "homeward paper toytext"),
+        (("runs", "start", "grid", "x"), "homeward run KIND --out DIR"),
+        (("runs", "study", "a.toml"), "homeward study run"),
+        (("runs", "table", "a.sqlite"), "homeward study table"),
+        (("runs", "resume", "x", "--limit=3"), "--limit is now --steps"),
+        (("runs", "show", "x", "--steps", "3"), "--steps is now --last"),
+        (("run", "grid", "--run", "x"), "--run is now --out"),
+        (("explore", "--budget", "0.9"), "--budget is now --delta"),
+        (("explore", "--start", "cell:4,4"), "--start: cell:4,4 is now written 4,4"),
+        (("certify", "x", "--jobs", "2"), "--jobs is now --workers"),
+        (("certify", "x", "--save", "a.npz"), "--save is now --out"),
+        (("serve", "--jobs", "2"), "--jobs is now --workers"),
         (("check",), "python -m lab check"),
         (("check", "soundness", "--beliefs", "9"), "python -m lab check soundness --beliefs 9"),
         (("bench", "peers", "--help"), "python -m lab bench peers --help"),
@@ -41,3 +57,20 @@ def test_a_users_mistake_is_one_line_and_exit_code_two(
     assert culprit in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Traceback" not in result.stderr
+
+
+COMMANDS = (
+    *("explore", "demo", "certify", "serve", "run", "run grid", "run rover", "run toytext"),
+    *("runs list", "runs show", "runs resume", "runs draw", "runs export"),
+    *("study run", "study table", "paper coverage", "paper counterexamples", "paper criteria"),
+    *("paper examples", "paper levels", "paper mars", "paper sat", "paper timing"),
+    "paper toytext",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_by_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert result.exit_code == 0
+    assert f"homeward {command}" in " ".join(result.stdout.split())
+    assert "Example" in result.stdout

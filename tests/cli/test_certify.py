@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["certify", *(str(a) for a in arguments), "--jobs", "1"])
+    return CliRunner().invoke(app, ["certify", *(str(a) for a in arguments), "--workers", "1"])
 
 
 def answer(*arguments: object, code: int = 0) -> dict[str, Any]:
@@ -140,13 +140,13 @@ def test_the_seed_decides_and_the_confidence_widens(tmp_path: Path) -> None:
 
 def test_a_step_of_a_run_is_certified_and_its_plan_saved(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "plan.npz"
-    found = answer(run.directory, "--step", 3, "--save", out, "--episodes", 200)
+    found = answer(run.directory, "--step", 3, "--out", out, "--episodes", 200)
     assert (found["step"], found["saved"]) == (3, str(out))
     assert found["verdicts"][0]["claimed"] == list(run.records())[2].bounds[0]
     assert answer(out, "--episodes", 200)["verdicts"] == found["verdicts"]
     assert load_plan(out).plan.action == list(run.records())[2].action
     assert "step 5 claims" in invoke(run.directory, "--episodes", 100).stdout
-    assert f"plan: {out}" in invoke(run.directory, "--save", out, "--episodes", 100).stdout
+    assert f"plan: {out}" in invoke(run.directory, "--out", out, "--episodes", 100).stdout
 
 
 def test_a_log_that_was_tampered_with_exits_with_one(run: Run) -> None:
@@ -173,8 +173,8 @@ def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path
     assert "the whole run says that it keeps 1.000000, asked for 1" in told
     assert told.count("confirmed: a way home after each of") == 2
     assert "Planned again: confirmed" in told
-    assert "--save is for runs of the paper's algorithm" in refused(
-        run.directory, "--save", tmp_path / "plan.npz"
+    assert "--out is for runs of the paper's algorithm" in refused(
+        run.directory, "--out", tmp_path / "plan.npz"
     )
 
 
@@ -200,7 +200,7 @@ def test_a_general_model_is_only_planned_again_and_that_is_said(tmp_path: Path) 
     found = answer(run.directory)
     assert found["run"]["kept"] == pytest.approx(0.9)
     assert (found["homes"], len(found["notes"])) == ([], 1)
-    assert "The books are not audited, since its model is not" in invoke(run.directory).stdout
+    assert "The risk budget is not audited, since its model is not" in invoke(run.directory).stdout
 
 
 def test_an_unsafe_run_has_nothing_to_certify(tmp_path: Path) -> None:
@@ -258,12 +258,12 @@ def test_bad_input_is_named(run: Run, tmp_path: Path) -> None:
     path = file_of(tmp_path, ridge_plan())
     assert "no-such.npz: can't be read" in refused(tmp_path / "no-such.npz")
     assert "is not a run: there is no config.json" in refused(tmp_path)
-    assert "--step and --save are for a run's folder" in refused(path, "--step", 1)
-    assert "--step and --save are for a run's folder" in refused(path, "--save", tmp_path / "x")
+    assert "--step and --out are for a run's folder" in refused(path, "--step", 1)
+    assert "--step and --out are for a run's folder" in refused(path, "--out", tmp_path / "x")
     assert "step is 9, expected 1 to 5" in refused(run.directory, "--step", 9)
     assert "the confidence is 1.5" in refused(path, "--confidence", 1.5)
     assert "method is 'magic'" in refused(path, "--method", "magic")
-    assert "no/such/folder" in refused(run.directory, "--save", "no/such/folder/plan.npz")
+    assert "no/such/folder" in refused(run.directory, "--out", "no/such/folder/plan.npz")
     path.write_bytes(path.read_bytes()[:-30])
     assert "plan.npz: " in refused(path)
 
@@ -277,5 +277,5 @@ def test_a_damaged_plan_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
 
 def test_help_teaches_with_an_example() -> None:
     told = CliRunner().invoke(app, ["certify", "--help"]).stdout
-    assert "homeward certify runs/valley --step 12 --save plan.npz" in told
+    assert "homeward certify runs/valley --step 12 --out plan.npz" in told
     assert "Exit codes" in told

@@ -59,7 +59,7 @@ def test_people_are_told_which_terrain_and_which_correction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = [*SMALL, "--grounds", "1", "--correction", "moves", "--sensor-range", "60"]
+    command = [*SMALL, "--terrains", "1", "--correction", "moves", "--sensor-range", "60"]
     command += ["--explorers", "paper"]
     said = runner.invoke(app, command, catch_exceptions=False).stdout
     told = " ".join(said.split())
@@ -73,7 +73,7 @@ def test_only_ours_runs_with_a_sensor_over_the_whole_map(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = [*SMALL, "--grounds", "1", "--steps", "3", "--explorers", "ours", "--whole-map"]
+    command = [*SMALL, "--terrains", "1", "--steps", "3", "--explorers", "ours", "--whole-map"]
     found = runner.invoke(app, [*command, "--json"], catch_exceptions=False)
     result = json.loads(found.stdout)
     assert (len(result["rows"]), result["sensor_range"]) == (7, None)

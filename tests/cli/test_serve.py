@@ -37,7 +37,7 @@ def invoke(*words: str) -> Any:
 
 
 def test_it_prints_the_address(called: Call, tmp_path: Path) -> None:
-    result = invoke(str(tmp_path / "runs"), "--port", "0", "--jobs", "3")
+    result = invoke(str(tmp_path / "runs"), "--port", "0", "--workers", "3")
     assert result.exit_code == 0
     assert f"at http://127.0.0.1:{called['port']}/\n" in result.output
     assert "two are made" in result.output

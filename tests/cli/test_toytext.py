@@ -1,4 +1,4 @@
-"""``homeward toytext``, small."""
+"""``homeward paper toytext``, small."""
 
 import json
 
@@ -8,7 +8,7 @@ from homeward.cli.app import app
 
 
 def test_the_study_counts_losses_and_checks_the_promise() -> None:
-    arguments = ["toytext", "--seeds", "2", "--worlds", "200", "--jobs", "1", "--json"]
+    arguments = ["paper", "toytext", "--seeds", "2", "--worlds", "200", "--workers", "1", "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)

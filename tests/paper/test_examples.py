@@ -14,11 +14,17 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.paper import examples
 from homeward.paper.examples import (
     DETOUR,
-    DISCOUNT,
     GAMBLE,
     PIT,
     WORLDS,
     Finding,
+    run_all,
+    tell_detour,
+    tell_gamble,
+    tell_pit,
+)
+from homeward.paper.tours import (
+    DISCOUNT,
     Parting,
     Tour,
     bearing_of,
@@ -28,10 +34,6 @@ from homeward.paper.examples import (
     part,
     plan_first,
     reach,
-    run_all,
-    tell_detour,
-    tell_gamble,
-    tell_pit,
     try_levels,
     way_back,
 )

@@ -13,18 +13,16 @@ from homeward.beliefs.heights import TerrainBelief, entropy_reduction
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.kind import make
 from homeward.kinds.rover.world import Rover
+from homeward.paper.baselines import SEARCHES, Nearest, explorer_of
 from homeward.paper.mars import (
     POINTS,
     RING,
-    SEARCHES,
-    Nearest,
     after_looks,
     beside,
     clairvoyant,
     config_of,
     digits_of,
     explore,
-    explorer_of,
     is_stuck,
     longest_without_news,
     name_of,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.models import Moves
-from homeward.planning.ledger import Graph
+from homeward.planning.graph import EVERYWHERE, Graph
+from homeward.planning.ways import Edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,11 @@ def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) ->
     down, right = np.zeros(2, np.int64), np.arange(2)
     amount = rng.choice([0.0, 0.5, 2.0], states)
     return Looks((1, states), down, right, np.array([1.0, 0.3]), amount, logarithmic)
+
+
+def edges_of(graph: Graph) -> Edges:
+    """Return all edges of a graph."""
+    return Edges(graph.model.dest, graph.success, EVERYWHERE)
 
 
 def paths(graph: Graph, start: int, ends: set[int]) -> Iterator[list[tuple[int, int]]]:

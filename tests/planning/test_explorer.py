@@ -175,7 +175,8 @@ def test_with_unknown_dynamics_the_held_way_home_follows_what_was_learned() -> N
 
 
 def test_a_step_holds_what_its_observation_has_taught(monkeypatch: pytest.MonkeyPatch) -> None:
-    scout = explorer(Walk(corridor(3)), ReturnHome(1.0))
+    real = corridor(3).sparse()
+    scout = explorer(Walk(real), ReturnHome(1.0), belief=FiniteBelief([real]))
     taught = replace(scout.held, idle=7)
     monkeypatch.setattr(scout.guide, "after", lambda belief, held: taught)
     assert next(scout.explore(1)).held is taught

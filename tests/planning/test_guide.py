@@ -13,7 +13,8 @@ from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End, Explorer
-from homeward.planning.guide import Guide, graph_of
+from homeward.planning.graph import graph_of
+from homeward.planning.guide import Guide
 from homeward.planning.plan import Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
@@ -147,3 +148,24 @@ def test_of_two_actions_to_one_place_the_forbidden_one_is_not_taken() -> None:
     plan = guide.decide(seen, 0, guide.open(seen)).plan
     assert plan is not None
     assert plan.action == 1
+
+
+def test_a_start_whose_only_action_inside_a_set_is_unavailable_is_outside() -> None:
+    dest, reward = np.array([[0, 1], [1, 0]]), np.zeros((2, 2))
+    reward[0, 1] = -np.inf
+    belief = FiniteBelief([Moves(dest, np.ones((2, 2)), reward)])
+    inside = np.array([[False, True], [True, True]])
+    planner = Planner(RMax(), [ReturnHome(0.9), StayInside(inside, 0.9)])
+    with pytest.raises(InvalidProblemError, match="state 0"):
+        Guide(planner, 0).open(belief)
+    Guide(planner, 1).open(belief)
+
+
+def test_rewards_whose_sums_overflow_are_refused_by_place() -> None:
+    reward = np.array([[0.0, 1e300], [0.0, 0.0]])
+    belief = FiniteBelief([Moves(np.array([[0, 1], [1, 0]]), np.ones((2, 2)), reward)])
+    planner = Planner(RMax(), [ReturnHome(0.9)])
+    with pytest.raises(InvalidProblemError, match=r"\(s=0, a=1\)"):
+        Guide(planner, 0).open(belief)
+    with pytest.raises(InvalidProblemError, match=r"\(s=0, a=1\)"):
+        planner.plan(belief, 0)

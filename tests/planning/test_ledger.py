@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from homeward.models import Moves
-from homeward.planning.ledger import SLACK, Graph, Ledger
+from homeward.planning.graph import Graph
+from homeward.planning.ledger import BUDGET_TOLERANCE, Ledger
 
 HOME = np.zeros(1, np.int64)
 STAY, OUT, BACK, SHORTCUT = range(4)
@@ -55,7 +56,6 @@ def test_an_edge_is_paid_for_once_unless_its_risk_is_a_large_part_of_what_is_lef
     account = ledger.open(graph, 0)
     for state, action, cost in ((0, OUT, 0.1), (1, OUT, risk), (2, BACK, 0.0), (1, OUT, again)):
         survey = ledger.survey(graph, account, state)
-        assert ledger.charge(graph, survey, state, action) == pytest.approx(cost)
         paid = ledger.pay(graph, survey, state, action)
         assert paid.spent == pytest.approx(survey.account.spent + cost)
         account = paid
@@ -97,7 +97,7 @@ def test_where_the_way_home_surely_is_blocked_and_no_other_is_left_all_is_lost()
     account = out_there(ledger, line([0.0, 0.0]))
     survey = ledger.survey(line([1.0, 0.0]), account, 2)
     assert survey.lost
-    assert ledger.charge(line([1.0, 0.0]), survey, 2, OUT) == 0.0
+    assert ledger.pay(line([1.0, 0.0]), survey, 2, OUT) is survey.account
 
 
 def test_a_union_bound_of_one_is_no_certainty() -> None:
@@ -133,4 +133,4 @@ def test_with_a_deadline_an_attempt_that_fails_is_a_risk() -> None:
 
 def test_what_is_left_allows_for_rounding_alone() -> None:
     ledger = Ledger("home", HOME, 1.0)
-    assert ledger.left(ledger.open(line([0.1]), 0)) == SLACK
+    assert ledger.left(ledger.open(line([0.1]), 0)) == BUDGET_TOLERANCE

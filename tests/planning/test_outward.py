@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.planning.graphs import paths, random_graph, random_looks
+from tests.planning.graphs import edges_of, paths, random_graph, random_looks
 
 from homeward.bonuses import Looks
-from homeward.planning.outward import best_per_risk, best_rate, gain_at, look_ahead
-from homeward.planning.rate import EVERYWHERE, _view
+from homeward.planning.graph import EVERYWHERE
+from homeward.planning.outward import best_per_risk, best_rate, follow, gain_at, look_ahead
+from homeward.planning.ways import Edges
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
-    from homeward.planning.ledger import Graph
+    from homeward.planning.graph import Graph
 
 STATES = 6
 SEEDS = range(30)
@@ -55,30 +56,20 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
     for extra, power in ((0.0, 1.0), (1.0, 1.0), (1.0, 4.0)):
         away = steps + extra
         worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
-        place, gain, taken, before = best_rate(
-            graph.model.dest,
-            graph.success,
-            EVERYWHERE,
-            np.where(reachable, 0.0, 2.0),
-            0.0,
-            0.0,
-            0,
-            *_view(looks),
-            extra,
-            power,
-            np.full(STATES, np.inf),
-        )
+        share, bounds = np.where(reachable, 0.0, 2.0), np.full(STATES, np.inf)
+        edges = edges_of(graph)
+        path, gain, taken = best_rate(edges, share, 0.0, 0.0, 0, looks, extra, power, bounds)
         if worth.max() <= 0.0:
-            assert place == -1
+            assert len(path) == 0
             continue
+        place = path[-1]
         assert gain == pytest.approx(told[place])
         assert taken == pytest.approx(away[place])
         assert gain / taken**power == pytest.approx(worth.max())
-        while place != 0:
-            edge = graph.model.dest[before[place]] == place
-            least = 1.0 / graph.success[before[place]][edge].max()
-            assert steps[place] == pytest.approx(steps[before[place]] + least)
-            place = before[place]
+        assert path[0] == 0
+        _, success = follow(edges, path)
+        for s, t, p in zip(path[:-1], path[1:], success, strict=True):
+            assert steps[t] == pytest.approx(steps[s] + 1.0 / p)
 
 
 def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
@@ -89,21 +80,10 @@ def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
     )
     share = np.array([0.0, 0.0, 0.3])
     for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
-        found = best_rate(
-            dest,
-            np.ones((3, 2)),
-            EVERYWHERE,
-            share,
-            0.1,
-            toll,
-            0,
-            *_view(looks),
-            0.0,
-            1.0,
-            np.full(3, np.inf),
-        )
-        assert found[0] == place
-        assert found[1] == pytest.approx(gain)
+        edges, bounds = Edges(dest, np.ones((3, 2)), EVERYWHERE), np.full(3, np.inf)
+        path, found, _ = best_rate(edges, share, 0.1, toll, 0, looks, 0.0, 1.0, bounds)
+        assert path[-1] == place
+        assert found == pytest.approx(gain)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -112,17 +92,17 @@ def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -
     graph = random_graph(rng, STATES)
     looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
     told, floor = gains(looks), 0.1
-    place, gain, steps, worst, _, over, over_gain = best_per_risk(
-        graph.model.dest, graph.success, EVERYWHERE, risk, floor, 0, *_view(looks), 0.0
+    path, gain, steps, worst, over, over_gain = best_per_risk(
+        edges_of(graph), risk, floor, 0, looks, 0.0
     )
     best, least = 0.0, np.inf
     for s in range(1, STATES):
         ways = [
             (
-                max(risk[graph.model.dest[e]] for e in path),
-                sum(1.0 / graph.success[e] for e in path),
+                max(risk[graph.model.dest[e]] for e in way),
+                sum(1.0 / graph.success[e] for e in way),
             )
-            for path in paths(graph, 0, {s})
+            for way in paths(graph, 0, {s})
         ]
         if not ways:
             continue
@@ -133,8 +113,8 @@ def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -
             else:
                 best = max(best, told[s] / needed)
     assert over == least
-    assert (place < 0) == (best == 0.0)
-    if place >= 0:
+    assert (len(path) == 0) == (best == 0.0)
+    if len(path):
         assert gain / worst == pytest.approx(best)
         assert gain >= floor * steps
     if over < np.inf:
@@ -146,10 +126,8 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, STATES)
     looks = random_looks(rng, STATES, logarithmic=True)
-    anywhere = np.ones(STATES, dtype=bool)
-    path, gain, steps = look_ahead(
-        graph.model.dest, graph.success, EVERYWHERE, anywhere, 0, *_view(looks), 0.2, 50, 3
-    )
+    anywhere = np.zeros(STATES)
+    path, gain, steps = look_ahead(edges_of(graph), anywhere, 0.0, 0, looks, 0.2, 50, 3)
     weight, taken = np.zeros(STATES), 0.0
     for s, t in pairwise(path.tolist()):
         taken += 1.0 / graph.success[s][graph.model.dest[s] == t].max()
@@ -164,9 +142,19 @@ def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
     rng = np.random.default_rng(0)
     for logarithmic in (True, False):
         looks = random_looks(rng, STATES, logarithmic=logarithmic)
-        fresh = [gain_at(s, *_view(looks), np.zeros(STATES)) for s in range(STATES)]
-        again = [gain_at(s, *_view(looks), np.ones(STATES)) for s in range(STATES)]
+        fresh = [gain_at(s, looks, np.zeros(STATES)) for s in range(STATES)]
+        again = [gain_at(s, looks, np.ones(STATES)) for s in range(STATES)]
         assert fresh == pytest.approx(gains(looks))
         assert all(b < a or a == 0.0 for a, b in zip(fresh, again, strict=True))
         if not logarithmic:
             assert again == [0.0] * STATES
+
+
+def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
+    dest = np.array([[1, 1, 0], [0, 0, 1]])
+    edges = Edges(dest, np.array([[0.3, 0.6, 1.0], [1.0, 1.0, 1.0]]), EVERYWHERE)
+    actions, success = follow(edges, np.array([0, 1]))
+    assert (actions.tolist(), success.tolist()) == ([1], [0.6])
+    only = edges._replace(allowed=np.array([[True, False, True], [True, True, True]]))
+    assert follow(only, np.array([0, 1]))[0].tolist() == [0]
+    assert follow(edges, np.array([1, 2]))[0].tolist() == [-1]

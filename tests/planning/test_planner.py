@@ -665,7 +665,7 @@ def test_a_method_that_gives_no_policy_gives_way_to_one_that_does(
 
 
 def test_a_large_problem_is_not_tried_by_the_lp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("homeward.planning.planner.LP_LIMIT", 3)
+    monkeypatch.setattr("homeward.planning.planner.MAX_LP_ENTRIES", 3)
     monkeypatch.setattr("homeward.planning.planner.solve_constrained", failing(Status.NUMERICAL))
     found = ridge_plan()
     assert (found.method, found.status) == ("columns", Status.NUMERICAL)
@@ -752,7 +752,7 @@ def test_a_last_plan_of_another_world_is_refused() -> None:
 def test_a_large_problem_that_the_lp_gives_nothing_for_is_solved_by_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("homeward.planning.planner.LP_LIMIT", 3)
+    monkeypatch.setattr("homeward.planning.planner.MAX_LP_ENTRIES", 3)
     monkeypatch.setattr(
         "homeward.planning.planner.solve_occupancy", failing(Status.NUMERICAL, empty=True)
     )

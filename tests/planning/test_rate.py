@@ -4,15 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.planning.graphs import edges_of
 from tests.planning.test_paper import corridor
 
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Looks, RMax
 from homeward.models import Moves
-from homeward.planning.guide import graph_of
-from homeward.planning.held import Held, Proposal
+from homeward.planning.graph import graph_of
+from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
-from homeward.planning.rate import FREE, RateSearch, move_to
+from homeward.planning.planner import Planner
+from homeward.planning.rate import RateSearch, View
+from homeward.planning.task import Task
 
 HOME = np.zeros(1, np.int64)
 
@@ -22,14 +25,9 @@ def choose(belief: FiniteBelief, delta: float, state: int = 0, **options: Any) -
     assert isinstance(model, Moves)
     graph = graph_of(belief, model, None)
     ledger = Ledger("home", HOME, delta)
-    given: dict[str, Any] = {
-        "bonus": RMax(),
-        "ledgers": (ledger,),
-        "allowed": None,
-        "floor": 1e-6,
-    } | options
-    search = RateSearch(**given)
-    return search.choose(belief, graph, state, Held((ledger.open(graph, state),)))
+    planner = Planner(options.get("bonus", RMax()), [])
+    task = Task(planner, (ledger,), options.get("allowed"), options.get("floor", 1e-6))
+    return RateSearch(task).choose(belief, model, state, Held((ledger.open(graph, state),)))
 
 
 def star(blocked: list[float]) -> FiniteBelief:
@@ -51,8 +49,8 @@ def test_the_nearest_of_equal_places_is_proposed() -> None:
     seen = np.array([True, False, False, False])
     chosen = choose(FiniteBelief([corridor(4)], visited=seen), 1.0)
     assert chosen.proposal.path == (0, 1)
-    assert chosen.proposal.share <= FREE
-    assert chosen.learning is None
+    assert chosen.proposal.share <= MAX_FREE_SHARE
+    assert chosen.policy[0] == 1
 
 
 def test_what_is_free_comes_before_what_is_not() -> None:
@@ -79,7 +77,7 @@ def test_an_action_that_tells_by_leaving_is_as_risky_as_where_it_leads() -> None
     for delta, learning in ((0.5, 1), (0.95, 1)):
         chosen = choose(star([0.2, 0.0]), delta, bonus=leaving)
         assert chosen.proposal.path == (0,)
-        assert chosen.learning == learning
+        assert chosen.policy[0] == learning
     beyond = choose(star([0.2, 0.1]), 0.95, bonus=leaving)
     assert beyond.proposal is None
     assert beyond.limit.share == pytest.approx(0.2 / 0.05)
@@ -94,12 +92,6 @@ def test_nothing_below_the_floor_is_proposed() -> None:
     assert choose(star([0.0, 0.0]), 1.0, floor=2.0).proposal is None
 
 
-def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
-    model = Moves(np.array([[1, 1], [0, 0]]), np.array([[0.3, 0.6], [1.0, 1.0]]))
-    graph = graph_of(FiniteBelief([model]), model, None)
-    assert move_to(graph, 0, 1) == 1
-
-
 def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() -> None:
     # The first room ahead was looked at; the three after it tell one after the other.
     model = corridor(5)
@@ -107,15 +99,16 @@ def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() ->
     amount = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
     nowhere = np.zeros(1, np.int64)
     looks = Looks((1, 5), nowhere, nowhere, np.ones(1), amount, logarithmic=True)
-    search = RateSearch(RMax(), (), None, 1e-6)
-    share, path = np.zeros(5), (0, 1, 2, 3, 4)
+    search = RateSearch(Task(Planner(RMax(), []), (), None, 1e-6))
+    path = (0, 1, 2, 3, 4)
+    view = View(graph, edges_of(graph), 1, (), np.zeros(5), looks, None)
     gain = 1.5 * np.log(2.0)
     held = Proposal(path, gain, 4.0, along=True)
-    now = search._still(held, graph, 1, share, lambda most: looks)
+    now = search.still(held, view)
     assert now is not None
     assert (now.path, now.along) == (path[1:], True)
     assert now.gain == pytest.approx(gain)
     assert now.rate > held.rate * 1.3
-    after = search._still(now, graph, 3, share, lambda most: looks)
+    after = search.still(now, view._replace(state=3))
     assert after is not None
     assert after.gain == pytest.approx(0.5 * np.log(2.0))

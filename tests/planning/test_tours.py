@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from homeward.beliefs.corrections import Correction
-from homeward.bonuses import Uncover
+from homeward.bonuses import Looks, Uncover
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
+from homeward.planning.graph import EVERYWHERE
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
 from homeward.planning.tours import best_tour
+from homeward.planning.ways import Edges
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
@@ -27,31 +29,18 @@ def first_place(
     *,
     reach: int = 0,
     places: Any = True,
-    extra: float = 0.0,
     width: int = 9,
-    patience: float = 0.0,
+    return_price: float = 0.0,
 ) -> int:
     """Return where the best tour goes first; a look tells of cells at most `reach` to a side."""
     states = len(dest)
     right = np.arange(-reach, reach + 1)
-    target, *_ = best_tour(
-        dest.astype(np.int32),
-        np.ones(dest.shape),
-        np.ones((1, 1), dtype=bool),
-        np.ones(states, dtype=bool) & places,
-        state,
-        (1, states),
-        np.zeros_like(right),
-        right,
-        np.ones(len(right)),
-        amount,
-        extra,
-        4.0,
-        width,
-        99.0,
-        patience,
-    )
-    return target
+    edges = Edges(dest.astype(np.int32), np.ones(dest.shape), EVERYWHERE)
+    looks = Looks((1, states), np.zeros_like(right), right, np.ones(len(right)), amount, False)
+    share = np.where(np.ones(states, dtype=bool) & places, 0.0, 1.0)
+    path, *_ = best_tour(edges, share, 0.0, state, looks, 4.0, width, 99.0, return_price)
+    assert len(path) == 0 or path[0] == state
+    return int(path[-1]) if len(path) else -1
 
 
 def row(length: int) -> IntArray:
@@ -69,18 +58,18 @@ def tree(rng: np.random.Generator, states: int) -> IntArray:
     return dest
 
 
-def cost(dest: IntArray, amount: FloatArray, state: int, first: int, extra: float) -> float:
+def cost(dest: IntArray, amount: FloatArray, state: int, first: int) -> float:
     """Return the steps of the tour that begins with a place, its first leg counted twice."""
     left, total, target, here = amount.copy(), 0.0, first, state
     while True:
         path = route(dest, here, target)
-        steps = len(path) - 1 + extra
+        steps = len(path) - 1
         total += steps * (2.0 if not total else 1.0)
-        left[path if extra == 0.0 else target] = 0.0
+        left[path] = 0.0
         if not left.any():
             return total
         here = target
-        away = np.array([len(route(dest, here, s)) - 1 + extra for s in range(len(dest))])
+        away = np.array([len(route(dest, here, s)) - 1 for s in range(len(dest))])
         target = int(np.argmax(np.where(left > 0.0, left / np.maximum(away, 0.5) ** 4, 0.0)))
 
 
@@ -104,7 +93,7 @@ def test_what_opens_new_ground_comes_last() -> None:
     amount, seen = np.array([1, 1, 1, 0, 0, 0, 0, 0, 1], float), range(3, 8)
     places = np.isin(np.arange(9), seen)
     assert first_place(row(9), amount, 5, reach=1, places=places) == 3
-    assert first_place(row(9), amount, 5, reach=1, places=places, patience=0.1) == 7
+    assert first_place(row(9), amount, 5, reach=1, places=places, return_price=0.1) == 7
 
 
 def test_a_place_from_which_no_tour_goes_on_comes_last() -> None:
@@ -116,16 +105,15 @@ def test_where_nothing_is_left_there_is_no_tour() -> None:
     assert first_place(row(5), np.zeros(5), 2) == -1
 
 
-@pytest.mark.parametrize("extra", [0.0, 1.0])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_other_place_begins_a_shorter_tour(seed: int, extra: float) -> None:
+def test_no_other_place_begins_a_shorter_tour(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dest = tree(rng, 9)
     amount = np.where(rng.random(9) < 0.5, rng.uniform(0.5, 1.5, 9), 0.0)
     amount[0], amount[8] = 0.0, 1.0
-    chosen = first_place(dest, amount, 0, extra=extra)
-    costs = [cost(dest, amount, 0, s, extra) for s in range(9) if amount[s]]
-    assert cost(dest, amount, 0, chosen, extra) == pytest.approx(min(costs))
+    chosen = first_place(dest, amount, 0)
+    costs = [cost(dest, amount, 0, s) for s in range(9) if amount[s]]
+    assert cost(dest, amount, 0, chosen) == pytest.approx(min(costs))
 
 
 def explored(seed: int, size: int, *, paper: bool = False) -> tuple[list[Step], BoolArray]:

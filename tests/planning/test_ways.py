@@ -8,16 +8,16 @@ import pytest
 from tests.planning.graphs import paths, random_graph
 
 from homeward.planning.ways import (
-    copy_way,
     new_risk,
     relied_on,
     ways_home,
+    with_way,
 )
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.planning.ledger import Graph
+    from homeward.planning.graph import Graph
 
 STATES = 6
 SEEDS = range(30)
@@ -82,9 +82,9 @@ def test_following_the_choices_adds_the_risk_that_the_search_says(seed: int) -> 
     graph = random_graph(rng, STATES)
     free = some_free(graph, rng)
     added, _, _, choice = searched(graph, free)
-    is_home = np.arange(STATES) == 0
+    home = np.zeros(1, np.int64)
     for s in range(STATES):
-        risk = new_risk(graph.model.dest, graph.blocked, free, choice, is_home, s)
+        risk = new_risk(graph.model.dest, graph.blocked, free, choice, home, s)
         assert risk == pytest.approx(added[s], abs=1e-12)
 
 
@@ -93,23 +93,20 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
     graph = random_graph(np.random.default_rng(seed), STATES)
     nothing = np.full(STATES, -1, np.int32)
     choice = searched(graph, nothing)[3]
-    dest, is_home = graph.model.dest, np.arange(STATES) == 0
+    dest, home = graph.model.dest, np.zeros(1, np.int64)
     for s in np.flatnonzero(choice >= 0).tolist():
-        way = nothing.copy()
-        copy_way(dest, choice, is_home, s, way)
+        way = with_way(dest, choice, home, s, nothing)
         edges, here = [], s
         while here != 0:
             edges.append((here, int(way[here])))
             here = int(dest[here, way[here]])
         assert {s for s, _ in edges} == set(np.flatnonzero(way >= 0).tolist())
-        free, total, worst = relied_on(dest, graph.blocked, graph.blocked, way, 0.0, is_home, s)
+        free, total, worst = relied_on(dest, graph.blocked, graph.blocked, way, 0.0, home, s)
         assert (free == way).all()
         assert total == pytest.approx(sum(graph.blocked[e] for e in edges))
         assert worst == max(graph.blocked[e] for e in edges)
         for trusted in (0.0, 0.1):
-            at_home, none, _ = relied_on(
-                dest, graph.blocked, graph.blocked, way, trusted, is_home, 0
-            )
+            at_home, none, _ = relied_on(dest, graph.blocked, graph.blocked, way, trusted, home, 0)
             assert none == 0.0
             kept = [e for e in edges if graph.blocked[e] <= trusted]
             assert [(s, int(at_home[s])) for s in np.flatnonzero(at_home >= 0).tolist()] == sorted(
@@ -121,7 +118,7 @@ def test_a_way_that_leads_nowhere_has_infinite_risk() -> None:
     graph = random_graph(np.random.default_rng(0), STATES)
     nothing = np.full(STATES, -1, np.int32)
     found = relied_on(
-        graph.model.dest, graph.blocked, graph.blocked, nothing, 1.0, np.arange(STATES) == 0, 3
+        graph.model.dest, graph.blocked, graph.blocked, nothing, 1.0, np.zeros(1, np.int64), 3
     )
     assert found[1:] == (np.inf, 1.0)
 

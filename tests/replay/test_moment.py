@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.web.test_history import history_of
+from tests.replay.test_history import history_of
 
 from homeward.beliefs.corrections import Correction
-from homeward.replay.moment import Moment
-from homeward.web.viewer import Viewer
+from homeward.models import Moves
+from homeward.replay import Moment, Replay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def moment_of(folder: Path, step: int) -> Moment:
     history = history_of(folder)
-    path = history.tail.path_to(step)
+    path = history.log.path_to(step)
     return Moment(step, int(path[-1]), history.at(step), path, history.setup.planner)
 
 
@@ -39,16 +39,16 @@ def test_the_way_home_is_the_plans_own(runs: Path, step: int) -> None:
 def test_a_run_of_one_level_shows_the_ways_home_that_it_holds(
     runs: Path, name: str, step: int
 ) -> None:
-    viewer = Viewer(runs / name)
-    moment = viewer._moment(step)[1]
+    replay = Replay(runs / name)
+    moment = replay.at(step)
     home, returns = moment.returns
-    plan, _ = viewer.plan(step)
+    plan, _ = replay.plan(step)
     assert home.tolist() == [moment.start]
     paid = plan.way_home > 0.0  # a plan knows only the ways home that can be paid for
     assert paid[moment.state]
     np.testing.assert_array_equal(returns.value[paid], plan.way_home[paid])
     np.testing.assert_array_equal(returns.policy[paid], plan.return_policy[paid])
-    assert viewer.why(step)["way_home"] == moment.way(moment.state)["bound"]
+    assert replay.why(step)["way_home"] == moment.way(moment.state)["bound"]
     check_ways(moment)
 
 
@@ -65,6 +65,7 @@ def test_the_risks_of_a_way_add_up_to_its_bound(
 
 def check_ways(moment: Moment) -> None:
     lengths = set()
+    assert isinstance(moment.model, Moves)
     for cell in range(moment.model.states):
         way = moment.way(cell)
         here, left = cell, way["bound"]

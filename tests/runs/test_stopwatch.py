@@ -8,7 +8,7 @@ import pytest
 
 from homeward.errors import InvalidFileError
 from homeward.runs.manifest import Manifest, RunStatus, Session
-from homeward.runs.stopwatch import Stopwatch, Times, read_times
+from homeward.runs.stopwatch import Stopwatch, read_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +35,9 @@ def manifest() -> Manifest:
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[Stopwatch]:
-    times = Times(tmp_path / "times", 0)
-    yield Stopwatch(times)
-    times.close()
+    found = Stopwatch(tmp_path / "times", 0)
+    yield found
+    found.close()
 
 
 def test_the_median_time_of_a_plan_is_noted_in_the_last_session(watch: Stopwatch) -> None:
@@ -57,10 +57,10 @@ def test_who_has_not_planned_has_no_median(watch: Stopwatch) -> None:
 def test_the_time_of_each_step_is_noted(watch: Stopwatch) -> None:
     for seconds in (0.01, 0.03):
         watch.lap(seconds)
-    noted = read_times(watch.times.path, 0, 3)
+    noted = read_times(watch.path, 0, 3)
     assert noted[:2].tolist() == pytest.approx([10.0, 30.0])
     assert math.isnan(noted[2])
-    assert read_times(watch.times.path, 1, 2) == noted[1]
+    assert read_times(watch.path, 1, 2) == noted[1]
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_times_are_mended_to_the_steps_that_were_recorded(
 ) -> None:
     path = tmp_path / "times"
     path.write_bytes(bytes(size))
-    times = Times(path, steps)
-    times.append(7.5)
-    times.close()
+    watch = Stopwatch(path, steps)
+    watch.lap(7.5e-3)
+    watch.close()
     found = read_times(path, 0, steps + 1).tolist()
     assert found[:kept] == [0.0] * kept
     assert all(math.isnan(time) for time in found[kept:steps])
@@ -87,4 +87,4 @@ def test_times_that_are_not_there_are_not_known(tmp_path: Path) -> None:
 
 def test_times_that_can_not_be_written_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFileError, match="can't be written"):
-        Times(tmp_path / "none" / "times", 0)
+        Stopwatch(tmp_path / "none" / "times", 0)

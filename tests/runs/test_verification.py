@@ -58,7 +58,7 @@ def test_every_step_is_planned_again_as_it_was(
         found = plan_of_step(run, record.step)
         assert found.record == record
         assert found.reasons == ()
-        assert stored(found).plan.bounds == record.bounds
+        assert tuple(c.bound for c in stored(found).plan.criteria) == record.bounds
         assert stored(found).plan.action == record.action
         certificate = compare(certify(stored(found), method="arithmetic"), found)
         assert not certificate.refuted
@@ -180,8 +180,8 @@ def test_on_a_general_model_a_note_says_that_every_step_was_only_planned_again(h
     found = plan_of_step(hill)
     assert found.homes == ()
     assert found.notes == (
-        "the books are not audited, since its model is not a move-or-stay graph: every step was "
-        "only planned again",
+        "the risk budget is not audited, since its model is not a move-or-stay graph: every step "
+        "was only planned again",
     )
 
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from tests.conftest import (
@@ -27,6 +27,7 @@ from homeward.models import Moves, SparseMDP
 from homeward.solvers import (
     ConstrainedProblem,
     ConstrainedSolution,
+    PolicySolution,
     Status,
     constrained,
     engine,
@@ -442,7 +443,7 @@ def test_seeds_that_are_worth_nothing_say_nothing_of_the_unit() -> None:
     totals = np.full((3, 2, 2), 0.05)
     totals[0] = [[0.0, 0.0], [1e-12, 1e-12]]
     problem = ConstrainedProblem(model, 0.9, 0, totals, np.array([0.1, 0.1]))
-    with patch.object(constrained, "PRICINGS", 50):
+    with patch.object(constrained, "MAX_PRICINGS", 50):
         found = solve_constrained(problem, [np.zeros(2, np.int32)])
     assert found.status is Status.OPTIMAL
     assert found.objective == pytest.approx(9e-12, rel=1e-9, abs=0)
@@ -461,7 +462,7 @@ def test_where_the_best_is_to_lose_nothing_rounding_is_no_improvement() -> None:
             SparseMDP.from_dense(rows), 0.9, 0, totals, np.full(2, rng.uniform(0.1, 0.5))
         )
         seed = rng.integers(0, 2, states).astype(np.int32)
-        with patch.object(constrained, "PRICINGS", 50):
+        with patch.object(constrained, "MAX_PRICINGS", 50):
             found = solve_constrained(problem), solve_constrained(problem, [seed])
         assert Status.NOT_CONVERGED not in {f.status for f in found}
 
@@ -633,3 +634,52 @@ def test_a_seed_that_takes_what_can_not_be_chosen_does_no_harm(form: str, count:
         assert found.status is Status.OPTIMAL
         assert found.objective == 0.0
         assert found.policies[:, 0].tolist() == [0]
+
+
+POINTS = st.tuples(st.sampled_from([0.0, 1.0, 1.5, 2.0, 4.0]), st.sampled_from([0.0, 0.5, 1.0]))
+
+
+@settings(max_examples=300)
+@example([(0.0, 1.0), (1.0, 0.0), (4.0, 0.0), (2.0, 0.0)], 0.5)
+@example([(0.0, 1.0), (1.0, 0.5), (4.0, 0.0)], 0.5)
+@given(st.lists(POINTS, min_size=2, max_size=6), st.sampled_from([0.25, 0.5, 0.75, 2.0]))
+def test_no_pair_of_columns_mixes_to_more_than_the_bracket(
+    points: list[tuple[float, float]], level: float
+) -> None:
+    nothing = PolicySolution(np.zeros(1, np.int32), np.zeros((2, 1)), 0.0, Status.OPTIMAL, 0)
+    columns = [constrained.Column(nothing, np.array(point)) for point in points]
+    above, below = constrained._bracket(columns, level)
+    safe = [f for f, g in points if g >= level]
+    if not safe:
+        assert above is None
+        return
+    mixtures = [
+        f + (f_low - f) * (g - level) / (g - g_low)
+        for f, g in points
+        for f_low, g_low in points
+        if g >= level > g_low
+    ]
+    assert above is not None
+    f, g = above.point
+    assert g >= level
+    if below is None:
+        assert f == max(safe) >= max(mixtures, default=f)
+        return
+    f_low, g_low = below.point
+    assert g_low < level
+    mixed = f + (f_low - f) * (g - level) / (g - g_low)
+    assert mixed == max([*mixtures, *safe])
+
+
+def test_what_is_worth_most_and_safe_is_found_in_two_looks() -> None:
+    # Nothing is known: the safest policy comes first, then the one that is worth most.
+
+    model = Moves(np.array([[0, 1], [1, 1]]), np.ones((2, 2)))
+    totals = np.array([[[0.0, 0.0], [1.0, 1.0]], [[1.0, 1.0], [0.0, 0.0]]])
+    problem = ConstrainedProblem(model, 0.5, 0, totals, np.array([0.5]))
+    found = solve_constrained(problem)
+    # f = 0 and g = 2 in camp; f = ½·2 = 1 and g = 1 on the way up: that keeps the level.
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(1.0, rel=1e-14, abs=0)
+    assert found.achieved == pytest.approx([1.0], rel=1e-14, abs=0)
+    assert found.rounds == 2

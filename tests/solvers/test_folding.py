@@ -142,7 +142,9 @@ WAYS = {"dense": (150, 1500, 10.0), "lu": (0, 1500, 10.0), "iterated": (0, 0, -1
 def by_way(way: str) -> Any:
     """Let systems of any size be solved in one way."""
     dense, iterate, narrow = WAYS[way]
-    return patch.multiple(folding, DENSE=dense, ITERATE=iterate, NARROW=narrow)
+    return patch.multiple(
+        folding, MAX_DENSE_STATES=dense, MIN_GMRES_STATES=iterate, MAX_LU_BANDWIDTH=narrow
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -178,14 +180,14 @@ def test_a_map_is_narrow_in_whatever_order_its_cells_come(side: int, along: int)
     edges = np.concatenate([np.stack([a.ravel(), b.ravel()]) for a, b in pairs], axis=1)
     shuffled = np.random.default_rng(0).permutation(side * along)[edges]
     graph = csr_array((np.ones(edges.shape[1]), shuffled), shape=(cell.size, cell.size))
-    assert folding._width(graph) <= 2 * side
+    assert folding._bandwidth(graph) <= 2 * side
 
 
 def test_a_random_graph_is_wide_and_is_not_left_to_lu() -> None:
     rng = np.random.default_rng(0)
     onward = csr_array((np.ones(20_000), rng.integers(0, 5000, (2, 20_000))), shape=(5000, 5000))
     onward.sum_duplicates()
-    assert folding._width(onward) > folding.NARROW * np.sqrt(5000)
+    assert folding._bandwidth(onward) > folding.MAX_LU_BANDWIDTH * np.sqrt(5000)
     with patch.object(folding, "splu", side_effect=AssertionError):
         assert solve_folded(onward, onward.sum(axis=1) + 1.0, np.ones((5000, 1))) is not None
 

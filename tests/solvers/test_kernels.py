@@ -8,52 +8,53 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 from tests.conftest import EXTREME, move_graphs, tables
 
+from homeward.models import Moves
 from homeward.solvers import kernels
+from homeward.solvers.engines import MovesEngine
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Moves
 
 
-def evaluate(follow: IntArray, share: FloatArray, gain: FloatArray) -> FloatArray:
-    """Call the kernel with scratch that was used before."""
-    value = np.full_like(gain, np.nan)
-    mark, path = np.full(len(follow), 7, np.uint8), np.full(len(follow), 7, np.int32)
-    kernels.evaluate_moves(follow.astype(np.int32), share, gain, value, mark, path)
-    return value
+def evaluate(
+    dest: IntArray, success: FloatArray, totals: FloatArray, policy: list[int], discount: float
+) -> FloatArray:
+    """Return the values [K, S] of a policy."""
+    problem = MovesEngine(Moves(dest, success), discount, totals)._problem
+    values = np.full(totals.shape[:2], np.nan)
+    kernels.evaluate_moves(problem, np.array(policy, np.uint32), values)
+    return values
 
 
-def along(follow: list[int], share: list[float], gain: list[float]) -> FloatArray:
-    """Evaluate one column."""
-    return np.asarray(evaluate(np.array(follow), np.array(share), np.array([gain]))[0], float)
-
-
-@given(st.integers(1, 9), st.data())
-def test_evaluating_a_graph_solves_its_equations(states: int, data: st.DataObject) -> None:
-    where = st.lists(st.integers(0, states - 1), min_size=states, max_size=states)
-    follow = np.array(data.draw(where))
-    share = data.draw(tables(st.floats(0.0, 0.99), states))
-    gain = data.draw(tables(st.floats(-5.0, 5.0), 2, states))
-    among = np.eye(states)
-    np.subtract.at(among, (np.arange(states), follow), share)
-    expected = np.linalg.solve(among, gain.T).T
-    assert evaluate(follow, share, gain) == pytest.approx(expected, abs=1e-9)
+@given(move_graphs(max_states=9), st.sampled_from([0.1, 0.5, 0.99]), st.data())
+def test_evaluating_a_policy_solves_its_equations(
+    model: Moves, discount: float, data: st.DataObject
+) -> None:
+    states, actions = model.states, model.actions
+    choice = st.lists(st.integers(0, actions - 1), min_size=states, max_size=states)
+    policy = data.draw(choice)
+    totals = data.draw(tables(st.floats(-5.0, 5.0), 2, states, actions))
+    rows = np.array([model.row(s, a) for s, a in enumerate(policy)])
+    gain = totals[:, np.arange(states), policy]
+    expected = np.linalg.solve(np.eye(states) - discount * rows, gain.T).T
+    found = evaluate(model.dest, model.success, totals, policy, discount)
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_cycle_is_solved_in_closed_form() -> None:
-    # 0 → 1 → 0 with share ½ each: v0 = 1 + ½·v1, v1 = 2 + ½·v0, so v0 = 8/3 and v1 = 10/3.
-    value = along([1, 0], [0.5, 0.5], [1.0, 2.0])
+    # 0 → 1 → 0 under γ = ½: v0 = 1 + ½·v1, v1 = 2 + ½·v0, so v0 = 8/3 and v1 = 10/3.
+    dest, totals = np.array([[1], [0]]), np.array([[[1.0], [2.0]]])
+    value = evaluate(dest, np.ones((2, 1)), totals, [0, 0], 0.5)[0]
     assert value == pytest.approx([8 / 3, 10 / 3], rel=1e-14, abs=0)
 
 
 def test_a_tail_is_pushed_back_from_its_cycle() -> None:
-    # 3 → 2 → 1 → 1: v1 = 1/(1−½) = 2, v2 = 0 + ½·2 = 1, v3 = 5 + 1·1 = 6.
-    value = along([0, 1, 1, 2], [0.0, 0.5, 0.5, 1.0], [0.0, 1.0, 0.0, 5.0])
-    assert value == pytest.approx([0.0, 2.0, 1.0, 6.0], rel=1e-14, abs=0)
+    # 3 → 2 → 1 → 1 under γ = ½: v1 = 1/(1−½) = 2, v2 = 0 + ½·2 = 1, v3 = 5 + ½·1 = 5.5.
+    dest, totals = np.array([[0], [1], [1], [2]]), np.array([[[0.0], [1.0], [0.0], [5.0]]])
+    value = evaluate(dest, np.ones((4, 1)), totals, [0, 0, 0, 0], 0.5)[0]
+    assert value == pytest.approx([0.0, 2.0, 1.0, 5.5], rel=1e-14, abs=0)
 
 
 DISCOUNT = st.sampled_from([0.1, 0.5, 0.99, 1.0 - 1e-9])
@@ -91,32 +92,20 @@ def test_totals_are_added_up_and_what_is_closed_stays_closed(
     assert reward == pytest.approx(expected, rel=1e-12, abs=1e-9)
 
 
-def follow(
-    policy: list[int], success: FloatArray
-) -> tuple[list[int], list[float], list[list[float]]]:
-    """Fold a policy on two states under γ = ½; action 0 goes to state 1, action 1 to state 0."""
-    dest, totals = np.array([[1, 0], [1, 0]], np.int32), np.zeros((2, 2, 2))
-    totals[0], totals[1] = [[1.0, 9.0], [2.0, 8.0]], [[-3.0, 9.0], [0.0, 0.0]]
-    onto, share, gain = np.empty(2, np.int32), np.empty(2), np.empty((2, 2))
-    chosen = np.array(policy, np.int32)
-    kernels.follow_moves(dest, success, 0.5, totals, chosen, onto, share, gain)
-    return onto.tolist(), share.tolist(), gain.tolist()
+TWO = np.array([[[1.0, 9.0], [2.0, 8.0]], [[-3.0, 9.0], [0.0, 0.0]]])
 
 
 def test_an_attempt_earns_until_it_works() -> None:
     # γ = ½, p = ½: 1 a try, and another try with ½·½: 1/(1 − ¼) = 4/3 in all, and so for −3. Then
-    # the value there counts γ·p a try, ⅓ in all. State 1 stays where it is, for 2/(1 − ½).
-    onto, share, gain = follow([0, 0], np.full((2, 2), 0.5))
-    assert onto == [1, 1]
-    assert share == pytest.approx([1 / 3, 0.0], rel=1e-15, abs=0)
-    assert gain[0] == pytest.approx([4 / 3, 4.0], rel=1e-15, abs=0)
-    assert gain[1] == pytest.approx([-4.0, 0.0], rel=1e-15, abs=0)
+    # the value there counts γ·p a try, ⅓ in all. State 1 stays where it is, for 2/(1 − ½) = 4.
+    values = evaluate(np.array([[1, 0], [1, 0]]), np.full((2, 2), 0.5), TWO, [0, 0], 0.5)
+    assert values[0] == pytest.approx([4 / 3 + 4 / 3, 4.0], rel=1e-15, abs=0)
+    assert values[1] == pytest.approx([-4.0, 0.0], rel=1e-15, abs=0)
 
 
 def test_only_the_policys_own_actions_are_followed() -> None:
-    onto, share, gain = follow([1, 1], np.ones((2, 2)))
-    assert (onto, share) == ([0, 0], [0.0, 0.5])
-    assert gain == [[18.0, 8.0], [18.0, 0.0]]
+    values = evaluate(np.array([[1, 0], [1, 0]]), np.ones((2, 2)), TWO, [1, 1], 0.5)
+    assert values.tolist() == [[18.0, 17.0], [18.0, 9.0]]
 
 
 def test_what_is_better_is_taken_state_by_state() -> None:
@@ -135,125 +124,6 @@ def test_the_largest_is_found_whatever_its_sign(values: FloatArray) -> None:
     assert kernels.largest(values) == np.abs(values).max()
 
 
-@given(move_graphs(), st.sampled_from([np.uint8, np.int32]))
-def test_reversed_edges_list_every_edge_that_leaves_its_state_once(
-    model: Moves, kind: type
-) -> None:
-    first, source, action = kernels.reverse_edges(model.dest, np.empty(0, kind))
-    listed = [
-        (int(source[e]), int(action[e]), t)
-        for t in range(model.states)
-        for e in range(first[t], first[t + 1])
-    ]
-    expected = {
-        (s, a, int(model.dest[s, a]))
-        for s, a in product(range(model.states), range(model.actions))
-        if model.dest[s, a] != s
-    }
-    assert set(listed) == expected
-    assert len(listed) == len(expected) == len(source) == len(action)
-
-
-def ways_home(
-    dest: IntArray, success: FloatArray, cost: FloatArray, home: list[int]
-) -> tuple[FloatArray, IntArray]:
-    """Call the kernel."""
-    ways = kernels.reverse_edges(dest, np.empty(0, np.uint8))
-    distance, choice = kernels.distances_home(dest, success, -cost, np.array(home, np.int32), *ways)
-    return distance, choice
-
-
-COSTS = st.one_of(
-    st.floats(0.0, 0.3), st.sampled_from([0.0, 1e-300, 1e-30, 2.0**-64, 1e-16, 1e-9, 0.1])
-)
-
-
-@given(move_graphs(max_states=8), st.data())
-def test_distances_home_are_those_of_dijkstra(model: Moves, data: st.DataObject) -> None:
-    cost = data.draw(tables(COSTS, model.states, model.actions))
-    home = data.draw(st.integers(0, model.states - 1))
-    distance, choice = ways_home(model.dest, model.success, cost, [home])
-    length = np.full((model.states, model.states), np.inf)
-    for s, a in product(range(model.states), range(model.actions)):
-        if model.success[s, a] > 0 and model.dest[s, a] != s:
-            t = model.dest[s, a]
-            # SciPy takes a stored zero for a missing edge.
-            edge = max(cost[s, a] / model.success[s, a], 1e-300)
-            length[s, t] = min(length[s, t], edge)
-    graph = csr_array(np.where(np.isfinite(length), length, 0.0))
-    reference = dijkstra(graph.T.tocsr(), indices=home)
-    near = reference < 1.0
-    assert distance[near] == pytest.approx(reference[near], rel=1e-12, abs=1e-290)
-    assert np.isinf(distance[~near & (reference > 1.0 + 1e-9)]).all()
-    assert (choice[np.isinf(distance)] == -1).all()
-
-
-@given(move_graphs(max_states=8), st.data())
-def test_the_choices_lead_home_along_the_distances(model: Moves, data: st.DataObject) -> None:
-    cost = data.draw(tables(COSTS, model.states, model.actions))
-    distance, choice = ways_home(model.dest, model.success, cost, [0])
-    assert (distance[0], choice[0]) == (0.0, -1)
-    for start in np.flatnonzero(choice >= 0):
-        s, steps = int(start), 0
-        while s != 0:
-            a = choice[s]
-            step = cost[s, a] / model.success[s, a]
-            onward = distance[model.dest[s, a]]
-            assert step + onward <= distance[s] <= (step + onward) * (1.0 + 1e-15)
-            s, steps = int(model.dest[s, a]), steps + 1
-            assert steps < model.states
-
-
-def test_a_distance_that_falls_after_its_turn_is_passed_on() -> None:
-    # Two edges of nearly equal length wait together; the longer way is the better one in the end:
-    # 1 reaches home for .5, or through 2 for .4999 + 0; 3 reaches 1 for nothing.
-    dest = np.array([[0, 0], [0, 2], [0, 0], [1, 1]], np.int32)
-    cost = np.array([[0.0, 0.0], [0.5, 0.0], [0.4999, 0.4999], [0.0, 0.0]])
-    distance, _ = ways_home(dest, np.ones((4, 2)), cost, [0])
-    assert distance == pytest.approx([0.0, 0.4999, 0.4999, 0.4999], rel=1e-15, abs=0)
-    assert (distance[1:] >= 0.4999).all()
-
-
-def test_a_way_that_costs_one_or_more_is_no_way() -> None:
-    dest, success = np.array([[0], [0], [1]], np.int32), np.ones((3, 1))
-    distance, choice = ways_home(dest, success, np.array([[0.0], [0.5], [0.5]]), [0])
-    assert distance == pytest.approx([0.0, 0.5, np.inf], rel=1e-15, abs=0)
-    assert choice.tolist() == [-1, 0, -1]
-
-
-@pytest.mark.parametrize("flip", [False, True])
-def test_among_equal_ways_the_lower_numbered_successor_wins(flip: bool) -> None:
-    # 3 reaches home 0 through 1 or 2, at the same cost, whichever of its actions leads where.
-    dest = np.array([[0, 0], [0, 0], [0, 0], [1, 2] if flip else [2, 1]], np.int32)
-    _, choice = ways_home(dest, np.ones((4, 2)), np.full((4, 2), 0.25), [0])
-    assert dest[3, choice[3]] == 1
-
-
-def test_among_equal_homes_the_lower_numbered_one_wins() -> None:
-    dest = np.array([[0, 0], [1, 1], [1, 0]], np.int32)
-    _, choice = ways_home(dest, np.ones((3, 2)), np.full((3, 2), 0.25), [1, 0])
-    assert dest[2, choice[2]] == 0
-
-
-def test_a_home_that_is_named_twice_counts_once() -> None:
-    dest, success = np.array([[0], [0]], np.int32), np.ones((2, 1))
-    distance, _ = ways_home(dest, success, np.zeros((2, 1)), [0, 0, 0])
-    assert distance.tolist() == [0.0, 0.0]
-
-
-def test_a_success_that_is_next_to_impossible_is_no_way() -> None:
-    dest = np.array([[0], [0]], np.int32)
-    for rare, reached in ((1e-249, 0.0), (1e-251, np.inf)):
-        distance, _ = ways_home(dest, np.array([[1.0], [rare]]), np.zeros((2, 1)), [0])
-        assert distance[1] == reached
-
-
-def test_a_way_of_infinite_cost_is_no_way() -> None:
-    dest, success = np.array([[0], [0]], np.int32), np.array([[1.0], [1e-200]])
-    distance, choice = ways_home(dest, success, np.full((2, 1), 1e200), [0])
-    assert (distance[1], choice[1]) == (np.inf, -1)
-
-
 def sweep(
     dest: IntArray,
     reward: FloatArray,
@@ -265,24 +135,11 @@ def sweep(
     slack: float = 0.0,
 ) -> tuple[int, list[bool]]:
     """Sweep once where every move works and γ = ½; give the rises and what is stale then."""
-    tries = np.empty(dest.shape)
-    kernels.tries_of(dest, np.ones(dest.shape), 0.5, tries)
-    first, source, _ = kernels.reverse_edges(dest, np.empty(0, np.uint8))
+    problem = MovesEngine(Moves(dest, np.ones(dest.shape)), 0.5, reward[None])._problem
     left = np.zeros(8, np.uint8)
     left[: len(dest)] = True if stale is None else stale
-    apart, written, again = value.copy(), policy.copy(), left.copy()
-    rises = kernels.sweep_moves(
-        dest, tries, reward, None, 0.0, 0.5, first, source, forward, slack, value, policy, left
-    )
+    rises = kernels.sweep_moves(problem, reward, forward, slack, value, policy, left)
     assert not left[len(dest) :].any()
-    # The same reward in two parts, one of which counts by a weight.
-    half, other = 0.5 * reward, 0.125 * reward
-    same = kernels.sweep_moves(
-        dest, tries, half, other, 4.0, 0.5, first, source, forward, slack, apart, written, again
-    )
-    assert same == rises
-    for parts, whole in ((apart, value), (written, policy), (again, left)):
-        np.testing.assert_array_equal(parts, whole)
     return rises, (left[: len(dest)] > 0).tolist()
 
 

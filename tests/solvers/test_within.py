@@ -14,7 +14,7 @@ from homeward.certificates.policy_values import exact_return_within
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, Status, solve_return, solve_return_within
-from homeward.solvers.within import shortest_within
+from homeward.solvers.graphs import shortest_within
 
 if TYPE_CHECKING:
     from typing import Any

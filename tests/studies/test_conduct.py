@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from homeward.errors import InvalidInputError
 from homeward.studies import Ledger, Outcome, Study, conduct, define, grid, table_of
-from homeward.studies.conduct import BUDGET, DEATHS, MOST, Desk
+from homeward.studies.conduct import BATCH_SECONDS, MAX_BATCH_TASKS, MAX_DEATHS, TaskQueue
 from homeward.studies.crews import Report
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ def test_what_can_not_be_done_is_refused_at_once(
         conduct(ledger, **how)
 
 
-def desk(tmp_path: Path, tasks: int) -> Desk:
+def desk(tmp_path: Path, tasks: int) -> TaskQueue:
     study = define("s", f"{TASKS}:quick", [{"scale": 1.0}], range(tasks))
     with Ledger.open(tmp_path / "s.sqlite", study) as ledger:
-        return Desk(ledger)
+        return TaskQueue(ledger)
 
 
 def done(batch: Batch, seconds: float, count: int | None = None) -> Report:
@@ -107,7 +107,7 @@ def done(batch: Batch, seconds: float, count: int | None = None) -> Report:
     return Report(batch, [Outcome(p, {}, None, seconds) for p in positions])
 
 
-def handed(desk: Desk, slots: int = 1) -> Batch:
+def handed(desk: TaskQueue, slots: int = 1) -> Batch:
     batch = desk.next(slots)
     assert batch is not None
     return batch
@@ -122,7 +122,7 @@ def test_short_tasks_are_handed_out_in_large_batches_and_long_ones_alone(tmp_pat
         office.settle(done(batch, seconds))
     assert sizes[0] == 1
     assert sizes[:10] == sorted(sizes[:10])
-    assert max(sizes) == MOST
+    assert max(sizes) == MAX_BATCH_TASKS
     assert len(handed(office).items) == 1
 
 
@@ -143,7 +143,7 @@ def test_no_more_batches_are_under_way_than_there_are_slots(tmp_path: Path) -> N
 
 def test_what_a_batch_had_not_begun_is_handed_out_again_first(tmp_path: Path) -> None:
     office = desk(tmp_path, 100)
-    office.pace = BUDGET / 10
+    office.pace = BATCH_SECONDS / 10
     first = handed(office)
     assert first.positions == tuple(range(10))
     assert len(office.settle(done(first, 1.0, count=4))) == 4
@@ -152,7 +152,7 @@ def test_what_a_batch_had_not_begun_is_handed_out_again_first(tmp_path: Path) ->
 
 def test_tasks_whose_worker_died_are_tried_alone_and_one_at_a_time(tmp_path: Path) -> None:
     office = desk(tmp_path, 30)
-    office.pace = BUDGET / 3
+    office.pace = BATCH_SECONDS / 3
     batch = handed(office)
     assert office.settle(Report(batch, [], deaths=1)) == []
     suspect, beside = handed(office, slots=4), handed(office, slots=4)
@@ -164,7 +164,7 @@ def test_tasks_whose_worker_died_are_tried_alone_and_one_at_a_time(tmp_path: Pat
 
 def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None:
     office = desk(tmp_path, 2)
-    office.pace = BUDGET / 2
+    office.pace = BATCH_SECONDS / 2
     deaths = 0
     outcomes: list[Outcome] = []
     while office.left or office.suspects:
@@ -173,14 +173,14 @@ def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None
         deaths += deadly
         report = Report(batch, [], deaths=1, cause="gone") if deadly else done(batch, 0.1)
         outcomes += office.settle(report)
-    assert deaths == DEATHS
+    assert deaths == MAX_DEATHS
     assert [(o.position, o.failed) for o in outcomes] == [(0, False), (1, True)]
     assert outcomes[1].error == "3 workers died over it. gone"
 
 
 def test_a_scheduler_that_tries_by_itself_still_does_not_fail_the_innocent(tmp_path: Path) -> None:
     office = desk(tmp_path, 3)
-    office.pace = BUDGET / 3
+    office.pace = BATCH_SECONDS / 3
     together = handed(office)
     assert len(together.items) == 2
     assert office.settle(Report(together, [], deaths=4)) == []
@@ -207,10 +207,10 @@ def test_every_task_comes_to_exactly_one_end_and_only_the_deadly_fail(
     office = desk(tmp_path_factory.mktemp("desk"), tasks)
     flying: list[Batch] = []
     outcomes: list[Outcome] = []
-    while office.left or office.suspects or office.flying:
+    while office.left or office.suspects or office.submitted:
         while (batch := office.next(slots)) is not None:
             flying.append(batch)
-        assert len(flying) == office.flying <= slots
+        assert len(flying) == office.submitted <= slots
         batch = flying.pop(data.draw(st.integers(0, len(flying) - 1)))
         cut = next((i for i, p in enumerate(batch.positions) if p in slow), len(batch.items))
         begun = batch.positions[: cut + 1]

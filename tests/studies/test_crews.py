@@ -159,7 +159,7 @@ def test_a_scheduler_that_dies_midway_is_told_and_what_was_done_is_kept(
 def test_a_scheduler_that_does_not_answer_is_named_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crews, "ANSWER", 1.0)
+    monkeypatch.setattr(crews, "ANSWER_SECONDS", 1.0)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -175,7 +175,7 @@ def test_a_scheduler_that_does_not_answer_is_named_in_time(
 
 def test_an_address_that_is_none_is_refused() -> None:
     with (
-        pytest.raises(InvalidInputError, match="'cluster' is no address of a scheduler"),
+        pytest.raises(InvalidInputError, match="'cluster' is not a scheduler's address"),
         remote_crew("cluster", 1.0),
     ):
         pass
@@ -193,7 +193,7 @@ class Deserted:
 def test_a_cluster_without_workers_is_waited_for_and_then_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crews, "LOOK", 0.01)
+    monkeypatch.setattr(crews, "POLL_SECONDS", 0.01)
     crew = Cluster(Deserted(), patience=0.1)
     assert crew.slots == 1
     with pytest.raises(CrewError, match=r"no workers for 0\.1 s; start some with `dask worker tcp"):
@@ -226,5 +226,5 @@ def loaded(statement: str) -> Iterator[set[str]]:
 
 
 def test_the_machine_is_imported_without_dask_and_pyarrow() -> None:
-    with loaded("import homeward.studies, homeward.cli.runs") as modules:
+    with loaded("import homeward.studies, homeward.cli.study") as modules:
         assert not modules & {"distributed", "dask", "pyarrow", "numba", "scipy"}

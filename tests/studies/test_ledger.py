@@ -159,7 +159,7 @@ def write_damaged(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        (write_text, "is not a study: it is no SQLite file"),
+        (write_text, "is not a study: it is not an SQLite file"),
         (write_other_base, "is not a study: it is a database of something else"),
         (write_damaged, "can't be read"),
     ],

@@ -62,13 +62,13 @@ def test_a_row_of_single_values_is_flat() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([1], "gave a list, expected a dict"),
+        ([1], "returned a list, expected a dict"),
         ({1: 2}, "has the key 1, expected a text"),
         ({"a": [1]}, "'a' of the row is a list, expected one value"),
         ({"a": np.zeros(2)}, "'a' of the row is a ndarray, expected one value"),
-        ({"delta": 1}, "has the key 'delta', which the cell has too"),
-        ({"seed": 1}, "has the key 'seed', which the cell has too"),
-        ({"a": 2**63}, "'a' of the row is 9223372036854775808, which no table holds"),
+        ({"delta": 1}, "has the key 'delta', which the cell also has"),
+        ({"seed": 1}, "has the key 'seed', which the cell also has"),
+        ({"a": 2**63}, "'a' of the row is 9223372036854775808"),
     ],
 )
 def test_a_row_that_is_not_flat_fails_its_task(row: Any, message: str) -> None:

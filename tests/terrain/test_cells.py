@@ -95,7 +95,7 @@ def test_working_in_bands_changes_nothing(
     ground = Elevation(np.where(np.isnan(ground.heights), 3.0, ground.heights), ground.transform)
     whole = to_cells(ground, cell, blur)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "BAND", pixels)
+        patch.setattr(cells, "BAND_PIXELS", pixels)
         banded = to_cells(ground, cell, blur)
     np.testing.assert_allclose(banded.mean, whole.mean, rtol=1e-13)
     np.testing.assert_allclose(banded.variance, whole.variance, rtol=1e-9)

@@ -137,7 +137,7 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             polygon(SQUARE, [[500, 820], [530, 820], [530, 840], [500, 840], [500, 820]]),
             "polygon 1 crosses itself",
         ),
-        (polygon([[0, 0], [10**400, 1], [1, 1], [0, 0]]), "a corner that is nowhere"),
+        (polygon([[0, 0], [10**400, 1], [1, 1], [0, 0]]), "a corner that is not finite"),
         (
             polygon([[0, 0], [1e308, 1], [-1e308, 1], [0, 0]]),
             r"ring 1 of polygon 1 has a corner at \(1e\+308, 1\), expected coordinates of 1e\+15",
@@ -308,7 +308,7 @@ def test_longitudes_and_latitudes_are_brought_to_the_terrains_map(tmp_path: Path
     ("crs", "terrain", "message"),
     [
         (7, MARS, "its crs member names no coordinate system"),
-        ("urn:of:nothing", MARS, "can't be brought from urn:of:nothing to the map of hills"),
+        ("urn:of:nothing", MARS, "can't be transformed from urn:of:nothing to the map of hills"),
         (CRS84, None, "is in urn:ogc:def:crs:OGC:1.3:CRS84, but hills has no coordinate system"),
     ],
 )

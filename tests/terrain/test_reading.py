@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.terrain.planetary import write_raster
 
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
 from homeward.terrain import MapWindow, PixelWindow, read_elevation, reading
 
 
@@ -43,7 +43,7 @@ def test_reading_in_strips_is_reading_at_once(
     ground: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = read_elevation(ground, window=PixelWindow(1, 7, 80, 50)).heights
-    monkeypatch.setattr("homeward.terrain.gdal.STRIP", 100)
+    monkeypatch.setattr("homeward.terrain.gdal.STRIP_PIXELS", 100)
     strips = read_elevation(ground, window=PixelWindow(1, 7, 80, 50)).heights
     np.testing.assert_array_equal(strips, whole)
 
@@ -63,7 +63,7 @@ def test_a_window_off_the_raster_names_the_file(ground: Path) -> None:
 def test_a_raster_too_large_to_read_at_once_asks_for_a_window(
     ground: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_PIXELS", 5399)
+    monkeypatch.setattr(reading, "MAX_PIXELS", 5399)
     with pytest.raises(InvalidFileError, match=r"90 x 60 pixels are too many.*give a window"):
         read_elevation(ground)
     assert read_elevation(ground, window=PixelWindow(0, 0, 90, 59)).shape == (59, 90)
@@ -172,7 +172,7 @@ def test_a_pixel_size_that_is_none_is_refused(tmp_path: Path, pixel: float) -> N
 
 def test_an_array_without_a_pixel_size_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((2, 2)))
-    with pytest.raises(InvalidInputError, match=r"a\.npy: has no pixel size of its own"):
+    with pytest.raises(MissingPixelSizeError, match=r"a\.npy"):
         read_elevation(tmp_path / "a.npy")
 
 
@@ -186,7 +186,7 @@ def test_a_raster_without_a_place_takes_a_pixel_size(tmp_path: Path) -> None:
     with pytest.warns(rasterio.errors.NotGeoreferencedWarning):
         write_raster(path, np.ones((2, 3), np.float32), crs=None, transform=None)
     assert read_elevation(path, pixel=4.0).transform == (4.0, 0.0, 0.0, 0.0, -4.0, 8.0)
-    with pytest.raises(InvalidInputError, match="has no pixel size of its own"):
+    with pytest.raises(MissingPixelSizeError):
         read_elevation(path)
 
 

@@ -90,7 +90,7 @@ def test_craters_fall_off_with_the_square_of_their_size() -> None:
     larger = [(diameters > size).sum() for size in (10, 20, 40)]
     assert larger[0] / larger[1] == pytest.approx(4, rel=0.1)
     assert larger[1] / larger[2] == pytest.approx(4, rel=0.2)
-    assert diameters.min() >= synthetic.SMALLEST
+    assert diameters.min() >= synthetic.MIN_DIAMETER
     assert diameters.max() <= 0.45 * 2000
     assert (np.diff(ages) <= 0).all()
     deepest = depths / diameters

@@ -109,5 +109,5 @@ def test_a_map_window_that_is_not_on_the_raster_is_refused(text: str, words: str
 
 def test_a_map_window_on_a_turned_raster_is_refused() -> None:
     turned = (math.sqrt(2), math.sqrt(2), 0.0, math.sqrt(2), -math.sqrt(2), 0.0)
-    with pytest.raises(InvalidInputError, match=r"turned: give the window .* in pixels"):
+    with pytest.raises(InvalidInputError, match=r"rotated: give the window .* in pixels"):
         MapWindow(0, 0, 1, 1).within(SHAPE, turned)

@@ -17,7 +17,6 @@ from homeward.runs.log import BLOCK_BYTES, Record, to_line
 from homeward.web.catalogue import (
     Catalogue,
     Standing,
-    StepCounter,
     check_name,
     plain_file,
     status_of,
@@ -98,9 +97,10 @@ def test_a_line_longer_than_what_is_read_at_once_is_counted(tmp_path: Path) -> N
         assert counter.count(path) == count
 
 
-def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "steps")
-    assert StepCounter().count(tmp_path / "steps") == 0
+def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(own: Path) -> None:
+    (own / "grid-safe" / "steps.jsonl").unlink()
+    os.mkfifo(own / "grid-safe" / "steps.jsonl")
+    assert Catalogue(own).steps("grid-safe") == 0
 
 
 def test_a_link_among_the_fields_of_an_earlier_version_is_found(own: Path, tmp_path: Path) -> None:
@@ -163,6 +163,21 @@ def test_a_damaged_run_is_listed_with_the_reason(
     assert found["status"] == "damaged"
     assert said in found["error"]
     assert str(own) not in json.dumps(found)
+
+
+class StepCounter:
+    """Counts as a catalogue does."""
+
+    def count(self, path: Path) -> int:
+        folder = path.parent / "run"
+        folder.mkdir(exist_ok=True)
+        if not hasattr(self, "catalogue"):
+            self.catalogue = Catalogue(path.parent)
+        (folder / "steps.jsonl").unlink(missing_ok=True)
+        if path.exists():
+            os.link(path, folder / "steps.jsonl")
+        steps, self.broken = self.catalogue._count("run")
+        return steps
 
 
 STRANGE = "config.json: is not as it was written"
@@ -302,13 +317,13 @@ def test_steps_are_counted_as_they_come(tmp_path: Path, runs: Path) -> None:
 def test_steps_are_counted_up_to_a_damaged_line(
     tmp_path: Path, runs: Path, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("homeward.web.catalogue.BLOCK_BYTES", block)
+    monkeypatch.setattr("homeward.replay.log_reader.BLOCK_BYTES", block)
     lines = (runs / "grid-safe" / "steps.jsonl").read_bytes().splitlines(keepends=True)
     path, counter = tmp_path / "steps", StepCounter()
     path.write_bytes(b"".join([*lines[:3], lines[3].replace(b":", b";", 1), *lines[4:]]))
     for _ in range(2):
         assert counter.count(path) == 3
-        assert counter.broken == 4
+        assert counter.broken == "line 4 is damaged"
     path.write_bytes(b"".join(lines))
     assert counter.count(path) == len(lines)
     assert counter.broken is None
@@ -365,7 +380,7 @@ def test_a_run_with_a_damaged_line_is_damaged_whether_it_has_ended_or_not(own: P
         path.write_text(json.dumps({**manifest, "status": status}))
         found = Catalogue(own).summary("grid-safe")
         assert (found["status"], found["steps"]) == ("damaged", 3)
-        assert found["error"] == "line 4 of its record is damaged; what is before it is shown"
+        assert found["error"] == "steps.jsonl: line 4 is damaged; the steps before it are shown"
     assert Catalogue(own).summary("grid-safe", Standing("going"))["status"] == "running"
 
 
@@ -411,7 +426,7 @@ def test_a_run_that_goes_away_as_it_is_told_of_is_not_damaged(
     catalogue = Catalogue(own)
     count = catalogue._count
 
-    def gone(name: str) -> tuple[int, int | None]:
+    def gone(name: str) -> tuple[int, str | None]:
         shutil.rmtree(own / name)
         return count(name)
 

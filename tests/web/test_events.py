@@ -118,7 +118,7 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
     assert seen is not None
     count = streams.catalogue._count
 
-    def gone(name: str) -> tuple[int, int | None]:
+    def gone(name: str) -> tuple[int, str | None]:
         found = count(name)
         shutil.rmtree(own / name, ignore_errors=True)
         return found

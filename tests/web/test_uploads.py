@@ -45,7 +45,7 @@ def test_an_upload_becomes_a_terrain(tmp_path: Path) -> None:
     uploads = Uploads(tmp_path)
     about = asyncio.run(uploads.take("hills.tif", len(data), body(data[:99], data[99:]), None))
     assert about["name"] == "hills.tif"
-    path = path_of(about["upload"], tmp_path)
+    path = path_of(about["upload"], "terrain", (), tmp_path)
     assert read_elevation(path).shape == (40, 60)
     folder = Path(path).parent
     assert sorted(os.listdir(folder)) == ["about.json", "terrain.tif"]

@@ -11,9 +11,12 @@ from .observations import Rows as Rows
 from .observations import Transition as Transition
 from .observations import Visit as Visit
 from .protocol import Belief as Belief
+from .protocol import BlockedMoves as BlockedMoves
+from .protocol import BoundedMoves as BoundedMoves
 from .protocol import Counted as Counted
-from .protocol import DeclaredMoves as DeclaredMoves
 from .protocol import MoveBelief as MoveBelief
+from .protocol import RewardLimits as RewardLimits
+from .protocol import SureMoves as SureMoves
 from .protocol import corrections_of as corrections_of
 from .sensor import Sensor as Sensor
 

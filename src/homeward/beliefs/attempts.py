@@ -1,17 +1,16 @@
-"""What was tried on normal heights: moves with their outcomes, and heights that agree with them.
+"""Attempted moves on normal heights: which worked, what that restricts, and heights that agree.
 
 Given the heights a move works surely or never, so one attempt settles it for good: it worked if
-−descend ≤ h[end] − h[start] ≤ climb. The heights are independent normal given what was measured.
-Given the outcomes as well they are that normal law restricted to the heights that agree.
+−descend ≤ h[end] − h[start] ≤ climb. The heights are independent normal given the measurements.
+Given the outcomes as well they follow that normal law restricted to the heights that agree.
 
-An outcome that the measurements make all but certain (doubt ≤ `SURE`) restricts nothing that
-matters; the others are *informative*. Informative outcomes that share a cell form a *component*.
-Components are independent of each other, and of all cells in none.
+An outcome that the measurements make almost certain (doubt ≤ `SURE`) is treated as no restriction;
+the others are *informative*. Informative outcomes that share a cell form a *component*. Components
+are independent of each other, and of all other cells.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,28 +20,26 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri
 
 from homeward.arrays import frozen
+from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
 
 SURE = 2.0**-80
-"""An outcome whose complement is less likely than this is not informative."""
+"""Probability of the opposite outcome up to which an outcome is not informative."""
 
 WIDTHS = (4.0, 8.0, 16.0, 32.0)
-"""Half the widths, in standard deviations, of the intervals that `witness` starts from."""
+"""Half-widths, in standard deviations, of the intervals from which `witness` starts."""
 
-TRIES = 2**16
-"""Draws of one component that may be rejected before `draw` turns to Gibbs sampling."""
+MAX_BATCH = 2**16
+"""Largest batch of rejected draws of a component before `draw` turns to Gibbs sampling."""
 
-SWEEPS = 64
-"""Gibbs sweeps over a component whose outcomes are too unlikely to be met by rejection."""
+GIBBS_SWEEPS = 64
+"""Gibbs sweeps over a component whose outcomes are too unlikely for rejection sampling."""
 
-ROUNDS = 64
-"""How often `draw` starts again because an all but certain outcome was missed, at most."""
-
-Intervals = list[tuple[float, float]]
-LINE: Intervals = [(-math.inf, math.inf)]
+MAX_RESTARTS = 64
+"""How often `draw` starts again because an almost certain outcome was violated, at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,10 +48,8 @@ class Attempts:
 
     Attributes
     ----------
-    pairs
-        [n] state · A + action, ascending.
-    worked
-        [n] whether the move worked.
+    pairs : [n] state · A + action, ascending
+    worked : [n] whether the move worked
     """
 
     pairs: IntArray
@@ -75,21 +70,21 @@ class Attempts:
 
     @classmethod
     def none(cls) -> Attempts:
-        """Return the record of a vehicle that has tried nothing."""
+        """Return an empty record."""
         return cls(np.empty(0, np.int64), np.empty(0, np.bool_))
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def with_outcome(self, pair: int, worked: bool) -> Attempts:
-        """Return the record with one more outcome; raise if it contradicts one that is held."""
+        """Return the record with one more outcome; raise if it contradicts an earlier one."""
         at = int(np.searchsorted(self.pairs, pair))
         if at < len(self.pairs) and self.pairs[at] == pair:
             if self.worked[at] == worked:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
             raise ImpossibleObservationError(f"a move {was} before and {now} now: pair {pair}")
-        new = object.__new__(Attempts)  # what is known to be sound is not checked again
+        new = object.__new__(Attempts)  # skips the checks: all values are valid already
         for name, held, value in (("pairs", self.pairs, pair), ("worked", self.worked, worked)):
             more = np.empty(len(held) + 1, held.dtype)
             more[:at], more[at], more[at + 1 :] = held[:at], value, held[at:]
@@ -98,7 +93,7 @@ class Attempts:
 
 
 class Edges(NamedTuple):
-    """Outcomes as restrictions of heights: −down ≤ h[end] − h[start] ≤ up if and only if worked."""
+    """Outcomes as constraints on heights: −down ≤ h[end] − h[start] ≤ up if and only if worked."""
 
     start: IntArray  # [n] cell
     end: IntArray  # [n] cell
@@ -107,12 +102,11 @@ class Edges(NamedTuple):
     worked: BoolArray  # [n]
 
     def of(self, chosen: BoolArray | IntArray) -> Edges:
-        """Return some of them."""
-        start, end, down, up, worked = self
-        return Edges(start[chosen], end[chosen], down[chosen], up[chosen], worked[chosen])
+        """Return the chosen ones."""
+        return Edges._make(part[chosen] for part in self)
 
     def agree(self, heights: FloatArray) -> BoolArray:
-        """Tell which outcomes [..., n] heights [..., S] agree with."""
+        """Return which outcomes [..., n] agree with heights [..., S]."""
         rise = heights[..., self.end] - heights[..., self.start]
         found: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
         return found
@@ -141,7 +135,7 @@ def witness(
 ) -> tuple[FloatArray, FloatArray]:
     """Return intervals (low, high) [m], one per cell, whose product agrees with every outcome.
 
-    An interval with low ≥ high is empty: for its component none were found, from whatever width.
+    An interval with low ≥ high is empty: no intervals were found for its component.
     """
     low, high = _shrunk(parts.edges, mean, deviation, WIDTHS[0])
     for width in WIDTHS[1:]:
@@ -156,10 +150,10 @@ def witness(
 def _shrunk(
     edges: Edges, mean: FloatArray, deviation: FloatArray, width: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Shrink intervals of so many standard deviations to either side until all outcomes hold.
+    """Shrink intervals of ±`width` standard deviations until all outcomes hold.
 
     Each outcome asks for high[x] − low[y] ≤ limit for one pair of cells or for two. Shrinking
-    intervals never breaks what was met before, so one pass does; it shrinks in proportion to
+    intervals never breaks an earlier outcome, so one pass is enough. Shares are proportional to
     variances. A failed move is taken to have been too steep on the side that is nearer.
     """
     low, high = mean - width * deviation, mean + width * deviation
@@ -184,27 +178,6 @@ def _shrunk(
     return low, high
 
 
-def mass(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return Pr(low < Z < high) of a standard normal, from the smaller tails; 0 if low ≥ high."""
-    upper = low > 0.0
-    low, high = np.where(upper, -high, low), np.where(upper, -low, high)
-    found: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
-    return found
-
-
-def keep(intervals: Intervals, low: float, high: float) -> Intervals:
-    """Return what of disjoint intervals lies between two limits."""
-    cut = ((max(a, low), min(b, high)) for a, b in intervals)
-    return [(a, b) for a, b in cut if a < b]
-
-
-def drop(intervals: Intervals, low: float, high: float) -> Intervals:
-    """Return what of disjoint intervals does not lie between two limits."""
-    if low >= high:
-        return intervals
-    return sorted(keep(intervals, -math.inf, low) + keep(intervals, high, math.inf))
-
-
 def draw(
     mean: FloatArray,
     variance: FloatArray,
@@ -214,10 +187,10 @@ def draw(
 ) -> FloatArray:
     """Draw heights [S] that agree with every outcome.
 
-    Each component is drawn by rejection, which is exact, with at most `TRIES` tries. One that
-    takes more is drawn by `SWEEPS` Gibbs sweeps from heights that agree, which is exact in the
-    limit. Where the all but certain outcomes do not agree as well, all starts again; after `ROUNDS`
-    times they are drawn like the informative ones.
+    Each component is drawn by rejection, which is exact, in batches of up to `MAX_BATCH` draws. If
+    that fails, it is drawn by `GIBBS_SWEEPS` Gibbs sweeps from heights that agree, which is exact
+    in the limit. If an almost certain outcome is violated, all starts again; after `MAX_RESTARTS`
+    such failures all outcomes are treated as informative.
     """
     deviation = np.sqrt(variance)
     heights: FloatArray = rng.normal(mean, deviation)
@@ -226,7 +199,7 @@ def draw(
     parts = components_of(edges.of(doubt > SURE))
     inside = [np.flatnonzero(parts.label == label) for label in range(parts.number)]
     own = [parts.edges.of(parts.label[parts.edges.start] == label) for label in range(parts.number)]
-    for _ in range(ROUNDS):
+    for _ in range(MAX_RESTARTS):
         for cells, outcomes in zip(inside, own, strict=True):
             among = np.zeros(len(parts.cells), np.intp)
             among[cells] = np.arange(len(cells))
@@ -249,7 +222,7 @@ def _draw_component(
 ) -> FloatArray:
     """Draw the heights [m] of one component; `first` is the first try."""
     tried, batch = first[None], 1
-    while batch <= TRIES:
+    while batch <= MAX_BATCH:
         good = edges.agree(tried).all(axis=1)
         if good.any():
             found: FloatArray = tried[np.argmax(good)]
@@ -260,15 +233,16 @@ def _draw_component(
     low, high = witness(alone, mean, deviation)
     if not (low < high).all():
         raise ImpossibleObservationError(
-            f"no heights that agree with {len(edges.start)} moves were found in {TRIES} tries"
+            f"no heights that agree with {len(edges.start)} moves were found "
+            f"in batches of up to {MAX_BATCH} draws"
         )
     heights = 0.5 * (low + high)
-    for _ in range(SWEEPS):
+    for _ in range(GIBBS_SWEEPS):
         for cell in range(len(mean)):
             held = heights[cell]
             allowed = _allowed(edges, cell, heights)
             heights[cell] = _draw_within(allowed, mean[cell], deviation[cell], held, rng)
-            if not edges.agree(heights).all():  # by rounding, at the end of an interval
+            if not edges.agree(heights).all():  # rounding at the end of an interval
                 heights[cell] = held
     return heights
 
@@ -290,7 +264,7 @@ def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
 def _draw_within(
     allowed: Intervals, mean: float, deviation: float, held: float, rng: np.random.Generator
 ) -> float:
-    """Draw from a normal law restricted to intervals; return `held` where these have no mass."""
+    """Draw from a normal law restricted to intervals; return `held` if these have no mass."""
     ends = (np.array(allowed).reshape(-1, 2) - mean) / deviation
     masses = mass(ends[:, 0], ends[:, 1])
     if not masses.sum() > 0.0:

@@ -1,14 +1,13 @@
-"""Dirichlet beliefs: unknown outcome distributions, each its own or shared between places.
+"""Dirichlet beliefs: unknown outcome distributions, one per state-action or shared by several.
 
 A state-action has O possible outcomes, which lead to states or end the process. Its unknown
 outcome distribution is one of C kinds; each kind is Dirichlet, independently. With one kind per
 state-action these are the classical independent rows. State-actions that share a kind are tied:
-what is learned at one place is known at the others, which is what lets an explorer judge places
-where it has not been.
+an observation of one informs all, so an explorer can judge states where it has not been.
 
 Outcomes of a state-action that lead to the same state are merged; their sum is Dirichlet again.
-All state-actions of a kind must merge alike, since otherwise an observation at one would not tell
-which outcome happened at another and the posterior would leave the family.
+All state-actions of a kind must merge the same outcomes; otherwise an observation could not be
+assigned to one outcome of the kind, and the posterior would not be Dirichlet.
 """
 
 from __future__ import annotations
@@ -41,71 +40,78 @@ from homeward.models import SparseMDP
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-LARGEST = 1e150
-"""Concentrations beyond this are refused; what is so sure can be said with one outcome."""
+MAX_CONCENTRATION = 1e150
+"""Largest sum of a kind's concentrations; a certain outcome can be given alone."""
 
 END = -1
-"""The outcome that ends the process."""
+"""Outcome that ends the process."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirichletBelief:
-    """Independent Dirichlet distributions over what each kind of state-action does."""
+    """Independent Dirichlet distributions over the outcomes of each kind of state-action.
 
-    outcomes: IntArray  # [S, A, O] the state that an outcome leads to, or END
-    alpha: FloatArray  # [C, O] concentrations; zero where a kind has no such outcome
-    kinds: IntArray = unless_given()  # [S, A] all apart unless given
-    reward: FloatArray = unless_given()  # [S, A] zero unless given
+    Attributes
+    ----------
+    outcomes : [S, A, O] state that an outcome leads to, or END
+    alpha : [C, O] concentrations; zero for an impossible outcome
+    kinds : [S, A] kind of each state-action; all different by default
+    reward : [S, A], zero by default
+    visited : [S] states that were entered
+    tallies : [C] number of observations of each kind
+    """
+
+    outcomes: IntArray
+    alpha: FloatArray
+    kinds: IntArray = unless_given()
+    reward: FloatArray = unless_given()
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
-    visited: BoolArray = unless_given()  # [S]
-    tallies: IntArray = unless_given()  # [C] observations so far
+    visited: BoolArray = unless_given()
+    tallies: IntArray = unless_given()
 
     def __post_init__(self) -> None:
+        error = InvalidBeliefError
         shape = np.shape(self.outcomes)
         if len(shape) != 3 or 0 in shape:
-            raise InvalidBeliefError(f"the outcomes have shape {shape}, expected [S, A, O]")
+            raise error(f"the outcomes have shape {shape}, expected [S, A, O]")
         states, actions, count = shape
-        outcomes = indices(
-            self.outcomes, "outcome", shape, (END, states), "sao", InvalidBeliefError
-        )
-        alpha = floats(self.alpha, "alpha", None, InvalidBeliefError)
+        outcomes = indices(self.outcomes, "outcome", shape, (END, states), "sao", error)
+        alpha = floats(self.alpha, "alpha", None, error)
         if alpha.ndim != 2 or alpha.shape[1] != count or len(alpha) == 0:
-            raise InvalidBeliefError(f"alpha has shape {alpha.shape}, expected [C, {count}]")
+            raise error(f"alpha has shape {alpha.shape}, expected [C, {count}]")
         bad = (alpha < 0) | ~np.isfinite(alpha)
         if bad.any():
             at = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise InvalidBeliefError(f"alpha {place(at, 'ko')} is {alpha[at]:g}, expected >= 0")
+            raise error(f"alpha {place(at, 'ko')} is {alpha[at]:g}, expected >= 0")
         with np.errstate(over="ignore"):
             sums = alpha.sum(axis=1)
         if not (sums > 0).all():
-            raise InvalidBeliefError(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
-        if not (sums < LARGEST).all():
-            raise InvalidBeliefError(
-                f"the concentrations of kind {int(np.argmax(sums))} pass {LARGEST:g}"
+            raise error(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
+        if not (sums < MAX_CONCENTRATION).all():
+            raise error(
+                f"the concentrations of kind {int(np.argmax(sums))} pass {MAX_CONCENTRATION:g}"
             )
         if self.kinds is None:
             if len(alpha) != states * actions:
-                raise InvalidBeliefError(
-                    f"{len(alpha)} kinds for {states * actions} untied state-actions"
-                )
+                raise error(f"{len(alpha)} kinds for {states * actions} untied state-actions")
             given = np.arange(states * actions, dtype=np.int32).reshape(states, actions)
         else:
             given = np.asarray(self.kinds)
-        kinds = indices(given, "kind", (states, actions), (0, len(alpha)), "sa", InvalidBeliefError)
-        object.__setattr__(self, "outcomes", outcomes)
-        object.__setattr__(self, "kinds", kinds)
-        if self.tallies is None:  # what an update gives is merged already
+        kinds = indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
+        if self.tallies is None:  # an update keeps what is merged already
             alpha = frozen(_merge(outcomes, alpha, kinds))
-        object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(
-            self, "reward", rewards(self.reward, (states, actions), InvalidBeliefError)
-        )
-        error = InvalidBeliefError
-        object.__setattr__(self, "visited", marks(self.visited, states, error))
-        object.__setattr__(self, "tallies", tally(self.tallies, (len(alpha),), error))
-        object.__setattr__(self, "state_names", names(self.state_names, states, "state", error))
-        object.__setattr__(self, "action_names", names(self.action_names, actions, "action", error))
+        for name, value in {
+            "outcomes": outcomes,
+            "kinds": kinds,
+            "alpha": alpha,
+            "reward": rewards(self.reward, (states, actions), error),
+            "visited": marks(self.visited, states, error),
+            "tallies": tally(self.tallies, (len(alpha),), error),
+            "state_names": names(self.state_names, states, "state", error),
+            "action_names": names(self.action_names, actions, "action", error),
+        }.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
@@ -122,18 +128,18 @@ class DirichletBelief:
 
     @property
     def counts(self) -> IntArray:
-        """How many observations [S, A] speak of a state-action; tied ones share theirs."""
+        """Number of observations [S, A] of a state-action and those tied to it."""
         shared: IntArray = self.tallies[self.kinds]
         return shared
 
     def mean(self) -> SparseMDP:
-        """Give the mean model."""
+        """Return the mean model."""
         return self._model(self.alpha / self.alpha.sum(axis=1, keepdims=True))
 
     def correction(self) -> FloatArray:
-        """Give Theorem 2's σ [S, A] in closed form: each entry of a row is marginally Beta."""
-        # The others' concentrations are added up, not subtracted from the sum: beside an outcome
-        # of 1e16 one of 0.5 keeps its digits.
+        """Return Theorem 2's σ [S, A] in closed form: each entry of a row is marginally Beta."""
+        # The sum of the other concentrations is not computed as total − alpha: next to 1e16,
+        # a concentration of 0.5 would lose its digits.
         before = np.zeros_like(self.alpha)
         before[:, 1:] = np.cumsum(self.alpha[:, :-1], axis=1)
         after = np.zeros_like(self.alpha)
@@ -142,8 +148,13 @@ class DirichletBelief:
         per_row: FloatArray = np.where(self.outcomes == END, 0.0, shortfall[self.kinds]).sum(axis=2)
         return per_row
 
+    def reward_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest finite reward."""
+        paid = self.reward[np.isfinite(self.reward)]
+        return float(paid.min()), float(paid.max())
+
     def update(self, observation: Visit | Transition) -> Self:
-        """Count an observed transition for the kind that it speaks of."""
+        """Return the belief with an observed transition counted for its kind."""
         visited = self.visited.copy()
         match observation:
             case Visit(state):
@@ -170,12 +181,12 @@ class DirichletBelief:
         drawn = np.zeros_like(self.alpha)
         for kind, alpha in enumerate(self.alpha):
             possible = alpha > 0
-            # One possible outcome is sure; a draw could round it off.
+            # A single possible outcome is certain; a draw could be rounded below 1.
             drawn[kind, possible] = rng.dirichlet(alpha[possible]) if possible.sum() > 1 else 1.0
         return self._model(drawn)
 
     def _model(self, shares: FloatArray) -> SparseMDP:
-        """Give the model in which each kind's outcomes happen with probabilities [C, O]."""
+        """Return the model whose outcomes have these probabilities [C, O], per kind."""
         states, actions, count = self.outcomes.shape
         data = shares[self.kinds].ravel()
         target = self.outcomes.ravel()
@@ -193,17 +204,19 @@ def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray
     possible = alpha[kinds] > 0  # [S, A, O]
     apart = np.where(possible, outcomes, END - 1 - np.arange(count))
     same = apart[:, :, :, None] == apart[:, :, None, :]
-    label = same.argmax(axis=3).reshape(states * actions, count)  # the first outcome like this one
+    label = same.argmax(axis=3).reshape(
+        states * actions, count
+    )  # first outcome with the same target
     flat = kinds.ravel()
     model = np.zeros(len(alpha), np.int64)
-    model[flat[::-1]] = np.arange(states * actions)[::-1]  # the first row of each kind
+    model[flat[::-1]] = np.arange(states * actions)[::-1]  # first row of each kind
     odd = (label != label[model[flat]]).any(axis=1)
     if odd.any():
         row = int(np.argmax(odd))
         here, there = (place((r // actions, r % actions), "sa") for r in (row, model[flat[row]]))
         raise InvalidBeliefError(
             f"state-actions {here} and {there} are tied as kind {flat[row]}, but different "
-            "outcomes of theirs lead to one state; tie them apart"
+            "outcomes of them lead to the same state; give them different kinds"
         )
     used = np.unique(flat)
     merged = alpha.copy()

@@ -21,9 +21,9 @@ from homeward.arrays import (
     unless_given,
 )
 from homeward.beliefs.corrections import (
-    blocked_in,
-    random_moves_exploring,
-    random_moves_returning,
+    blocked_random_moves,
+    changes_state,
+    random_moves_corrections,
 )
 from homeward.beliefs.observations import Rows, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -38,22 +38,29 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(np.float64).eps)
 
-MATCH = 1e-9
-"""How closely a world's row must agree with an observed one."""
+ROW_TOLERANCE = 1e-9
+"""Largest difference of an entry between a world's row and an observed one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiniteBelief:
     """M explicit worlds and their probabilities; exactly one of them is true.
 
-    The worlds are all `Moves` with the same destinations, or all `SparseMDP`, and agree on which
-    actions can be chosen.
+    The worlds are all `Moves` with the same destinations, or all `SparseMDP`, and have the same
+    available actions.
+
+    Attributes
+    ----------
+    worlds : [M] models
+    weights : [M] probabilities, equal by default; given ones are normalised
+    visited : [S] states that were entered
+    counts : [S, A] number of observed transitions
     """
 
     worlds: Sequence[Model]
-    weights: FloatArray = unless_given()  # [M], equal unless given
-    visited: BoolArray = unless_given()  # [S]
-    counts: IntArray = unless_given()  # [S, A]
+    weights: FloatArray = unless_given()
+    visited: BoolArray = unless_given()
+    counts: IntArray = unless_given()
 
     def __post_init__(self) -> None:
         if not isinstance(self.worlds, Iterable):
@@ -99,7 +106,7 @@ class FiniteBelief:
         object.__setattr__(self, "counts", tally(self.counts, shape, InvalidBeliefError))
 
     def mean(self) -> Model:
-        """Give the mean model, of the same kind as the worlds."""
+        """Return the mean model, of the same type as the worlds."""
         first = self.worlds[0]
         gain = np.stack([w.reward for w in self.worlds])
         reward = np.where(
@@ -113,13 +120,14 @@ class FiniteBelief:
         return SparseMDP(self._mean_rows(), reward, first.state_names, first.action_names)
 
     def correction(self) -> FloatArray:
-        """Give Theorem 2's σ [S, A], by summing over the worlds."""
+        """Return Theorem 2's σ [S, A]."""
         first = self.worlds[0]
         if isinstance(first, Moves):
             success = self._success()
             gap = np.abs(success - np.tensordot(self.weights, success, axes=1))
-            changes = first.dest != np.arange(first.states)[:, None]
-            return np.where(changes, -np.tensordot(self.weights, gap, axes=1), 0.0)
+            return np.where(
+                changes_state(first.dest), -np.tensordot(self.weights, gap, axes=1), 0.0
+            )
         mean = self._mean_rows()
         total = np.zeros(mean.shape[0])
         for weight, world in zip(self.weights, self.worlds, strict=True):
@@ -127,37 +135,31 @@ class FiniteBelief:
         return total.reshape(first.states, first.actions)
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Give our corrections (returning, exploring), each [S, A]; the worlds must be `Moves`."""
-        first = self.worlds[0]
-        if not isinstance(first, Moves):
-            raise InvalidBeliefError(
-                "the moves correction needs move-or-stay worlds, not SparseMDP"
-            )
-        success = self._success()
-        return (
-            random_moves_returning(first.dest, success, self.weights),
-            random_moves_exploring(first.dest, success, self.weights, discount),
-        )
+        """Return the moves corrections (returning, exploring), each [S, A]."""
+        first = self._first_moves()
+        return random_moves_corrections(first.dest, self._success(), self.weights, discount)
+
+    def reward_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest finite reward of any world."""
+        paid = np.concatenate([world.reward[np.isfinite(world.reward)] for world in self.worlds])
+        return float(paid.min()), float(paid.max())
 
     @property
     def moves_work_or_never(self) -> bool:
-        """Whether every move works surely or never in each world that is possible."""
+        """Whether every move works surely or never in each possible world."""
         first = self.worlds[0]
         if not isinstance(first, Moves):
             return False
         success = self._success()[self.weights > 0.0]
-        elsewhere = first.dest != np.arange(first.states)[:, None]
-        return not ((success > 0.0) & (success < 1.0) & elsewhere).any()
+        return not ((success > 0.0) & (success < 1.0) & changes_state(first.dest)).any()
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) [S, A]: the weight of the worlds in which a move never works."""
-        first = self.worlds[0]
-        if not isinstance(first, Moves):
-            raise InvalidBeliefError("only moves can be blocked, and the worlds are SparseMDP")
-        return blocked_in(first.dest, self._success(), self.weights)
+        first = self._first_moves()
+        return blocked_random_moves(first.dest, self._success(), self.weights)
 
     def update(self, observation: Visit | Transition | Rows) -> Self:
-        """Weigh the worlds anew by how likely each made the observation."""
+        """Return the belief with weights by the likelihood of the observation in each world."""
         visited, counts = self.visited.copy(), self.counts
         match observation:
             case Visit(state):
@@ -169,31 +171,17 @@ class FiniteBelief:
                 likelihood = np.array(
                     [_chance(world, state, action, next_state) for world in self.worlds]
                 )
-                visited[state] = True
-                if next_state is not None:
-                    visited[next_state] = True
+                visited[[state] if next_state is None else [state, next_state]] = True
                 counts = counts.copy()
                 counts[state, action] += 1
             case Rows(pairs, probabilities):
                 observation.check(*counts.shape)
-                likelihood = np.array(
-                    [
-                        float(
-                            all(
-                                np.abs(world.row(s, a) - row).max() <= MATCH
-                                for (s, a), row in zip(pairs, probabilities, strict=True)
-                            )
-                        )
-                        for world in self.worlds
-                    ]
-                )
+                likelihood = np.array([_has_rows(w, pairs, probabilities) for w in self.worlds])
             case _:
                 raise InvalidBeliefError(f"a finite belief can't learn from {observation!r}")
         weights = self.weights * likelihood
         if weights.sum() <= 0:
-            raise ImpossibleObservationError(
-                f"no world that is still possible allows {observation}"
-            )
+            raise ImpossibleObservationError(f"no possible world allows {observation}")
         kept = weights > 0
         return replace(
             self,
@@ -206,6 +194,12 @@ class FiniteBelief:
     def sample(self, rng: np.random.Generator) -> Model:
         """Draw one of the worlds."""
         return self.worlds[int(rng.choice(len(self.worlds), p=self.weights))]
+
+    def _first_moves(self) -> Moves:
+        first = self.worlds[0]
+        if not isinstance(first, Moves):
+            raise InvalidBeliefError("moves corrections need move-or-stay worlds, not SparseMDP")
+        return first
 
     def _success(self) -> FloatArray:
         return np.stack([w.success for w in self.worlds if isinstance(w, Moves)])
@@ -221,7 +215,7 @@ class FiniteBelief:
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:
     """Return the probability of a transition, or of ending (None), in one world.
 
-    A row whose entries miss 1 by their rounding alone does not end.
+    A row that sums to 1 up to rounding does not end.
     """
     row = world.row(state, action)
     if next_state is not None:
@@ -229,3 +223,13 @@ def _chance(world: Model, state: int, action: int, next_state: int | None) -> fl
     entries = row[row > 0.0]
     missing = fsum([1.0, *-entries])
     return missing if missing > EPSILON * len(entries) else 0.0
+
+
+def _has_rows(world: Model, pairs: tuple[tuple[int, int], ...], rows: FloatArray) -> float:
+    """Return 1 if a world has the observed rows [n, S], else 0."""
+    return float(
+        all(
+            np.abs(world.row(s, a) - row).max() <= ROW_TOLERANCE
+            for (s, a), row in zip(pairs, rows, strict=True)
+        )
+    )

@@ -1,67 +1,70 @@
-"""Compiled passes over Gaussian heights: which moves work how likely, and what is learned.
+"""Compiled passes over normal heights: how likely moves work, and what measurements change.
 
-Cells are row-major and have the actions of `terrain.STEPS`: stay, then the eight neighbours
-clockwise from N. A rise and its way back come from the same two normals, so pairs of neighbours are
-computed once, from the cell whose neighbour lies E, SE, S or SW. Whoever computes a pair, all cells
-or only those that changed, does the same arithmetic and so gets the same bits.
+Cells and actions are those of `grid_graph`. A rise and its way back come from the same two normals,
+so every pair of neighbours is computed once, from the cell whose neighbour lies E, SE, S or SW.
+`fill` and `refresh` do the same arithmetic for a pair, so they give the same bits.
 
 With X normal, Pr(low ≤ X ≤ high) is ½(erfc(near) − erfc(far)), where near < far are the limits in
 units of √2 standard deviations, mirrored so that far ≥ |near|: the difference of the smaller tails
-keeps its digits. What double precision can't tell apart is not computed. erfc is 0 from 27.3 on and
+keeps its digits. Terms that double precision can't resolve are skipped. erfc is 0 from 27.3 on and
 2 up to −6; and erfc(far) ≤ erfc(near)·exp(near² − far²) is below half a unit in the last place of
-erfc(near), so that taking it off changes nothing, once far² exceeds near² by 39.
+erfc(near) once far² exceeds near² by 39.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit, prange
 
+from homeward.beliefs.grid_graph import STEPS, back
+
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs.attempts import Edges
 
 FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
-"""What can be wrong with a measurement."""
+"""Results of `learn`: what is wrong with a measurement."""
 
-DOWN = np.array([0, -1, -1, 0, 1, 1, 1, 0, -1])
-RIGHT = np.array([0, 0, 1, 1, 1, 0, -1, -1, -1])
+DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 FIRST, LAST = 3, 6
-"""The actions E, SE, S and SW, by which every pair of neighbours is met once."""
+"""The actions E to SW, by which every pair of neighbours is met once."""
+
+ERFC_ZERO, ERFC_TWO, NEGLIGIBLE_SQUARES = 27.3, -6.0, 39.0
+"""Arguments from which erfc is 0 and up to which it is 2, and the least far² − near² at which
+subtracting erfc(far) from erfc(near) changes nothing."""
 
 
-NONE, ALL, BESIDE = 27.3, -6.0, 39.0
-"""From where on nothing is left of a tail, up to where it is all there is, and what is too little
-beside another tail to make a difference."""
+class Ground(NamedTuple):
+    """Normal heights on a grid, and the slopes that a vehicle can drive; see `TerrainBelief`."""
+
+    rows: int
+    columns: int
+    height: FloatArray  # [S] m
+    variance: FloatArray  # [S] m²
+    blocked: BoolArray  # [S]
+    climb: FloatArray  # [A] m, largest rise of each move
+    descend: FloatArray  # [A] m, largest drop of each move
 
 
-def _back(action: int) -> int:
-    """Give the way back of a move."""
-    return action + 4 if action <= 4 else action - 4
-
-
-back = njit(cache=True)(_back)
-
-
-def _chance(near: float, far: float) -> float:
-    """Give ½(erfc(near) − erfc(far)) for far ≥ |near|."""
+@njit(cache=True)
+def chance(near: float, far: float) -> float:
+    """Return ½(erfc(near) − erfc(far)) for far ≥ |near|."""
     tail = 2.0
-    if near > ALL:
-        tail = math.erfc(near) if near < NONE else 0.0
-    if far * far - max(near, 0.0) ** 2 < BESIDE:
+    if near > ERFC_TWO:
+        tail = math.erfc(near) if near < ERFC_ZERO else 0.0
+    if far * far - max(near, 0.0) ** 2 < NEGLIGIBLE_SQUARES:
         tail -= math.erfc(far)
     return max(0.0, 0.5 * tail)
 
 
-chance = njit(cache=True)(_chance)
-
-
-def _limits(
+@njit(cache=True, error_model="numpy")
+def limits(
     here: float, there: float, spread: float, climb: float, descend: float
 ) -> tuple[float, float, float, float]:
-    """Give near and far of a move between two heights, and of its way back.
+    """Return near and far of a move between two heights, then those of its way back.
 
     ``spread`` [m²] is the sum of their variances; ``climb`` and ``descend`` [m] are the limits.
     """
@@ -74,33 +77,15 @@ def _limits(
     )
 
 
-limits = njit(cache=True, error_model="numpy")(_limits)
+@njit(cache=True, error_model="numpy")
+def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
+    """Write the success probabilities of the pairs that are met from one row of cells.
 
-
-def _fill_row(
-    row: int,
-    rows: int,
-    columns: int,
-    height: FloatArray,
-    variance: FloatArray,
-    blocked: BoolArray,
-    climb: FloatArray,
-    descend: FloatArray,
-    success: FloatArray,
-) -> None:
-    """Write the chances of the pairs that are met from one row of cells.
-
-    All limits of a direction come first, by a loop that the compiler can do several of at a time.
+    The limits of a direction come first, in a loop that the compiler can vectorise.
     """
+    rows, columns, height, variance, blocked, climb, descend = ground
     found = np.empty((4, columns))
     start = row * columns
-    for column in range(columns):
-        success[start + column, 0] = 1.0
-        if row in (0, rows - 1) or column in (0, columns - 1):
-            for a in range(1, 9):
-                down, right = row + DOWN[a], column + RIGHT[a]
-                if not (0 <= down < rows and 0 <= right < columns):
-                    success[start + column, a] = 1.0
     for a in range(FIRST, LAST + 1):
         if row + DOWN[a] >= rows:
             continue
@@ -115,65 +100,33 @@ def _fill_row(
         for column in range(first, end):
             s = start + column
             t = s + offset
-            open_way = not (blocked[s] or blocked[t])
-            success[s, a] = chance(found[0, column], found[1, column]) if open_way else 0.0
-            success[t, back(a)] = chance(found[2, column], found[3, column]) if open_way else 0.0
+            is_open = not (blocked[s] or blocked[t])
+            success[s, a] = chance(found[0, column], found[1, column]) if is_open else 0.0
+            success[t, back(a)] = chance(found[2, column], found[3, column]) if is_open else 0.0
 
 
-fill_row = njit(cache=True, error_model="numpy")(_fill_row)
+@njit(cache=True, error_model="numpy")
+def fill(ground: Ground, success: FloatArray) -> None:
+    """Write the probability [S, A] that each move to a neighbour works.
 
-
-def _fill(
-    rows: int,
-    columns: int,
-    height: FloatArray,
-    variance: FloatArray,
-    blocked: BoolArray,
-    climb: FloatArray,
-    descend: FloatArray,
-    success: FloatArray,
-) -> None:
-    """Write the chance [S, A] that each move rises ``climb`` [A] m at most and not below −descend.
-
-    What leads nowhere, to stay or off the map, works for sure.
+    A move works if it rises at most ``climb`` and drops at most ``descend``, and neither end is
+    blocked. Entries of moves that lead nowhere are left as they are.
     """
-    for row in range(rows):
-        fill_row(row, rows, columns, height, variance, blocked, climb, descend, success)
+    for row in range(ground.rows):
+        fill_row(row, ground, success)
 
 
-fill = njit(cache=True, error_model="numpy")(_fill)
+@njit(cache=True, error_model="numpy", parallel=True)
+def fill_in_parallel(ground: Ground, success: FloatArray) -> None:
+    """Do what `fill` does on several threads; each entry is written by one of them."""
+    for row in prange(ground.rows):
+        fill_row(row, ground, success)
 
 
-def _fill_in_parallel(
-    rows: int,
-    columns: int,
-    height: FloatArray,
-    variance: FloatArray,
-    blocked: BoolArray,
-    climb: FloatArray,
-    descend: FloatArray,
-    success: FloatArray,
-) -> None:
-    """Do the same by several threads; every entry is written by one of them."""
-    for row in prange(rows):
-        fill_row(row, rows, columns, height, variance, blocked, climb, descend, success)
-
-
-fill_in_parallel = njit(cache=True, error_model="numpy", parallel=True)(_fill_in_parallel)
-
-
-def _refresh(
-    rows: int,
-    columns: int,
-    changed: BoolArray,
-    height: FloatArray,
-    variance: FloatArray,
-    blocked: BoolArray,
-    climb: FloatArray,
-    descend: FloatArray,
-    success: FloatArray,
-) -> None:
-    """Write the chances anew of the moves to and from cells that ``changed`` [S]."""
+@njit(cache=True, error_model="numpy")
+def refresh(ground: Ground, changed: BoolArray, success: FloatArray) -> None:
+    """Write the success probabilities of the moves to and from cells that ``changed`` [S]."""
+    rows, columns, height, variance, blocked, climb, descend = ground
     for c in range(rows * columns):
         if not changed[c]:
             continue
@@ -185,7 +138,7 @@ def _refresh(
             s, t, forward = c, down * columns + right, a
             if not FIRST <= a <= LAST:
                 if changed[t]:
-                    continue  # and meets this one itself
+                    continue  # computed from that cell
                 s, t, forward = t, c, back(a)
             if blocked[s] or blocked[t]:
                 continue
@@ -196,38 +149,8 @@ def _refresh(
             success[t, back(forward)] = chance(near_back, far_back)
 
 
-refresh = njit(cache=True, error_model="numpy")(_refresh)
-
-
-def _decide(
-    rows: int,
-    columns: int,
-    height: FloatArray,
-    blocked: BoolArray,
-    climb: FloatArray,
-    descend: FloatArray,
-    success: FloatArray,
-) -> None:
-    """Write 1 or 0 [S, A] where heights are known: a move works or does not."""
-    for row in range(rows):
-        for column in range(columns):
-            s = row * columns + column
-            success[s, 0] = 1.0
-            for a in range(1, 9):
-                down, right = row + DOWN[a], column + RIGHT[a]
-                if not (0 <= down < rows and 0 <= right < columns):
-                    success[s, a] = 1.0
-                    continue
-                t = down * columns + right
-                rise = height[t] - height[s]
-                works = -descend[a] <= rise <= climb[a] and not (blocked[s] or blocked[t])
-                success[s, a] = 1.0 if works else 0.0
-
-
-decide = njit(cache=True)(_decide)
-
-
-def _learn(
+@njit(cache=True, error_model="numpy")
+def learn(
     cells: IntArray,
     heights: FloatArray,
     variances: FloatArray,
@@ -236,9 +159,9 @@ def _learn(
     variance: FloatArray,
     measured: BoolArray,
 ) -> tuple[int, int]:
-    """Take measurements [n] into ``height`` and ``variance`` [S]; mark what was measured [S].
+    """Update ``height`` and ``variance`` [S] by measurements [n]; mark cells in ``measured`` [S].
 
-    Give the first fault and the number of the measurement that has it, or FINE.
+    Return the first fault and the number of its measurement, or FINE and −1.
     """
     for i in range(len(cells)):
         c, seen, error = cells[i], heights[i], variances[i]
@@ -255,7 +178,7 @@ def _learn(
         measured[c] = True
         total = variance[c] + error
         if total == math.inf:
-            continue  # it says nothing
+            continue  # no information
         height[c] += variance[c] / total * (seen - height[c])
         variance[c] *= error / total
         if variance[c] == 0.0:
@@ -263,20 +186,10 @@ def _learn(
     return FINE, -1
 
 
-learn = njit(cache=True, error_model="numpy")(_learn)
-
-
-def _doubts(
-    start: IntArray,
-    end: IntArray,
-    down: FloatArray,
-    up: FloatArray,
-    worked: BoolArray,
-    height: FloatArray,
-    variance: FloatArray,
-    doubt: FloatArray,
-) -> None:
-    """Write how likely [n] the heights were to let each attempted move come out otherwise."""
+@njit(cache=True, error_model="numpy")
+def doubts(edges: Edges, height: FloatArray, variance: FloatArray, doubt: FloatArray) -> None:
+    """Write the probability [n] of the opposite outcome of each attempted move."""
+    start, end, down, up, worked = edges
     for i in range(len(start)):
         s, t = start[i], end[i]
         spread = variance[s] + variance[t]
@@ -288,10 +201,8 @@ def _doubts(
             doubt[i] = chance(near, far)
 
 
-doubts = njit(cache=True, error_model="numpy")(_doubts)
-
-
-def _sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
+@njit(cache=True)
+def sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
     """Write Σ weight[|down|, |right|]·values over the cells of a map [R, C] around each of them."""
     rows, columns = values.shape
     total[:] = 0.0
@@ -304,4 +215,16 @@ def _sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None
                         total[row, column] += each * values[other, column + right]
 
 
-sum_near = njit(cache=True)(_sum_near)
+@njit(cache=True, error_model="numpy")
+def correct_moves(
+    dest: IntArray, success: FloatArray, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return `moves_corrections` of exact probabilities [S, A], in one pass over a large map."""
+    states, actions = success.shape
+    returning, exploring = np.empty(success.shape), np.empty(success.shape)
+    for s in range(states):
+        for a in range(actions):
+            correction = (success[s, a] - 1.0) * success[s, a] if dest[s, a] != s else 0.0
+            returning[s, a] = correction
+            exploring[s, a] = (2.0 - discount) * correction
+    return returning, exploring

@@ -1,23 +1,21 @@
-"""Gaussian heights on a grid: the belief of a vehicle that drives over measured terrain.
+"""Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
-Every cell has an unknown height, independently normal. A move to one of eight neighbours works
-where the slope over the true distance is between a descent and a climb limit; given the heights it
-works or does not. Nothing leads into or out of a blocked cell. Staying always works; moving off the
-map leads nowhere. Measurements are normal around the true height, and a Kalman update takes them
-in.
+A move to one of eight neighbours works where the slope over the true distance is between a descent
+and a climb limit; given the heights it works or does not. No move leads into or out of a blocked
+cell. Measurements are normal around the true height; a Kalman update takes them in.
 
-An attempted move is known from then on: it works surely or never. What it teaches about other
-moves is bounded, see `attempt_bounds`; the mean model then has lower bounds on their chances.
+An attempted move is known from then on: it works surely or never. Its effect on other moves is
+bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
 
-After an update only the moves at cells that were measured get new chances, unless those are many.
-They are the same, to the bit, as those of a belief that is made from nothing.
+After an update only the moves at measured cells are computed again, unless these are many. The
+result equals that of a new belief bit by bit.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,140 +23,74 @@ import numpy as np
 from homeward.arrays import (
     BoolArray,
     FloatArray,
-    IntArray,
     frozen,
-    index,
-    indices,
     marks,
     number,
     numbers,
     own,
     unless_given,
 )
-from homeward.beliefs.attempt_bounds import Ends, bounds_on, learn_from
+from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
-from homeward.beliefs.corrections import bounded_corrections, general_on_moves, moves_corrections
+from homeward.beliefs.corrections import moves_corrections
+from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
 from homeward.beliefs.height_kernels import (
-    BLOCKED,
-    DOWN,
-    FINE,
-    NO_HEIGHT,
-    NO_VARIANCE,
-    OUTSIDE,
-    RIGHT,
-    TWICE,
-    back,
-    decide,
+    Ground,
+    correct_moves,
     doubts,
     fill,
     fill_in_parallel,
-    learn,
     refresh,
 )
+from homeward.beliefs.measurements import Heights as Heights
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
-from homeward.models import Moves
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-NAMES = ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
-STEPS = tuple((int(down), int(right)) for down, right in zip(DOWN, RIGHT, strict=True))
-"""How many rows down and columns to the right each action goes."""
+    from homeward.models import Moves
 
 SHARP = 0.01
-"""The standard deviation in m up to which a height counts as known, as in the paper's figure."""
+"""Standard deviation in m up to which a height counts as known, as in the paper's figure."""
 
-BOTH_CORES = 200_000
-"""State-actions from which on starting threads pays."""
+PARALLEL_SIZE = 200_000
+"""State-actions from which threads pay off."""
 
-FEW = 4
-"""Where fewer than one cell in so many was measured, only the moves there get new chances."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Heights:
-    """Measured heights of some cells, each with the variance of its error.
-
-    ``moved`` is the move after which they were measured, None if they come without one.
-    """
-
-    cells: IntArray  # [n]
-    heights: FloatArray  # [n] m
-    variances: FloatArray  # [n] m²; infinite where a measurement says nothing
-    moved: Transition | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        error = InvalidBeliefError
-        if self.moved is not None and not isinstance(self.moved, Transition):
-            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
-        cells = self.cells
-        if not _is_ready(cells):
-            cells = indices(cells, "measured cell", None, (0, 2**31 - 1), "n", error)
-            if cells.ndim != 1:
-                raise error(f"the measured cells have shape {cells.shape}, expected [n]")
-            object.__setattr__(self, "cells", cells)
-        for name, said in (("heights", "the measured heights"), ("variances", "their variances")):
-            given = getattr(self, name)
-            object.__setattr__(self, name, own(numbers(given, said, cells.shape, error), given))
-
-    def check(self, states: int) -> None:
-        """Refuse cells that do not exist or come twice, and what is no measurement."""
-        everywhere = np.zeros(states), np.ones(states), np.zeros(states, dtype=bool)
-        self.take_in(np.zeros(states, dtype=bool), *everywhere)
-
-    def take_in(
-        self, blocked: BoolArray, height: FloatArray, variance: FloatArray, measured: BoolArray
-    ) -> None:
-        """Write the posterior into ``height`` and ``variance`` [S], and mark what was measured."""
-        fault, at = learn(
-            self.cells, self.heights, self.variances, blocked, height, variance, measured
-        )
-        if fault == FINE:
-            return
-        cell, states = int(self.cells[at]), len(height)
-        raise InvalidBeliefError(
-            {
-                OUTSIDE: f"a measured cell is s={cell}, outside 0..{states - 1}",
-                BLOCKED: f"cell s={cell} is measured and blocked",
-                TWICE: f"cell s={cell} is measured twice at once",
-                NO_HEIGHT: f"cell s={cell} is measured at a height of {self.heights[at]:g} m",
-                NO_VARIANCE: f"cell s={cell} is measured with a variance of "
-                f"{self.variances[at]:g}, expected > 0",
-            }.get(fault, f"cell s={cell} is measured until no variance is left")
-        )
+REFRESH_SHARE = 0.25
+"""Share of measured cells below which only their moves are computed again."""
 
 
 @dataclass(frozen=True, eq=False)
 class TerrainBelief:
     """Independent normal heights, one per cell of a grid; states are row-major.
 
-    What is given as the height and variance of a blocked cell is not looked at; 0 takes its place.
-    The moves tried so far can be given, to take up where another belief left off.
+    Attributes
+    ----------
+    shape : Rows and columns
+    height : [S] m, mean height; 0 takes the place of what is given for a blocked cell
+    variance : [S] m², likewise
+    cell : m, height and width of a cell, or one number for both
+    climb : Degrees, steepest slope up
+    descend : Degrees, steepest slope down
+    blocked : [S] cells that can't be entered; no cell by default
+    attempts : Moves tried so far; empty by default
     """
 
-    shape: tuple[int, int]  # rows, columns
-    height: FloatArray  # [S] m, the mean
-    variance: FloatArray  # [S] m²
-    cell: float | tuple[float, float] = 20.0  # m, the sides of a cell: height and width
-    climb: float = 5.0  # degrees, the steepest slope up
-    descend: float = 45.0  # degrees, the steepest slope down
-    blocked: BoolArray = unless_given()  # [S] what can't be entered; nothing unless given
-    attempts: Attempts = unless_given()  # moves that were tried; none unless given
+    shape: tuple[int, int]
+    height: FloatArray
+    variance: FloatArray
+    cell: float | tuple[float, float] = 20.0
+    climb: float = 5.0
+    descend: float = 45.0
+    blocked: BoolArray = unless_given()
+    attempts: Attempts = unless_given()
 
     moves_work_or_never: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
-        if not isinstance(self.shape, tuple) or len(self.shape) != 2:
-            raise error(f"the shape is {self.shape!r}, expected (rows, columns)")
-        rows, columns = (
-            index(count, 2**31, f"the shape's {name}", error)
-            for count, name in zip(self.shape, ("rows", "columns"), strict=True)
-        )
-        if not 1 <= rows * columns < 2**31:
-            raise error(f"a grid of {rows} × {columns} cells has none, or too many")
-        blocked = marks(self.blocked, rows * columns, error)
+        blocked = marks(self.blocked, grid_size(self.shape, error), error)
         object.__setattr__(self, "blocked", blocked)
         for name in ("height", "variance"):
             value = _finite(getattr(self, name), f"the {name}", blocked)
@@ -187,20 +119,20 @@ class TerrainBelief:
 
     @property
     def size(self) -> tuple[float, float]:
-        """The height and width of a cell, in m."""
+        """Height and width of a cell, in m."""
         assert isinstance(self.cell, tuple)
         return self.cell
 
     @property
     def exactness(self) -> Literal["exact", "bound"]:
-        """What `mean` holds: the chance of each move, or a lower bound for some of them."""
+        """Whether `mean` holds exact success probabilities, or lower bounds for some moves."""
         return "bound" if (self._doubt > SURE).any() else "exact"
 
     def mean(self) -> Moves:
-        """Return the mean model: each move's chance to be neither too steep up nor down.
+        """Return the mean model: each move's probability to be neither too steep up nor down.
 
-        Where attempts are informative (see `exactness`) it has lower bounds on the chance of the
-        moves at the cells that they touch. Attempted moves have exactly 1 or 0.
+        Moves at cells of informative attempts have lower bounds instead (see `exactness`).
+        Attempted moves have exactly 1 or 0.
         """
         return self._mean
 
@@ -209,16 +141,16 @@ class TerrainBelief:
         return grid_graph(*self.shape).with_success(self.success_bounds()[0])
 
     def blocked_probability(self) -> FloatArray:
-        """Return an upper bound [S, A] on the chance that a move never works.
+        """Return an upper bound [S, A] on the probability that a move never works.
 
-        It is exact but for the moves that `exactness` speaks of, and 0 or 1 for attempted ones.
+        It is exact where `mean` is.
         """
         return frozen(1.0 - self.success_bounds()[0])
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return a lower and an upper bound [S, A] on the chance that each move works.
+        """Return a lower and an upper bound [S, A] on the probability that each move works.
 
-        They are the same array where every chance is exact.
+        They are the same array if all probabilities are exact.
         """
         return self._bounds
 
@@ -228,43 +160,19 @@ class TerrainBelief:
         exact = self.exactness == "exact"
         if exact and (known.ravel()[pairs] == self.attempts.worked).all():
             return known, known
-        low = known.copy()
-        low, high = (low, low) if exact else self._bounded(low)
+        if exact:
+            low = high = known.copy()
+        else:
+            dest, ground = grid_graph(*self.shape).dest, self._ground
+            low, high = move_bounds(known, dest, self._edges, self._doubt, ground)
         for bound in (low, high):
             bound.ravel()[pairs] = self.attempts.worked
         low = frozen(low)
         return low, low if exact else frozen(high)
 
-    def _bounded(self, success: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return bounds [S, A] on what informative attempts leave of each move's chance."""
-        edges, dest = self._edges, grid_graph(*self.shape).dest
-        climb, descend = self._limits
-        lesson = learn_from(edges, self._doubt, self.height, self.variance)
-        cells, actions = lesson.parts.cells, len(STEPS)
-        ways = np.arange(1, actions)
-        there, ways_back = dest[cells][:, ways], np.array([back(int(a)) for a in ways])
-        pairs = np.concatenate(
-            [(cells[:, None] * actions + ways).ravel(), (there * actions + ways_back).ravel()]
-        )
-        state, action = np.divmod(np.unique(pairs), actions)
-        end = dest[state, action]
-        taught = ~(self.blocked[state] | self.blocked[end]) & (state != end)
-        state, action, end = state[taught], action[taught], end[taught]
-        moves = Ends(state, end, descend[action], climb[action])
-        low, high = success, success.copy()
-        low[state, action], high[state, action] = bounds_on(
-            moves, success[state, action], lesson, self.height, self.variance
-        )
-        if lesson.doubt >= 2.0**-54:
-            certain = dest == np.arange(len(dest))[:, None]
-            sure = 1.0 - min(lesson.doubt, 0.5)  # each is below SURE: they are not that many
-            low = np.where(certain, 1.0, np.maximum(0.0, 1.0 - (1.0 - low) / sure))
-            high = np.minimum(1.0, high / sure)
-        return low, high
-
     @cached_property
     def _edges(self) -> Edges:
-        """The attempted moves as restrictions of heights [n]."""
+        """Attempted moves [n] as constraints on heights."""
         dest = grid_graph(*self.shape).dest
         if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
             raise InvalidBeliefError(
@@ -272,54 +180,48 @@ class TerrainBelief:
                 f"state · {len(STEPS)} + action below {dest.size}"
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        climb, descend = self._limits
+        _, _, _, _, _, climb, descend = self._ground
         end = dest[state, action].astype(np.int64)
         return Edges(state, end, descend[action], climb[action], self.attempts.worked)
 
     @cached_property
     def _doubt(self) -> FloatArray:
-        """How likely [n] the measurements alone make the other outcome of each attempted move."""
+        """Probability [n] of the opposite outcome of each attempted move, by measurements alone."""
         doubt = np.empty(len(self.attempts))
         if len(doubt):
-            doubts(*self._edges, self.height, self.variance, doubt)
+            doubts(self._edges, self.height, self.variance, doubt)
         return doubt
 
     @cached_property
     def _success(self) -> FloatArray:
-        """The chance [S, A] of each move given the measurements alone."""
-        rows, columns = self.shape
-        climb, descend = self._limits
-        heights = self.height, self.variance, self.blocked
+        """Success probability [S, A] of each move, by measurements alone."""
         before, changed = self.__dict__.pop("_before", (None, None))
-        if before is not None and np.count_nonzero(changed) * FEW < len(changed):
+        if before is not None and np.count_nonzero(changed) < REFRESH_SHARE * len(changed):
             success: FloatArray = before.copy()
-            refresh(rows, columns, changed, *heights, climb, descend, success)
+            refresh(self._ground, changed, success)
         else:
-            success = np.empty((rows * columns, len(STEPS)))
-            make = fill if success.size < BOTH_CORES else fill_in_parallel
-            make(rows, columns, *heights, climb, descend, success)
+            success = np.ones((len(self.height), len(STEPS)))
+            (fill if success.size < PARALLEL_SIZE else fill_in_parallel)(self._ground, success)
         return frozen(success)
 
     @property
-    def _limits(self) -> tuple[FloatArray, FloatArray]:
-        """How far up and down each action may go, in m [A]."""
-        length = _lengths(*self.size)
+    def _ground(self) -> Ground:
+        tall, wide = self.size
+        length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
         climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
-        return climb * length, descend * length
+        limits = climb * length, descend * length
+        return Ground(*self.shape, self.height, self.variance, self.blocked, *limits)
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
-        low, high = self.success_bounds()
-        if low is high:
-            return general_on_moves(self._mean.dest, low)
-        return bounded_corrections(self._mean.dest, low, high, 0.0)[1]
+        return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Return our corrections (returning, exploring), each [S, A]."""
+        """Return the moves corrections (returning, exploring), each [S, A]."""
         low, high = self.success_bounds()
         if low is high:
-            return moves_corrections(self._mean.dest, low, discount)
-        return bounded_corrections(self._mean.dest, low, high, discount)
+            return correct_moves(self._mean.dest, low, discount)
+        return moves_corrections(self._mean.dest, low, high, discount)
 
     def update(self, observation: Heights | Transition) -> Self:
         """Return the belief after measured heights, a move that was tried, or both."""
@@ -331,7 +233,7 @@ class TerrainBelief:
             case _:
                 raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
         attempts = self.attempts if moved is None else self._attempts_after(moved)
-        new = object.__new__(type(self))  # what is known to be sound is not checked again
+        new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
         for name in ("_mean", "_bounds", "_doubt"):
             new.__dict__.pop(name, None)
@@ -344,7 +246,9 @@ class TerrainBelief:
         measured = np.zeros(len(height), dtype=bool)
         observation.take_in(self.blocked, height, variance, measured)
         known = new.__dict__.pop("_success", None)
-        if known is None and "_before" in self.__dict__:  # several updates, no model in between
+        if (
+            known is None and "_before" in self.__dict__
+        ):  # several updates without a model in between
             known, changed = self.__dict__["_before"]
             measured |= changed
         if known is not None:
@@ -353,18 +257,11 @@ class TerrainBelief:
         return new
 
     def _attempts_after(self, moved: Transition) -> Attempts:
-        """Return all attempts after one more; raise if it can't have come out like that."""
-        dest = grid_graph(*self.shape).dest
-        moved.check(*dest.shape)
-        state, action, after = moved.state, moved.action, moved.next_state
-        there = int(dest[state, action])
-        if after not in (state, there):
-            raise ImpossibleObservationError(f"{moved} leads neither to s={there} nor nowhere")
-        if self.blocked[state]:
-            raise ImpossibleObservationError(f"nobody stands in cell s={state}, which is blocked")
+        """Return the attempts with one more; raise if its outcome is impossible."""
+        state, action = moved.state, moved.action
+        there, worked = tried(moved, grid_graph(*self.shape).dest, self.blocked)
         if there == state:
             return self.attempts
-        worked = after == there
         if self.blocked[there]:
             if worked:
                 raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
@@ -372,12 +269,10 @@ class TerrainBelief:
         pair = state * len(STEPS) + action
         try:
             attempts = self.attempts.with_outcome(pair, worked)
-            if self.climb == self.descend:  # then a move works if and only if its way back does
+            if self.climb == self.descend:  # then a move works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
-            raise ImpossibleObservationError(
-                f"{moved} contradicts what was tried before"
-            ) from cause
+            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
         return attempts
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
@@ -389,61 +284,31 @@ class TerrainBelief:
         return self.model_of(self.draw(rng))
 
     def model_of(self, heights: ArrayLike) -> Moves:
-        """Give the model of a world with these heights [S]: every move works or does not."""
+        """Return the model of a world with these heights [S]: each move works or does not."""
         known = _finite(heights, "the height", self.blocked)
-        success = np.empty((len(known), len(STEPS)))
-        decide(*self.shape, known, self.blocked, *self._limits, success)
-        return grid_graph(*self.shape).with_success(frozen(success))
+        graph, ground = grid_graph(*self.shape), self._ground
+        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN is within no limits
+        rise = open_heights[graph.dest] - open_heights[:, None]
+        works = (-ground.descend <= rise) & (rise <= ground.climb)
+        works |= graph.dest == np.arange(len(known))[:, None]
+        return graph.with_success(frozen(works.astype(np.float64)))
 
 
 def entropy_reduction(prior: TerrainBelief, posterior: TerrainBelief) -> float:
-    """Give how much less is unknown, in nats: Σ ½ ln(prior variance / posterior variance).
-
-    Blocked cells don't count.
-    """
+    """Return Σ ½ ln(prior variance / posterior variance) over the open cells, in nats."""
     if prior.shape != posterior.shape or (prior.blocked != posterior.blocked).any():
         raise InvalidBeliefError("the prior and the posterior are not of the same cells")
     counted = ~prior.blocked
     return float(0.5 * np.log(prior.variance[counted] / posterior.variance[counted]).sum())
 
 
-@lru_cache(maxsize=4)
-def grid_graph(rows: int, columns: int) -> Moves:
-    """Give the graph of a grid: stay and eight neighbours; moving off the map leads nowhere."""
-    state = np.arange(rows * columns, dtype=np.int32)
-    row, column = np.divmod(state, np.int32(columns))
-    dest = np.empty((rows * columns, len(STEPS)), np.int32)
-    for a, (down, right) in enumerate(STEPS):
-        there = (row + down, column + right)
-        inside = (there[0] >= 0) & (there[0] < rows) & (there[1] >= 0) & (there[1] < columns)
-        dest[:, a] = np.where(inside, there[0] * columns + there[1], state)
-    blank = np.broadcast_to(np.float64(1.0), dest.shape)
-    return Moves(dest, blank, action_names=NAMES)
-
-
-def _lengths(height: float, width: float) -> FloatArray:
-    """Give how far each action goes, in m [A], between the centres of such cells."""
-    return np.array([math.hypot(height * down, width * right) for down, right in STEPS])
-
-
 def _finite(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
-    """Check that numbers [S] are finite; give read-only float64, 0 where a cell is blocked."""
+    """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
     array = numbers(values, name, blocked.shape, InvalidBeliefError)
     if blocked.any():
         array = np.where(blocked, 0.0, array)
     if not np.isfinite([array.min(), array.max()]).all():
         at = int(np.argmin(np.isfinite(array)))
-        said = "NaN" if np.isnan(array[at]) else "infinite"
-        raise InvalidBeliefError(f"{name} is {said} at ({at},)")
+        kind = "NaN" if np.isnan(array[at]) else "infinite"
+        raise InvalidBeliefError(f"{name} is {kind} at ({at},)")
     return own(array, values)
-
-
-def _is_ready(cells: object) -> bool:
-    """Tell whether a list of cells is such as the kernels read, which then look at each."""
-    return (
-        isinstance(cells, np.ndarray)
-        and cells.dtype == np.int32
-        and cells.ndim == 1
-        and cells.flags.c_contiguous
-        and not cells.flags.writeable
-    )

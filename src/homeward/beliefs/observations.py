@@ -1,9 +1,11 @@
-"""What a world can tell: the observations that the tabular beliefs learn from."""
+"""Observations from which the tabular beliefs learn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from homeward.arrays import floats, index
 from homeward.errors import InvalidBeliefError
@@ -14,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """We are in `state`."""
+    """The explorer is in `state`."""
 
     state: int
 
     def check(self, states: int) -> None:
-        """Refuse a state that does not exist."""
+        """Raise if the state does not exist."""
         index(self.state, states, f"the state of {self}", InvalidBeliefError)
 
 
@@ -32,7 +34,7 @@ class Transition:
     next_state: int | None
 
     def check(self, states: int, actions: int) -> None:
-        """Refuse states or an action that do not exist."""
+        """Raise if a state or the action does not exist."""
         index(self.state, states, f"the state of {self}", InvalidBeliefError)
         index(self.action, actions, f"the action of {self}", InvalidBeliefError)
         if self.next_state is not None:
@@ -41,18 +43,28 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The exact transition probabilities of some state-actions were seen."""
+    """The exact transition probabilities [n, S] of n pairs (state, action) were seen."""
 
-    pairs: tuple[tuple[int, int], ...]  # (state, action)
-    probabilities: FloatArray  # [n, S]
+    pairs: tuple[tuple[int, int], ...]
+    probabilities: FloatArray
 
     def check(self, states: int, actions: int) -> None:
-        """Refuse pairs that do not exist, or rows that do not go with them."""
+        """Raise if a pair does not exist or the probabilities have another shape."""
         for pair in self.pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise InvalidBeliefError(f"{pair!r} is not a (state, action)")
             index(pair[0], states, f"the state of observed row {pair}", InvalidBeliefError)
             index(pair[1], actions, f"the action of observed row {pair}", InvalidBeliefError)
-        floats(
-            self.probabilities, "the observed rows", (len(self.pairs), states), InvalidBeliefError
-        )
+        shape = len(self.pairs), states
+        floats(self.probabilities, "the observed rows", shape, InvalidBeliefError)
+
+
+def is_packed(values: object) -> bool:
+    """Return whether `values` are read-only packed int32 [n], which kernels read as they are."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.int32
+        and values.ndim == 1
+        and values.flags.c_contiguous
+        and not values.flags.writeable
+    )

@@ -1,13 +1,13 @@
-"""What a belief is: a distribution over MDPs that one can plan on, learn with and draw from.
+"""What a belief is: a distribution over MDPs that can be planned on, updated and sampled.
 
-Nothing needs to be subclassed. An object with these four methods is a belief; one whose mean is a
-`Moves` also says its move corrections and is then planned on with the tighter bound. What else is
-known of its moves it declares (`DeclaredMoves`): nothing is inferred from its numbers.
+No base class is needed: an object with the four methods of `Belief` is a belief. The other
+protocols are optional abilities. A belief with an ability is planned on with tighter bounds, or can
+be used with more bonuses and criteria; nothing is inferred from its numbers.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class Belief(Protocol):
-    """A distribution over MDPs. Immutable: learning gives a new one."""
+    """A distribution over MDPs. Immutable: `update` returns a new one."""
 
     def mean(self) -> Model:
-        """Give the mean model: p = E[P] and r = E[R]."""
+        """Return the mean model: p = E[P] and r = E[R]."""
         ...
 
     def correction(self) -> FloatArray:
-        """Give Theorem 2's σ[S, A] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])]."""
+        """Return Theorem 2's σ[S, A] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])]."""
         ...
 
     def update(self, observation: Any) -> Self:
-        """Give the belief after an observation."""
+        """Return the belief after an observation."""
         ...
 
     def sample(self, rng: np.random.Generator) -> Model:
@@ -42,67 +42,82 @@ class Belief(Protocol):
 
 @runtime_checkable
 class MoveBelief(Protocol):
-    """A belief over move-or-stay worlds, which all share their destinations."""
+    """A belief over move-or-stay worlds that share their destinations."""
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Give our corrections (returning, exploring), each [S, A], under discount γ."""
+        """Return the moves corrections (returning, exploring), each [S, A], under discount γ."""
         ...
 
 
-class DeclaredMoves(Protocol):
-    """What a belief over move-or-stay worlds may declare to be planned on with tighter bounds.
-
-    Each part is optional, and is a fact about the belief, not a bound. Where nothing is declared
-    a move may have any success in a world, and one that may work may be one that always does.
-    """
+@runtime_checkable
+class SureMoves(Protocol):
+    """A belief that declares whether moves can fail at random; without it, they can."""
 
     @property
     def moves_work_or_never(self) -> bool:
-        """Whether in each world every move that leads elsewhere works surely or never."""
+        """Whether in each world every move to another state works surely or never."""
         ...
 
+
+@runtime_checkable
+class BlockedMoves(Protocol):
+    """A belief that knows how likely a move never works."""
+
     def blocked_probability(self) -> FloatArray:
-        """Return Pr(P = 0) [S, A], exactly; 0 where a move would not lead elsewhere."""
+        """Return Pr(P = 0) [S, A], or an upper bound; 0 where a move leads nowhere."""
+        ...
+
+
+@runtime_checkable
+class BoundedMoves(Protocol):
+    """A belief whose mean model holds lower bounds on some success probabilities."""
+
+    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return bounds (low, high), each [S, A]; `mean` holds the lower one."""
+        ...
+
+
+@runtime_checkable
+class RewardLimits(Protocol):
+    """A belief that knows the range of the rewards of its worlds."""
+
+    def reward_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest finite reward of any world."""
         ...
 
 
 class Counted(Protocol):
-    """A belief that remembers where it has been; what count-based bonuses read."""
+    """A belief that counts its observations; count-based bonuses need it."""
 
     @property
     def visited(self) -> BoolArray:
-        """Which states [S] have been entered."""
+        """Which states [S] were entered."""
         ...
 
     @property
     def counts(self) -> IntArray:
-        """How many observations [S, A] speak of a state-action."""
+        """Number of observations [S, A] of each state-action."""
         ...
 
 
 def corrections_of(
     belief: Belief, model: Model, discount: float, kind: Correction | None = None
 ) -> Corrections:
-    """Give the corrections of a belief with that mean; by default the tightest it allows."""
-    movable = isinstance(model, Moves) and hasattr(belief, "move_corrections")
+    """Return the corrections of a belief with that mean; by default the tightest available."""
+    moves = belief if isinstance(model, Moves) and isinstance(belief, MoveBelief) else None
     if kind is None:
-        kind = Correction.MOVES if movable else Correction.GENERAL
+        kind = Correction.GENERAL if moves is None else Correction.MOVES
     if kind is Correction.NAIVE:
         nothing = np.zeros((model.states, model.actions))
         return Corrections(kind, nothing, nothing)
     if kind is Correction.GENERAL:
         general = belief.correction()
         return Corrections(kind, general, general)
-    if not movable:
+    if moves is None:
         raise InvalidBeliefError(
             "the moves correction needs a belief over move-or-stay models; "
             f"{type(belief).__name__} has a {type(model).__name__} as its mean"
         )
-    returning, exploring = cast("MoveBelief", belief).move_corrections(discount)
-    return Corrections(
-        kind,
-        returning,
-        exploring,
-        bool(getattr(belief, "moves_work_or_never", False)),
-        belief.success_bounds()[1] if hasattr(belief, "success_bounds") else None,
-    )
+    sure = isinstance(belief, SureMoves) and belief.moves_work_or_never
+    likely = belief.success_bounds()[1] if isinstance(belief, BoundedMoves) else None
+    return Corrections(kind, *moves.move_corrections(discount), sure, likely)

@@ -1,4 +1,4 @@
-"""What a vehicle measures from where it stands: heights, the nearer the better."""
+"""The sensor of a vehicle: it measures heights, the nearer the more exactly."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from homeward.errors import InvalidProblemError
 class Sensor:
     """Measures every height within ``range``, with the error's variance v(d) = noise·(d + offset)².
 
-    The defaults are the paper's, whose sensor reaches over the whole map.
+    The defaults are the paper's, whose sensor covers the whole map.
+
+    Attributes
+    ----------
+    range : m; None or inf: the whole map
+    noise : Variance in m² per m² of distance
+    offset : m
     """
 
-    range: float | None = None  # m; None or inf: the whole map
+    range: float | None = None
     noise: float = 1e-6
-    offset: float = 1.0  # m
+    offset: float = 1.0
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
@@ -37,11 +43,11 @@ class Sensor:
 
     @property
     def reach(self) -> float:
-        """The range in m, infinite if it is the whole map."""
+        """Range in m; infinite for the whole map."""
         return math.inf if self.range is None else self.range
 
     def variance(self, distance: FloatArray | float) -> FloatArray:
-        """Give v(d) in m²."""
+        """Return v(d) in m² at distances in m."""
         away = np.asarray(distance, np.float64) + self.offset
         spread: FloatArray = self.noise * (away * away)
         return spread

@@ -1,16 +1,11 @@
-"""Certificates: plans on disk with all that is needed to check them, and the checks."""
+"""Certificates: plans on disk with everything that is needed to check them, and the checks."""
 
 from homeward.certificates.archive import load_plan, save_plan, save_stored
-from homeward.certificates.beliefs import Codec, register_codec
-from homeward.certificates.certificate import (
-    Certificate,
-    ClaimVerdict,
-    RunVerdict,
-    ValueVerdict,
-    certify,
-)
+from homeward.certificates.certificate import certify
+from homeward.certificates.codecs import Codec, register_codec
 from homeward.certificates.sampling import Sampled
 from homeward.certificates.stored import StoredPlan
+from homeward.certificates.verdicts import Certificate, ClaimVerdict, RunVerdict, ValueVerdict
 
 __all__ = [
     "Certificate",

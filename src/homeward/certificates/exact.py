@@ -1,8 +1,8 @@
-"""Exact values by enumeration: every world of a finite belief, solved and averaged.
+"""Exact values by enumeration: every world of a finite belief is solved, and the mean is taken.
 
-What is true in one world comes of `policy_values`, by plain linear solves. A model may hold rows
-that add up to a little more than 1, by rounding. Over 1/(1 − γ) steps that would make probabilities
-of more than 1, so such rows are scaled down to 1 first, and so are the weights of the worlds.
+The values in one world come from `policy_values`. A model may hold rows whose sum is a little above
+1, by rounding. Over 1/(1 − γ) steps that would make probabilities of more than 1, so such rows, and
+the weights of the worlds, are scaled down to 1 first.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from homeward.certificates.policy_values import dense_transitions, exact_value, 
 if TYPE_CHECKING:
     from homeward.certificates.stored import StoredPlan
 
-LARGEST = 2_000_000
-"""Entries of a world's transitions [S, A, S] beyond which it is not written out."""
+MAX_ENTRIES = 2_000_000
+"""Largest number of entries of a world's dense transitions [S, A, S]."""
 
 
 def why_not(stored: StoredPlan) -> str | None:
-    """Say why a plan can't be enumerated; None if it can."""
+    """Return why a plan can't be enumerated; None if it can."""
     belief = stored.belief
     if not isinstance(belief, FiniteBelief):
         return f"only a FiniteBelief can be enumerated, and this is a {type(belief).__name__}"
     states, actions = belief.counts.shape
-    if states * actions * states > LARGEST:
+    if states * actions * states > MAX_ENTRIES:
         return f"a world of {states} states and {actions} actions is too large to be written out"
     return None
 
 
 def enumerate_worlds(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
-    """Give the exact value of each criterion, by part of the plan."""
+    """Return the exact value of each criterion, by part of the plan."""
     belief, plan, exits = stored.belief, stored.plan, stored.exits
     assert isinstance(belief, FiniteBelief)
     found = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}

@@ -1,92 +1,88 @@
-"""A plan with all that is needed to check it: the belief, the bonus, and what each criterion asked.
+"""A plan with everything that is needed to check it, and the checks that it fits itself.
 
-A `Plan` alone says what was decided. To check it one also needs the belief that it was made with,
-the bonus that made it worth something, and for `EarnAtLeast` which rewards were counted.
+The claims of a plan say what was decided. To check them one also needs the belief that the plan was
+made with, the bonus, and for `EarnAtLeast` the rewards that were counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from homeward.arrays import frozen, index, names, place
-from homeward.errors import InvalidProblemError
+from homeward.arrays import frozen, index, indices, names
+from homeward.certificates.claims import PlanClaims
+from homeward.errors import InvalidProblemError as Error
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
+from homeward.words import VERDICTS
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import Belief
+    from homeward.certificates.claims import CriterionClaims
     from homeward.models import Model
-    from homeward.planning.plan import CriterionEvidence, Plan
-    from homeward.planning.planner import Planner
 
-KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
+CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
 """The criteria whose claims can be checked."""
 
-SUM = 1e-9
-"""How far the weights of a mixture may be from adding up to 1."""
+WEIGHT_TOLERANCE = 1e-9
+"""Largest difference between the sum of a mixture's weights and 1."""
 
-GAP = 1e-9
-"""How far, as a fraction of the two, a gap may be from what it is the difference of."""
+GAP_TOLERANCE = 1e-9
+"""Largest error of a gap, relative to the larger of the upper bound and the value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPlan:
     """A plan and what it was made from."""
 
-    plan: Plan
+    plan: PlanClaims
     belief: Belief
-    bonus: FloatArray  # [S, A] what was worth seeing
-    rewards: tuple[FloatArray | None, ...]  # per criterion, [S, A]: given to be earned, if any were
-    limits: tuple[tuple[float, float] | None, ...]  # per criterion: of what worlds pay, if given
+    bonus: FloatArray  # [S, A]
+    rewards: tuple[FloatArray | None, ...]  # per criterion, [S, A] to be earned, if given
+    limits: tuple[tuple[float, float] | None, ...]  # per criterion, of a step's reward, if given
 
     def __post_init__(self) -> None:
-        check(self.plan, self.belief.mean(), self.bonus, self.rewards, self.limits)
+        check(self)
         object.__setattr__(self, "bonus", frozen(self.bonus))
 
     @classmethod
-    def of(cls, plan: Plan, belief: Belief, planner: Planner) -> StoredPlan:
-        """Take a plan together with the belief and the planner that it is from."""
-        if len(plan.criteria) != len(planner.criteria):
-            raise InvalidProblemError(
-                f"the plan has {len(plan.criteria)} criteria, its planner {len(planner.criteria)}"
-            )
-        for criterion in planner.criteria:
-            if not isinstance(criterion, KNOWN):
-                raise InvalidProblemError(
-                    f"a {type(criterion).__name__} can't be stored: it is not known how to check it"
-                )
+    def of(cls, plan: Any, belief: Belief, planner: Any) -> StoredPlan:
+        """Return a plan with the belief and the bonus that its planner made it from.
+
+        `plan` has the fields of `PlanClaims`; `planner` has `criteria` and `bonus(belief)`.
+        """
+        count = len(planner.criteria)
+        if len(plan.criteria) != count:
+            raise Error(f"the plan has {len(plan.criteria)} criteria, its planner {count}")
+        for c in planner.criteria:
+            if not isinstance(c, CRITERIA):
+                raise Error(f"a {type(c).__name__} can't be stored: no check of it is known")
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
-        bonus = np.array(planner.bonus(belief), np.float64)
         return cls(
-            plan,
+            PlanClaims.of(plan),
             belief,
-            bonus,
+            np.array(planner.bonus(belief), np.float64),
             tuple(None if c is None else c.rewards for c in earn),
             tuple(None if c is None else c.limits for c in earn),
         )
 
     @property
     def exits(self) -> BoolArray | None:
-        """The state-actions [S, A] that leave some set that is to be stayed inside."""
+        """Mask [S, A] of the actions that leave a set to stay inside; None if there are none."""
         sets = [c.allowed for c in self.plan.criteria if c.allowed is not None]
         exits = ~np.logical_and.reduce(sets) if sets else None
         return exits if exits is not None and exits.any() else None
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The mixtures that bounds are claimed of; one if the action starts all of it."""
-        plan = self.plan
-        whole = Part("plan", plan.weights, plan.outbound, tuple(c.bound for c in plan.criteria))
-        kept = Part(
-            "action",
-            plan.kept_weights,
-            plan.kept_outbound,
-            tuple(c.kept_bound for c in plan.criteria),
-        )
+        """The mixtures with bounds of their own; one if the action starts all of the plan."""
+        plan, criteria = self.plan, self.plan.criteria
+        whole = Part("plan", plan.weights, plan.outbound, tuple(c.bound for c in criteria))
+        claims = tuple(c.kept_bound for c in criteria)
+        kept = Part("action", plan.kept_weights, plan.kept_outbound, claims)
         same = (
             np.array_equal(whole.weights, kept.weights)
             and np.array_equal(whole.outbound, kept.outbound)
@@ -97,162 +93,188 @@ class StoredPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A mixture, to be drawn once, and what is claimed of it."""
+    """A mixture of policies, from which one is drawn once, and the bounds claimed of it."""
 
     name: str  # "plan": the mixture; "action": the part of it that starts with the action
     weights: FloatArray  # [J]
-    outbound: IntArray  # [J, S], or [J, n, S] where the recall is fixed
+    outbound: IntArray  # [J, S], or [J, n, S] if the recall is fixed
     claims: tuple[float, ...]  # a bound per criterion
 
 
-def check(
-    plan: Plan,
-    model: Model,
-    bonus: FloatArray,
-    rewards: tuple[FloatArray | None, ...],
-    limits: tuple[tuple[float, float] | None, ...],
-) -> None:
-    """Refuse a plan that does not fit the mean model of its belief, or itself."""
-    error = InvalidProblemError
+def check(stored: StoredPlan) -> None:
+    """Raise an `InvalidProblemError` if a plan does not fit its belief's mean model, or itself."""
+    plan, model = stored.plan, stored.belief.mean()
     states, actions = shape = (model.states, model.actions)
-    index(plan.state, states, "the plan's state", error)
-    index(plan.action, actions, "the plan's action", error)
+    index(plan.state, states, "the plan's state", Error)
+    index(plan.action, actions, "the plan's action", Error)
     if not 0.0 < plan.discount < 1.0:
-        raise error(f"the plan's γ is {plan.discount:g}, expected 0 < γ < 1")
+        raise Error(f"the plan's γ is {plan.discount:g}, expected 0 < γ < 1")
     if plan.steps is not None and plan.steps < 1:
-        raise error(f"the plan is recalled after {plan.steps} steps, expected at least 1")
+        raise Error(f"the plan is recalled after {plan.steps} steps, expected at least 1")
     when = (states,) if plan.steps is None else (plan.steps, states)
     for name, weights, policies in (
         ("outbound", plan.weights, plan.outbound),
         ("kept_outbound", plan.kept_weights, plan.kept_outbound),
     ):
-        if weights.ndim != 1 or weights.size == 0 or weights.dtype.kind != "f":
-            raise error(f"the weights of {name} are {weights.dtype} of shape {weights.shape}")
-        if not (weights.min() >= 0.0 and abs(float(weights.sum()) - 1.0) <= SUM):
-            raise error(f"the weights of {name} are no probabilities that sum to 1")
-        _check_policy(policies, f"{name}", (len(weights), *when), (0, actions))
-    _check_words(plan, model)
-    _check_table(plan, actions)
-    _check_start(plan)
+        if not (weights.ndim == 1 and weights.size > 0 and weights.dtype.kind == "f"):
+            raise Error(f"the weights of {name} are {weights.dtype} of shape {weights.shape}")
+        if not (weights.min() >= 0.0 and abs(float(weights.sum()) - 1.0) <= WEIGHT_TOLERANCE):
+            raise Error(f"the weights of {name} are not probabilities that sum to 1")
+        whole = (len(weights), *when)
+        indices(policies, name, whole, (0, actions), "jts" if plan.steps else "js", Error)
+    _check_plan_fields(plan, model)
+    _check_actions(plan, actions)
     _check_gap(plan)
     if plan.afterwards is not None:
-        _check_policy(plan.afterwards, "afterwards", when, (0, actions))
-    _check_finite(bonus, "the bonus", shape)
-    if plan.bonus_left != bool((bonus > 0.0).any()):
-        there = "no bonus is left" if plan.bonus_left else "some bonus is left"
-        raise error(f"the plan's bonus_left is {plan.bonus_left}, but {there}")
-    if not len(plan.criteria) == len(rewards) == len(limits):
-        raise error(f"{len(plan.criteria)} criteria, but {len(rewards)} rewards")
-    left = False
-    for k, (criterion, given) in enumerate(zip(plan.criteria, rewards, strict=True)):
-        _check_criterion(criterion, f"criterion {k}", states, actions)
-        _check_multiplier(criterion.multiplier, f"criterion {k}", plan)
-        _check_name(criterion, f"criterion {k}", plan)
-        left |= criterion.allowed is not None and not criterion.allowed.all()
-        if given is not None:
-            _check_finite(given, f"the rewards of criterion {k}", shape)
-        if criterion.kind != "earn" and (given is not None or limits[k] is not None):
-            raise error(f"criterion {k} is of the kind {criterion.kind}, and counts rewards")
-    if left and plan.afterwards is None:
-        raise error("the plan may leave its set, but does not say what it follows then")
+        axes = "ts" if plan.steps else "s"
+        indices(plan.afterwards, "afterwards", when, (0, actions), axes, Error)
+    _check_finite(stored.bonus, "the bonus", shape)
+    left = bool((stored.bonus > 0.0).any())
+    if plan.bonus_left != left:
+        raise Error(
+            f"the plan's bonus_left is {plan.bonus_left}, but the bonus is "
+            f"{'positive somewhere' if left else 'positive nowhere'}"
+        )
+    if not len(plan.criteria) == len(stored.rewards) == len(stored.limits):
+        raise Error(f"{len(plan.criteria)} criteria, but {len(stored.rewards)} rewards")
+    for k, criterion in enumerate(plan.criteria):
+        _check_criterion(criterion, f"criterion {k}", plan, shape)
+        rewards = stored.rewards[k]
+        if rewards is not None:
+            _check_finite(rewards, f"the rewards of criterion {k}", shape)
+        if criterion.kind != "earn" and (rewards is not None or stored.limits[k] is not None):
+            raise Error(f"criterion {k} is of the kind {criterion.kind}, and counts rewards")
+    if plan.afterwards is None and stored.exits is not None:
+        raise Error("the plan may leave its set, but does not say what it follows then")
 
 
-def _check_words(plan: Plan, model: Model) -> None:
-    """Refuse what is not of the type that it should be, or names other things than the belief."""
-    error = InvalidProblemError
+def _check_plan_fields(plan: PlanClaims, model: Model) -> None:
+    """Raise if a field has another type than it should, or if names are not those of the belief."""
     if plan.method not in ("columns", "lp"):
-        raise error(f"the plan's method is {plan.method!r}, expected 'columns' or 'lp'")
-    index(plan.rounds, 2**63, "the number of the plan's rounds", error)
+        raise Error(f"the plan's method is {plan.method!r}, expected 'columns' or 'lp'")
+    index(plan.rounds, 2**63, "the number of the plan's rounds", Error)
     for name in ("bonus_left", "worthless", "waits"):
-        if not isinstance(getattr(plan, name), bool | np.bool_):
-            raise error(f"the plan's {name} is {getattr(plan, name)!r}, expected true or false")
+        value = getattr(plan, name)
+        if not isinstance(value, bool | np.bool_):
+            raise Error(f"the plan's {name} is {value!r}, expected true or false")
     for what, said, known, count in (
         ("state", plan.state_names, model.state_names, model.states),
         ("action", plan.action_names, model.action_names, model.actions),
     ):
-        if names(said, count, what, error) != names(known, count, what, error):
-            raise error(f"the plan's {what} names are not those of its belief")
+        if names(said, count, what, Error) != names(known, count, what, Error):
+            raise Error(f"the plan's {what} names are not those of its belief")
     conflict = [
-        index(k, len(plan.criteria), "a criterion in conflict", error) for k in plan.conflict
+        index(k, len(plan.criteria), "a criterion in conflict", Error) for k in plan.conflict
     ]
     if conflict != sorted(set(conflict)):
-        raise error(f"the criteria in conflict are {conflict}, expected each once and in order")
+        raise Error(f"the criteria in conflict are {conflict}, expected each once and in order")
     if conflict and plan.status is not Status.INFEASIBLE:
-        raise error(f"criteria {conflict} are in conflict, but the plan is {plan.status}")
+        raise Error(f"criteria {conflict} are in conflict, but the plan is {plan.status}")
 
 
-def _check_table(plan: Plan, actions: int) -> None:
-    """Refuse a table of actions that does not have one row for each, with a bound per criterion."""
+def _check_actions(plan: PlanClaims, actions: int) -> None:
+    """Raise unless each action has one row of evidence and the kept part starts with the action."""
     rows = [row.action for row in plan.evidence]
     if rows != list(range(actions)):
-        raise InvalidProblemError(f"the evidence is on actions {rows}, expected 0 to {actions - 1}")
+        raise Error(f"the evidence is on actions {rows}, expected 0 to {actions - 1}")
     for row in plan.evidence:
         if len(row.safety) != len(plan.criteria):
-            raise InvalidProblemError(
+            raise Error(
                 f"the evidence on action {row.action} has {len(row.safety)} bounds for "
                 f"{len(plan.criteria)} criteria"
             )
-
-
-def _check_start(plan: Plan) -> None:
-    """Refuse a part that does not start with the action that it is said to start with."""
+        if row.verdict not in VERDICTS:
+            raise Error(
+                f"the verdict on action {row.action} is {row.verdict!r}, expected one of "
+                f"{', '.join(VERDICTS)}"
+            )
     now = plan.kept_outbound if plan.steps is None else plan.kept_outbound[:, 0]
     first = now[:, plan.state]
     wrong = (plan.kept_weights > 0.0) & (first != plan.action)
-    if wrong.any():
-        j = int(np.argmax(wrong))
-        raise InvalidProblemError(
+    for j in np.flatnonzero(wrong)[:1]:
+        raise Error(
             f"the plan's action is {plan.action}, but kept_outbound (j={j}) starts with {first[j]}"
         )
 
 
-def _check_gap(plan: Plan) -> None:
-    """Refuse a gap that is not upper − value, and an upper bound that does not fit the status.
+def _check_gap(plan: PlanClaims) -> None:
+    """Raise if the gap is not upper bound − value, or the upper bound does not fit the status.
 
-    Of a plan where nothing keeps the levels, the upper bound is −inf and the gap is the
-    solver's, of the least shortfall.
+    If no plan keeps the levels, the upper bound is −inf and the gap is that of the least shortfall.
     """
-    error, upper, value = InvalidProblemError, plan.upper_bound, plan.exploration_value
+    upper, value = plan.upper_bound, plan.exploration_value
     infeasible = plan.status is Status.INFEASIBLE
     if np.isnan(upper) or not np.isfinite(value) or not np.isfinite(plan.kept_value):
-        raise error(f"the plan is worth {value:g}, at most {upper:g}, its part {plan.kept_value:g}")
+        raise Error(f"the plan is worth {value:g}, at most {upper:g}, its part {plan.kept_value:g}")
     if infeasible and (upper != -np.inf or not plan.criteria):
-        raise error(f"the plan is {plan.status}, but could be worth {upper:g}")
+        raise Error(f"the plan is {plan.status}, but could be worth {upper:g}")
     if not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf):
-        raise error(f"the plan's gap is {plan.gap:g}")
+        raise Error(f"the plan's gap is {plan.gap:g}")
     if upper == -np.inf:
         return
-    gap, slack = max(0.0, upper - value), GAP * max(abs(upper), abs(value))
+    gap, slack = max(0.0, upper - value), GAP_TOLERANCE * max(abs(upper), abs(value))
     if plan.gap != gap and not abs(plan.gap - gap) <= slack:
-        raise error(f"the plan's gap is {plan.gap:g}, but {upper:g} less {value:g} is {gap:g}")
+        raise Error(f"the plan's gap is {plan.gap:g}, but {upper:g} less {value:g} is {gap:g}")
 
 
-def _check_multiplier(multiplier: float, name: str, plan: Plan) -> None:
-    """Refuse a multiplier that proves nothing; it may be infinite where no level can be kept."""
-    most = multiplier < np.inf or (multiplier == np.inf and plan.upper_bound == -np.inf)
-    if not (multiplier >= 0.0 and most):
-        raise InvalidProblemError(
-            f"{name} has a multiplier of {multiplier:g}, expected 0 <= λ < inf"
-        )
+def _check_criterion(
+    criterion: CriterionClaims, name: str, plan: PlanClaims, shape: tuple[int, int]
+) -> None:
+    """Raise if the claims on a criterion do not fit [S, A], the plan or each other."""
+    (states, actions), kind, within = shape, criterion.kind, criterion.within
+    for value in (criterion.level, criterion.bound, criterion.kept_bound, criterion.unit):
+        if not np.isfinite(value):
+            raise Error(f"{name} claims {value}")
+    if not criterion.unit > 0.0:
+        raise Error(f"{name} has a unit of {criterion.unit:g}")
+    if kind not in ("return", "stay", "earn"):
+        raise Error(f"{name} is of the kind {kind!r}")
+    if kind != "earn":
+        if criterion.unit != 1.0:
+            raise Error(f"{name} is a probability and has a unit of {criterion.unit:g}, expected 1")
+        if not 0.0 <= criterion.level <= 1.0:
+            raise Error(f"{name} asks for a probability of {criterion.level:g}")
+    price, infeasible = criterion.multiplier, plan.upper_bound == -np.inf
+    if not (0.0 <= price < np.inf or (price == np.inf and infeasible)):
+        raise Error(f"{name} has a multiplier of {price:g}, expected 0 <= λ < inf")
+    _check_finite(criterion.way_home, f"the way home of {name}", (states,))
+    back, allowed = (-1, actions), criterion.allowed
+    policy, one = criterion.return_policy, (states,)
+    indices(policy, f"the return policy of {name}", one, back, "s", Error)
+    if (allowed is not None) != (kind == "stay"):
+        raise Error(f"{name} is of the kind {kind}, and its set does not fit that")
+    if allowed is not None and (allowed.shape != shape or allowed.dtype != np.bool_):
+        raise Error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
+    if kind == "return":
+        home = criterion.home
+        indices(home, f"the home of {name}", (len(home),), (0, states), "s", Error)
+        if not criterion.home.size:
+            raise Error(f"{name} asks for a way home and has no home")
+    elif criterion.home.size or within is not None:
+        raise Error(f"{name} is of the kind {kind}, and has a home or a limit of steps")
+    if within is not None:
+        index(within, 2**63, f"the limit of steps of {name}", Error)
+        layers, since = criterion.return_layers, criterion.return_since
+        if within < 1 or layers is None or since is None or len(layers) == 0:
+            raise Error(f"{name} has a limit of {within} steps and no policies by steps left")
+        layered = (len(since), states)
+        indices(layers, f"the return policies of {name}", layered, back, "hs", Error)
+        if since.ndim != 1 or (np.diff(since) <= 0).any():
+            raise Error(f"the return policies of {name} are not in the order of the steps left")
+    expected = _names_of(criterion, plan)
+    if not isinstance(criterion.name, str) or criterion.name not in expected:
+        raise Error(f"{name} is called {criterion.name!r}, but it is {expected[0]!r}")
 
 
-def _check_name(criterion: CriterionEvidence, name: str, plan: Plan) -> None:
-    """Refuse a name that says something else than what was asked for."""
-    if not isinstance(criterion.name, str) or criterion.name not in _names_of(criterion, plan):
-        raise InvalidProblemError(
-            f"{name} is called {criterion.name!r}, but it is {_names_of(criterion, plan)[0]!r}"
-        )
-
-
-def _names_of(criterion: CriterionEvidence, plan: Plan) -> list[str]:
-    """Give what a criterion may be called; a set of states is also one of state-actions."""
+def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
+    """Return the names that a criterion may have; a set of states is also one of state-actions."""
     if criterion.kind == "earn":
         return [f"earn a total of {criterion.level:g}"]
     if criterion.kind == "return":
         called = f"return to {', '.join(plan.state_name(int(home)) for home in criterion.home)}"
-        if criterion.within is None:
-            return [called]
-        return [f"{called} within {criterion.within} step{'s' * (criterion.within != 1)}"]
+        if criterion.within is not None:
+            called += f" within {criterion.within} step{'s' * (criterion.within != 1)}"
+        return [called]
     assert criterion.allowed is not None
     counts = {"state-action": int(np.count_nonzero(criterion.allowed))}
     if (criterion.allowed == criterion.allowed[:, :1]).all():
@@ -263,68 +285,11 @@ def _names_of(criterion: CriterionEvidence, plan: Plan) -> list[str]:
     ]
 
 
-def _check_criterion(criterion: CriterionEvidence, name: str, states: int, actions: int) -> None:
-    """Refuse evidence of a criterion that does not fit so many states and actions."""
-    error, back = InvalidProblemError, (-1, actions)
-    for value in (criterion.level, criterion.bound, criterion.kept_bound, criterion.unit):
-        if not np.isfinite(value):
-            raise error(f"{name} claims {value}")
-    if not criterion.unit > 0.0:
-        raise error(f"{name} has a unit of {criterion.unit:g}")
-    if criterion.kind not in ("return", "stay", "earn"):
-        raise error(f"{name} is of the kind {criterion.kind!r}")
-    if criterion.kind != "earn":
-        if criterion.unit != 1.0:
-            raise error(f"{name} is a probability and has a unit of {criterion.unit:g}, expected 1")
-        if not 0.0 <= criterion.level <= 1.0:
-            raise error(f"{name} asks for a probability of {criterion.level:g}")
-    _check_finite(criterion.way_home, f"the way home of {name}", (states,))
-    _check_policy(criterion.return_policy, f"the return policy of {name}", (states,), back)
-    if (criterion.allowed is None) == (criterion.kind == "stay"):
-        raise error(f"{name} is of the kind {criterion.kind}, and its set does not fit that")
-    allowed = criterion.allowed
-    if allowed is not None and (allowed.shape != (states, actions) or allowed.dtype != np.bool_):
-        raise error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
-    if criterion.kind == "return":
-        _check_policy(criterion.home, f"the home of {name}", (len(criterion.home),), (0, states))
-        if not criterion.home.size:
-            raise error(f"{name} asks for a way home and has none")
-    elif criterion.home.size or criterion.within is not None:
-        raise error(f"{name} is of the kind {criterion.kind}, and has a home or a limit of steps")
-    layers, since = criterion.return_layers, criterion.return_since
-    if criterion.within is None:
-        return
-    index(criterion.within, 2**63, f"the limit of steps of {name}", error)
-    if criterion.within < 1 or layers is None or since is None or len(layers) == 0:
-        raise error(f"{name} has a limit of {criterion.within} steps and no policies by steps left")
-    _check_policy(layers, f"the return policies of {name}", (len(since), states), back)
-    if since.ndim != 1 or (np.diff(since) <= 0).any():
-        raise error(f"the return policies of {name} are not in the order of the steps left")
-
-
 def _check_finite(values: FloatArray, name: str, shape: tuple[int, ...]) -> None:
-    """Refuse what is not a finite number for each entry of that shape."""
+    """Raise unless an array holds finite numbers of a shape."""
     if values.shape != shape or values.dtype.kind != "f":
-        raise InvalidProblemError(
+        raise Error(
             f"{name} is {values.dtype} of shape {values.shape}, expected numbers of {shape}"
         )
-    if not np.isfinite(values).all():
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        raise InvalidProblemError(f"{name} is {values[at]} at {at}")
-
-
-def _check_policy(
-    policy: IntArray, name: str, shape: tuple[int, ...], bounds: tuple[int, int]
-) -> None:
-    """Refuse a policy of another shape, or one that takes what is not there."""
-    if policy.shape != shape or not np.issubdtype(policy.dtype, np.integer):
-        raise InvalidProblemError(
-            f"{name} is {policy.dtype} of shape {policy.shape}, expected whole numbers of {shape}"
-        )
-    wrong = (policy < bounds[0]) | (policy >= bounds[1])
-    if wrong.any():
-        at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        axes = {1: "s", 2: "js", 3: "jts"}[policy.ndim]
-        raise InvalidProblemError(
-            f"{name} {place(at, axes)} is {policy[at]}, outside {bounds[0]}..{bounds[1] - 1}"
-        )
+    for at in np.argwhere(~np.isfinite(values))[:1].tolist():
+        raise Error(f"{name} is {values[tuple(at)]} at {tuple(at)}")

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from homeward import __version__
-from homeward.cli import certify, demo, explore, grid, paper, runs, serve, toytext
-from homeward.errors import InvalidInputError
+from homeward.cli import certify, demo, paper, run, runs, serve, study
+from homeward.cli.retired import check_retired
+
+
+class Root(TyperGroup):
+    """The commands; the options of ``explore`` are made when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the words name, after a look for what has a new name."""
+        check_retired(args)
+        name, found, rest = super().resolve_command(ctx, args)
+        if name == "explore":
+            from homeward.cli.explore import command
+
+            found = command
+        return name, found, rest
+
 
 app = typer.Typer(
     name="homeward",
+    cls=Root,
     help="Explore unknown worlds and keep a way home, with a probability that you set.\n\n"
     "Exit codes: 0 all went well, 1 a check did not hold or a run failed, 2 the input was wrong, "
     "130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(explore.explore)
+
+
+@app.command()
+def explore() -> None:
+    """Explore terrain with a rover that keeps a way home, and draw the map that comes of it."""
+
+
 app.command()(demo.demo)
-app.command()(toytext.toytext)
-app.command()(grid.grid)
 app.command()(certify.certify)
 app.command()(serve.serve)
+app.add_typer(run.app, name="run")
 app.add_typer(runs.app, name="runs")
+app.add_typer(study.app, name="study")
 app.add_typer(paper.app, name="paper")
 
 
@@ -38,19 +60,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Explore unknown worlds and keep a way home, with a probability that you set."""
-
-
-_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
-
-@app.command("check", hidden=True, context_settings=_ANYTHING)
-@app.command("bench", hidden=True, context_settings=_ANYTHING)
-def moved(context: typer.Context) -> None:
-    """Name the command that took the place of one that left the product."""
-    name = str(context.info_name)
-    now = shlex.join(["python", "-m", "lab", name, *context.args])
-    raise InvalidInputError(f"{name} is no longer part of homeward; in its repository, run: {now}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from homeward.cli.options import STOPPED, find_modules_here
+from homeward.cli.options import STOPPED, Json, Workers, find_modules_here
 from homeward.cli.show import say, say_json
 
 if TYPE_CHECKING:
@@ -50,17 +50,11 @@ def certify(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Processes; the answer does not depend on it.", show_default="one per core"
-        ),
-    ] = None,
+    workers: Workers = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="FILE.npz", help="Also write the plan of a run's step."),
+        Path | None, typer.Option(metavar="FILE.npz", help="Also write the plan of a run's step.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check every bound that a plan claims, without trusting the planner.
 
@@ -69,7 +63,7 @@ def certify(
     the plan's own numbers out again, sharing no code with the planner.
 
     Of a run of the paper's algorithm, the plan of a step is made again from the record, and must
-    say what the log says. Of any other run the level is the whole run's: its books are audited
+    say what the log says. Of any other run the level is the whole run's: its budget is audited
     without the planner (does each step hold a way home, and was enough spent?), and every step is
     planned again.
 
@@ -77,7 +71,7 @@ def certify(
 
     Examples: homeward certify plan.npz --episodes 50000 --confidence 0.999
 
-    homeward certify runs/valley --step 12 --save plan.npz
+    homeward certify runs/valley --step 12 --out plan.npz
     """
     from homeward.certificates import certificate, load_plan, save_stored
     from homeward.compiling import announce
@@ -108,7 +102,7 @@ def certify(
         stored: StoredPlan = recorded.stored
     else:
         if step is not None or out is not None:
-            raise InvalidInputError(f"{what}: --step and --save are for a run's folder")
+            raise InvalidInputError(f"{what}: --step and --out are for a run's folder")
         stored, title = load_plan(what), str(what)
     if out is not None:
         save_stored(stored, out)
@@ -124,7 +118,7 @@ def certify(
                 episodes=episodes,
                 confidence=0.99 if confidence is None else confidence,
                 seed=0 if seed is None else seed,
-                jobs=cores() if jobs is None else jobs,
+                jobs=cores() if workers is None else max(1, workers),
                 progress=progress,
             )
     except KeyboardInterrupt:
@@ -144,12 +138,12 @@ def certify(
 
 
 def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: bool) -> NoReturn:
-    """Tell the verdict on a run whose level is its own, and exit."""
+    """Print the verdict on a run whose level is that of the whole run, and exit."""
     from homeward.errors import InvalidInputError
     from homeward.planning.plan import floored
 
     if out is not None:
-        raise InvalidInputError(f"{what}: --save is for runs of the paper's algorithm")
+        raise InvalidInputError(f"{what}: --out is for runs of the paper's algorithm")
     run = recorded.run
     assert run is not None
     if as_json:
@@ -182,7 +176,7 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
 
 @contextmanager
 def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    """Give what shows progress on standard error, if that is a terminal."""
+    """Yield a function that shows progress on standard error; None if that is no terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -195,7 +189,7 @@ def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], Non
 
 
 def _tell(found: Certificate, title: str) -> None:
-    """Print a certificate for people."""
+    """Print a certificate as a table."""
     from rich.console import Console
     from rich.table import Table
 
@@ -220,25 +214,13 @@ def _tell(found: Certificate, title: str) -> None:
             verdict.words,
             style=style,
         )
-    if found.run is not None:
-        run = found.run
-        table.add_row(
-            "return to the start",
-            "the whole run",
-            _number(run.level),
-            _number(run.kept),
-            _number(run.recomputed),
-            "-",
-            run.words,
-            style="red" if run.refuted else None,
-        )
     console.print(table)
     for line in _conclusions(found):
         console.print(line, soft_wrap=True)
 
 
 def _conclusions(found: Certificate) -> Iterator[str]:
-    """Say what was done, and what came of it."""
+    """Yield sentences on what was checked and what was found."""
     worth = found.worth
     for reason in (*worth.reasons, *found.said):
         yield f"Refuted: {reason}."

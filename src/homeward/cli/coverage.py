@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from homeward.cli.options import KEPT, Figure, Json, Scheduler, Table, Workers
-from homeward.cli.runs import conducted
+from homeward.cli.options import STUDY_HELP, Figure, Json, Scheduler, Table, Workers
 from homeward.cli.show import check_writable, save, show
+from homeward.cli.study import conducted
 
 
 def coverage(
@@ -20,7 +20,7 @@ def coverage(
     out: Figure = Path("coverage.png"),
     study: Annotated[
         Path | None,
-        typer.Option(help=KEPT, show_default="coverage.sqlite, with the scale in its name"),
+        typer.Option(help=STUDY_HELP, show_default="coverage.sqlite, with the scale in its name"),
     ] = None,
     table: Table = None,
     workers: Workers = None,

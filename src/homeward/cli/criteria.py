@@ -20,8 +20,8 @@ def criteria(
     """Show what each criterion means: stories whose answers can be done by hand.
 
     The paper names what its framework also covers: return within a horizon, staying in a set,
-    earning at least so much, several at once, a recall at a fixed step. Each has a world of two or
-    three states, and a picture in which a policy is a dot, what it keeps against what it is worth.
+    earning at least a given amount, several at once, a recall at a fixed step. Each has a world of
+    two or three states, and a picture in which a policy is a dot: what it keeps against its value.
 
     Example: homeward paper criteria --out docs/criteria
     """

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.options import KEPT, Figure, Json, Scheduler, Table, Workers
-from homeward.cli.runs import conducted
+from homeward.cli.options import STUDY_HELP, Figure, Json, Scheduler, Table, Workers
 from homeward.cli.show import check_writable, save, show
+from homeward.cli.study import conducted
 
 if TYPE_CHECKING:
     from homeward.paper.levels import Count, Level
@@ -23,7 +23,7 @@ def levels(
     study: Annotated[
         Path | None,
         typer.Option(
-            help=KEPT, show_default="levels.sqlite, with what is not the default in its name"
+            help=STUDY_HELP, show_default="levels.sqlite, with what is not the default in its name"
         ),
     ] = None,
     table: Table = None,
@@ -70,7 +70,7 @@ def levels(
 
 
 def _shown(level: Level) -> dict[str, str]:
-    """Lay a level out for people."""
+    """Return a level as a row of the table."""
     return {
         "noise": f"{level.noise:g}",
         "δ": f"{level.delta:g}",

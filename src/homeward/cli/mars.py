@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import KEPT, Json, Scheduler, Table, Workers
-from homeward.cli.runs import conducted
+from homeward.cli.options import STUDY_HELP, Json, Scheduler, Table, Workers
 from homeward.cli.show import check_writable, save, show
+from homeward.cli.study import conducted
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class Which(StrEnum):
 def mars(
     terrains: Annotated[
         int,
-        typer.Option(
-            "--terrains", "--grounds", min=1, help="Number of grounds; of a raster, error draws."
-        ),
+        typer.Option(min=1, help="Number of grounds; of a raster, error draws."),
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="How long each run is.")] = 15_000,
     scale: Annotated[
@@ -84,7 +82,8 @@ def mars(
     study: Annotated[
         Path | None,
         typer.Option(
-            help=KEPT, show_default="mars.sqlite, with what is not as in the paper in its name"
+            help=STUDY_HELP,
+            show_default="mars.sqlite, with what is not the default in its name",
         ),
     ] = None,
     table: Table = None,
@@ -104,7 +103,7 @@ def mars(
 
     Killed or interrupted, the same command goes on where it was.
 
-    Examples: homeward paper mars --grounds 2 --steps 1000
+    Examples: homeward paper mars --terrains 2 --steps 1000
 
     homeward paper mars --raster DTEEC_010228_1490_016320_1490_A01.IMG --window 0,0,2000,1000
     """
@@ -138,16 +137,26 @@ def mars(
     cells = pinned(cells)
     ground = cells_of(config_of(cells[0], 0))
     definition = define("mars", "homeward.paper.mars:explore", cells, range(terrains))
-    file = study or Path(
-        _name(terrains, steps, scale, correction, explorers, reach, raster, window)
-    )
+    named = {
+        f"{terrains}x{steps}": f"5x{15_000}",
+        f"scale{scale:g}": "scale1",
+        correction.value: Theorem.GENERAL.value,
+        explorers.value: Which.ALL.value,
+        "whole" if reach is None else f"{reach:g}m": "29m",
+    }
+    parts = ["mars", *(value for value, default in named.items() if value != default)]
+    parts += [] if raster is None else [raster.stem]
+    parts += [] if window is None else ["".join(c if c.isalnum() else "_" for c in window)]
+    file = study or Path(f"{'-'.join(parts)}.sqlite")
     _check_ground(file, cells)
     rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
     first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
     save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
-    where = _ground_said(terrains, ground.name, raster)
+    where = f"synthetic Mars, seeds 0 to {terrains - 1}."
+    if raster is not None:
+        where = f"{ground.name}, {terrains} draws of its error."
     show(
         {
             "rows": [asdict(setting) if as_json else _shown(setting) for setting in found],
@@ -187,7 +196,7 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
 
 
 def _shown(found: Setting) -> dict[str, str]:
-    """Lay a setting out for people."""
+    """Return a setting as a row of the table."""
     from homeward.paper.mars import MARKS
 
     row = {
@@ -204,41 +213,6 @@ def _shown(found: Setting) -> dict[str, str]:
         "no news": f"{found.without_news:,}",
         "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in found.ends.items()),
     }
-
-
-def _name(
-    terrains: int,
-    steps: int,
-    scale: float,
-    correction: Theorem,
-    explorers: Which,
-    reach: float | None,
-    raster: Path | None,
-    window: str | None,
-) -> str:
-    """Name the file of a study by what is not the default."""
-    parts = ["mars"]
-    for said, usual in (
-        (f"{terrains}x{steps}", f"5x{15_000}"),
-        (f"scale{scale:g}", "scale1"),
-        (correction.value, Theorem.GENERAL.value),
-        (explorers.value, Which.ALL.value),
-        ("whole" if reach is None else f"{reach:g}m", "29m"),
-    ):
-        if said != usual:
-            parts.append(said)
-    if raster is not None:
-        parts.append(raster.stem)
-    if window is not None:
-        parts.append("".join(c if c.isalnum() else "_" for c in window))
-    return "-".join(parts) + ".sqlite"
-
-
-def _ground_said(terrains: int, name: str, raster: Path | None) -> str:
-    """Say which ground was explored."""
-    if raster is not None:
-        return f"{name}, {terrains} draws of its error."
-    return f"synthetic Mars, seeds 0 to {terrains - 1}."
 
 
 def timing(

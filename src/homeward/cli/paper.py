@@ -15,6 +15,7 @@ from homeward.cli.levels import levels
 from homeward.cli.mars import mars, timing
 from homeward.cli.options import Figure, Json
 from homeward.cli.show import check_writable, save, say_json, show, track
+from homeward.cli.toytext import toytext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,7 @@ app.command()(criteria)
 app.command()(levels)
 app.command()(mars)
 app.command()(timing)
+app.command()(toytext)
 
 
 @app.command()

@@ -31,7 +31,7 @@ def serve(
         str | None,
         typer.Option(help="What has to be shown to get in.", show_default="made up where needed"),
     ] = None,
-    jobs: Annotated[
+    workers: Annotated[
         int | None,
         typer.Option(min=1, help="Runs that go at once; the rest wait.", show_default="by cores"),
     ] = None,
@@ -95,7 +95,7 @@ def serve(
 
             webbrowser.open(address)
 
-    most = max(2, (os.cpu_count() or 2) - 1) if jobs is None else jobs
+    most = max(2, (os.cpu_count() or 2) - 1) if workers is None else workers
     before = signal.signal(signal.SIGTERM, _leave)
     try:
         with claimed(directory), listener:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from homeward.errors import InvalidFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from matplotlib.figure import Figure
@@ -72,10 +72,15 @@ def check_writable(out: Path) -> None:
 
 def save(figure: Figure, out: Path) -> None:
     """Write a figure, completely or not at all."""
+    write_whole(out, figure.savefig)
+
+
+def write_whole(out: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` write a file, which is put in place only when it is complete."""
     check_writable(out)
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    part = out.with_name(f".{out.stem}.{os.getpid()}{out.suffix}")
     try:
-        figure.savefig(part, format=out.suffix[1:].lower())
+        write(part)
         os.replace(part, out)
     except OSError as cause:
         raise InvalidFileError(f"{out}: can't be written: {cause.strerror}") from cause

@@ -13,36 +13,77 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    model_serializer,
+    model_validator,
+)
 
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
-from homeward.planning.ledger import SLACK
+from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.plan import floored
-from homeward.runs.config import Config
+from homeward.runs.config import Config, Named, Option
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
 from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from homeward.arrays import BoolArray
     from homeward.models import Moves
     from homeward.planning.plan import Plan
     from homeward.runs.kind import Ended, Setup
     from homeward.runs.log import Record
-    from homeward.safety import Criterion
-    from homeward.safety.criteria import Home
+    from homeward.safety import Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
 """Information per step with one level for the whole run, or the paper's Algorithm 1."""
 
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
 Row = Annotated[int, Field(ge=0)]
-Cell = tuple[Row, Row]
-"""A row and a column."""
+Delta = Annotated[
+    float,
+    Field(
+        gt=0.0,
+        le=1.0,
+        description="Probability that the explorer can come home, whenever it is called off.",
+    ),
+]
+Discount = Annotated[
+    float,
+    Field(
+        gt=0.0,
+        lt=1.0,
+        description="With --algorithm paper: γ, the probability that exploration goes on after a "
+        "step.",
+    ),
+]
+StepLimit = Annotated[int, Field(ge=0, description="Maximum number of steps.")]
+
+
+def cell_from_text(value: Any) -> Any:
+    """Return the row and column of a text such as ``4,7``; other values as they are."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    if value.strip().startswith("cell:"):
+        raise ValueError(f"{value} is now written {value.strip().removeprefix('cell:')}")
+    try:
+        row, column = (int(part) for part in value.split(","))
+    except ValueError:
+        raise ValueError(f"{value!r} is not ROW,COL or map:X,Y") from None
+    if min(row, column) < 0:
+        raise ValueError(f"{value!r} is off the map: rows and columns are counted from 0")
+    return row, column
+
+
+Cell = Annotated[tuple[Row, Row], BeforeValidator(cell_from_text)]
+"""A row and a column, from 0; also as text ``ROW,COL``."""
 
 ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
@@ -52,7 +93,7 @@ ASKED = (
 
 
 class Promise(NamedTuple):
-    """What is to stay true in a run, and at which level."""
+    """A criterion that a run keeps, and its level."""
 
     name: str
     level: float
@@ -61,24 +102,42 @@ class Promise(NamedTuple):
         return f"“{self.name}” at {self.level:g}"
 
 
+# fmt: off
 class SafeConfig(Config):
-    """What must stay true while exploring; a kind that has an area to keep in adds `keep_in`."""
+    """What must stay true while exploring; a kind with an area to keep in adds `keep_in`."""
 
-    delta: Level = 0.98
-    algorithm: Algorithm = "rate"
-    floor: Annotated[float, Field(ge=0.0)] | None = None  # gain per step that ends a run
-    home: Literal["current", "start"] = "start"
-    back_within: Annotated[int, Field(ge=1)] | None = None  # steps of a way home, after the call
-    back_within_delta: Level | None = None  # δ unless given
-    keep_in_delta: Level | None = None  # δ unless given
-    bases: tuple[Cell, ...] = ()  # what to return to, in the place of home
-    each_base: bool = False  # to each of them, rather than to any
-    recall: Annotated[int, Field(ge=1)] | None = None  # steps; at any step unless given
+    delta: Delta = 0.98
+    algorithm: Annotated[Algorithm, Field(
+        description="rate: go where there is most to learn per step, and keep the level over the "
+        "whole run. paper: Algorithm 1 of the paper, which keeps it plan by plan.")] = "rate"
+    floor: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
+        description="End when nothing is left that gains this much per step."),
+        Option(unset="0.05 nats, or 0.001 squares")] = None
+    home: Annotated[Literal["current", "start"], Field(
+        description="Where to return to: the start, or with --algorithm paper also current, the "
+        "cell of each step.")] = "start"
+    back_within: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+        description="Also be able to be home within this number of steps of the call."),
+        Option(form="STEPS")] = None
+    back_within_delta: Annotated[Level | None, Field(
+        description="Probability required for --back-within."), Option(unset="as --delta")] = None
+    keep_in_delta: Annotated[Level | None, Field(
+        description="With --algorithm paper: probability required for --keep-in. By default the "
+        "area is never left."), Option(unset="as --delta")] = None
+    bases: Annotated[tuple[Cell, ...], Field(
+        description="A base to be able to return to, instead of home. May be given several times; "
+        "then any of them will do."), Option("base", form="ROW,COL")] = ()
+    each_base: Annotated[bool, Field(
+        description="Keep a way to each base, not just to any.")] = False
+    recall: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+        description="With --algorithm paper: plan for a call after exactly this many steps."),
+        Option(form="STEPS", unset="at any step")] = None
 
+    # fmt: on
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _fits_together(self, info: ValidationInfo) -> Self:
         values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
-        fault = misfit(values, self.keeps_nothing(), str)
+        fault = misfit(values, self.keeps_nothing(), naming(info))
         if fault is not None:
             raise ValueError(fault)
         return self
@@ -89,11 +148,11 @@ class SafeConfig(Config):
         return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
 
     def keeps_nothing(self) -> bool:
-        """Tell whether the explorer keeps nothing safe."""
+        """Return whether the explorer keeps no safety level."""
         return False
 
     def promises(self) -> tuple[Promise, ...]:
-        """Say what the planner's criteria are, in their order."""
+        """Return the planner's criteria by name and level, in their order."""
         if self.keeps_nothing():
             return ()
         homes = [f"return to base {row},{column}" for row, column in self.bases]
@@ -110,7 +169,7 @@ class SafeConfig(Config):
         return tuple(found)
 
     def of_the_run(self) -> bool:
-        """Tell whether levels are those of the whole run, not of single plans."""
+        """Return whether levels are those of the whole run, not of single plans."""
         return self.algorithm == "rate"
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
@@ -118,71 +177,82 @@ class SafeConfig(Config):
         own: float | None = getattr(self, f"{asked}_delta")
         return self.delta if own is None else own
 
+    def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
+        """Raise if keys do not go together, or a key that was set changes nothing."""
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        default = {name: field.default for name, field in type(self).model_fields.items()}
+        given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
+        nothing = self.keeps_nothing()
+        fault = misfit(values, nothing, named) or unused(given, nothing, named)
+        if fault is not None:
+            raise InvalidInputError(fault)
+
     def told_level(self) -> float | None:
         """Return the level; None where nothing is kept safe."""
         return None if self.keeps_nothing() else self.delta
 
 
-def misfit(
-    values: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]
-) -> str | None:
-    """Say which keys do not go together, by the names that they are `said` by; None if all do."""
+def naming(info: ValidationInfo) -> Named:
+    """Return how messages of a validator name keys."""
+    named: Named = (info.context or {}).get("named", str)
+    return named
+
+
+def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
+    """Return which keys do not go together; None if all do."""
     asked = {name for name in ASKED if _is_asked(values.get(name))}
     needless = [name for name in ASKED if name in asked and name != "recall"]
     if keeps_nothing and needless:
-        return f"{said(needless[0])} is for an explorer that keeps something safe"
+        return f"{named(needless[0])} is for an explorer that keeps something safe"
     for name, other in (
         ("back_within_delta", "back_within"),
         ("keep_in_delta", "keep_in"),
         ("each_base", "bases"),
     ):
         if name in asked and other not in asked:
-            return f"{said(name)} says nothing without {said(other)}"
+            return f"{named(name)} says nothing without {named(other)}"
     if "bases" in asked:
         if values.get("home") == "current":
-            return f"{said('home')} current and {said('bases')}: choose one"
+            return f"{named('home')} current and {named('bases')}: choose one"
         bases = [tuple(base) for base in values["bases"]]
         twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
         if twice is not None:
-            return f"{said('bases')}: {twice[0]},{twice[1]} is named twice"
+            return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
     paper = values.get("algorithm") == "paper"
     if not paper and values.get("home") == "current":
-        return f"{said('home')} current is kept plan by plan: it needs {said('algorithm')} paper"
+        return f"{named('home')} current is kept plan by plan: it needs {named('algorithm')} paper"
     if not paper and "recall" in asked:
-        return f"{said('recall')} is kept plan by plan: it needs {said('algorithm')} paper"
+        return f"{named('recall')} is kept plan by plan: it needs {named('algorithm')} paper"
     if paper and values.get("floor") is not None:
-        return f"{said('floor')} is not for {said('algorithm')} paper"
+        return f"{named('floor')} is not for {named('algorithm')} paper"
     if values.get("recall") == 1 and "keep_in" in asked:
-        return f"{said('recall')} 1 and {said('keep_in')}: the only step could end outside"
+        return f"{named('recall')} 1 and {named('keep_in')}: the only step could end outside"
     return None
 
 
-def unused(given: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], str]) -> str | None:
-    """Return which of the `given` keys would change nothing, and why; None if each counts.
-
-    `said` names a key as the user gave it. Keys that ask for nothing are not in `given`.
-    """
+def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
+    """Return which of the `given` keys would change nothing, and why; None if each counts."""
     if keeps_nothing:
         for name in ("delta", "correction", "home"):
             if name in given:
-                return f"{said(name)} is for an explorer that keeps something safe"
+                return f"{named(name)} is for an explorer that keeps something safe"
     if given.get("explorer") == "naive" and "correction" in given:
-        return f"{said('correction')}: the naive explorer plans without a correction"
+        return f"{named('correction')}: the naive explorer plans without a correction"
     if "home" in given and _is_asked(given.get("bases")):
-        return f"{said('home')} and {said('bases')}: choose one"
+        return f"{named('home')} and {named('bases')}: choose one"
     if "map" in given:
         for name in ("size", "walls", "seed"):
             if name in given:
-                return f"{said(name)} and {said('map')}: a map says itself what the world is"
+                return f"{named(name)} and {named('map')}: a map says itself what the world is"
     if given.get("algorithm") == "paper":
         return None
-    paper = f"{said('algorithm')} paper"
+    paper = f"{named('algorithm')} paper"
     if "discount" in given:
-        return f"{said('discount')} needs {paper}: the default algorithm does not discount"
+        return f"{named('discount')} needs {paper}: the default algorithm does not discount"
     if "keep_in_delta" in given:
         return (
-            f"{said('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
-            f"might leave the area of {said('keep_in')}"
+            f"{named('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
+            f"might leave the area of {named('keep_in')}"
         )
     return None
 
@@ -190,7 +260,7 @@ def unused(given: Mapping[str, Any], keeps_nothing: bool, said: Callable[[str], 
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Give the number of a cell; refuse one off the map, or `closed` [S] for a reason."""
+    """Return the state of a cell; raise if it is off the map, or `closed` [S] for a reason."""
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(
@@ -204,7 +274,7 @@ def state_of(
 
 
 def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
-    """Give what the planner is to keep, as `promises` says; `inside` [S] is the area's cells."""
+    """Return the planner's criteria, in the order of `promises`; `inside` [S] masks the area."""
     if config.keeps_nothing():
         return []
     bases = [row * columns + column for row, column in config.bases]
@@ -221,7 +291,7 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
 
 
 def place_of(config: SafeConfig) -> str:
-    """Say what a run is to be able to come back to, in the end; its start unless it has bases."""
+    """Return in words what a run is to return to: its start, or its bases."""
     if not config.bases:
         return "the start"
     named = ", ".join(f"{row},{column}" for row, column in config.bases)
@@ -231,7 +301,7 @@ def place_of(config: SafeConfig) -> str:
 
 
 def promise_of(config: SafeConfig, named: str = "it") -> str:
-    """Say in one sentence what a run promises, without a full stop."""
+    """Return in one sentence what a run promises, without a full stop."""
     if config.keeps_nothing():
         return "no safety level is kept"
     if not config.of_the_run():
@@ -254,7 +324,7 @@ def surely(level: float) -> str:
 
 
 def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say what was kept of each criterion of a run, where a step was taken."""
+    """Return a line on what was kept of each criterion, where a step was taken."""
     kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
     return [
         f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
@@ -264,7 +334,7 @@ def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> li
 
 
 def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
-    """Give what to come back to, as states: something of each list."""
+    """Return the states to return to: one state of each list."""
     bases = [row * columns + column for row, column in config.bases]
     if config.each_base:
         return [[base] for base in bases]
@@ -272,23 +342,9 @@ def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
 
 
 def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
-    """Tell whether in the true world there is no way from a state to what was asked for."""
+    """Return whether in the true world there is no way from a state to the homes."""
     found = reached(moves.dest, moves.success, state)
     return not all(found[homes].any() for homes in homes_of(config, start, columns))
-
-
-def check_levels(config: SafeConfig) -> None:
-    """Refuse a new run whose keys do not go together, or change nothing.
-
-    A value that is the default passes, so that the complete configuration of a run makes another.
-    """
-    values = {name: getattr(config, name) for name in config.model_fields_set}
-    plain = {name: about.default for name, about in type(config).model_fields.items()}
-    given = {name: value for name, value in values.items() if value != plain[name]}
-    nothing = config.keeps_nothing()
-    fault = misfit(values, nothing, str) or unused(given, nothing, str)
-    if fault is not None:
-        raise InvalidInputError(fault)
 
 
 def check_start(config: SafeConfig, setup: Setup) -> None:
@@ -307,7 +363,7 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
     guide = Guide(setup.planner, start)
     # Ways home come first among the promises, in the order of their accounts.
     for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
-        if account.spent > 1.0 - promise.level + SLACK:
+        if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
             raise InvalidProblemError(
                 f"from the start no way keeps {promise}: the best works with probability "
                 f"{1.0 - account.spent:.4g}"
@@ -321,7 +377,7 @@ def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
 
 
 def conflict_said(conflict: Sequence[str]) -> str:
-    """Say in words what can't be kept together."""
+    """Return in words which criteria can't be kept together."""
     *others, last = conflict
     if not others:
         return f"no policy keeps {last}, even alone"
@@ -342,7 +398,7 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 
 
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
-    """Give, as JSON values, the lowest bound on each criterion and how often none could be kept.
+    """Return, as JSON values, each criterion's lowest bound and the number of infeasible steps.
 
     Where levels are the whole run's, bounds are what it had kept of them.
     """
@@ -351,17 +407,13 @@ def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
     for record in records:
         lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
         infeasible += record.status == str(Status.INFEASIBLE)
-    return {"criteria": bounds_told(config, lowest), "infeasible_steps": infeasible}
-
-
-def bounds_told(config: SafeConfig, lowest: Sequence[float]) -> list[dict[str, Any]]:
-    """Return the name, the level and the lowest bound of each criterion, as JSON values."""
-    return [
+    criteria = [
         {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
         for promise, low in zip(config.promises(), lowest, strict=True)
     ]
+    return {"criteria": criteria, "infeasible_steps": infeasible}
 
 
 def _is_asked(value: Any) -> bool:
-    """Tell whether a key asks for something."""
+    """Return whether a key asks for something."""
     return value is not None and value is not False and value not in ((), [])

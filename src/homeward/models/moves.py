@@ -34,7 +34,7 @@ class Moves:
     reward: FloatArray = unless_given()  # [S, A], zero unless given
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
-    memo: dict[str, Any] = unless_given()  # what is known of the graph; kept by `with_success`
+    memo: dict[str, Any] = unless_given()  # derived data of the graph; kept by `with_success`
 
     def __post_init__(self) -> None:
         error = InvalidModelError
@@ -67,11 +67,11 @@ class Moves:
         return int(self.dest.shape[1])
 
     def with_success(self, success: FloatArray) -> Moves:
-        """Give the same graph with other success probabilities; what is known of it is kept."""
+        """Return the same graph with other success probabilities; its memo is kept."""
         return replace(self, success=success)
 
     def sparse(self) -> SparseMDP:
-        """See the same MDP as sparse rows: success to the destination, the rest to staying."""
+        """Return the same MDP as sparse rows: success to the destination, the rest to staying."""
         rows = np.arange(self.states * self.actions)
         here = np.repeat(np.arange(self.states), self.actions)
         go, moved = self.success.ravel(), self.dest.ravel()
@@ -86,18 +86,18 @@ class Moves:
         return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
 
     def row(self, state: int, action: int) -> FloatArray:
-        """Give the probabilities of the next state, [S], after `action` in `state`."""
+        """Return the probabilities of the next state, [S], after `action` in `state`."""
         dense = np.zeros(self.states)
         dense[self.dest[state, action]] += self.success[state, action]
         dense[state] += 1.0 - self.success[state, action]
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Give the mean [K, A] of values [K, S] one step after each action in `state`."""
+        """Return the mean [K, A] of values [K, S] one step after each action in `state`."""
         go = self.success[state]
         mean: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
         return mean
 
     def leaving(self, state: int) -> FloatArray:
-        """Give, for each action, the probability [A] that it does not leave us in `state`."""
+        """Return the probability [A] that each action leads to another state."""
         return np.where(self.dest[state] == state, 0.0, self.success[state])

@@ -88,11 +88,11 @@ class SparseMDP:
         return int(self.transitions.shape[0]) // self.states
 
     def sparse(self) -> SparseMDP:
-        """Give the model itself: it is sparse already."""
+        """Return the model itself: it is sparse already."""
         return self
 
     def row(self, state: int, action: int) -> FloatArray:
-        """Give the probabilities of the next state, [S], after `action` in `state`."""
+        """Return the probabilities of the next state, [S], after `action` in `state`."""
         index = state * self.actions + action
         dense = np.zeros(self.states)
         part = slice(self.transitions.indptr[index], self.transitions.indptr[index + 1])
@@ -100,12 +100,12 @@ class SparseMDP:
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Give the mean [K, A] of values [K, S] one step after each action in `state`."""
+        """Return the mean [K, A] of values [K, S] one step after each action in `state`."""
         rows = self.transitions[state * self.actions : (state + 1) * self.actions]
         return np.asarray((rows @ values.T).T, np.float64)
 
     def leaving(self, state: int) -> FloatArray:
-        """Give, for each action, the probability [A] that it does not leave us in `state`."""
+        """Return the probability [A] that each action leads to another state or ends."""
         rows = (self.row(state, a) for a in range(self.actions))
         return np.array([max(0.0, math.fsum([1.0, -row[state]])) for row in rows])
 
@@ -167,7 +167,7 @@ class SparseMDP:
         for pair, value in (reward or {}).items():
             listed = isinstance(pair, tuple) and len(pair) == 2 and pair[1] in rows.get(pair[0], {})
             if not listed:
-                raise InvalidModelError(f"a reward is given for {pair!r}, which is not there")
+                raise InvalidModelError(f"a reward is given for {pair!r}, which is not listed")
             gain[states[pair[0]], actions[pair[1]]] = number(
                 value, f"the reward of {pair!r}", InvalidModelError
             )
@@ -175,7 +175,7 @@ class SparseMDP:
 
 
 def _normalise(matrix: csr_array, rows: IntArray) -> None:
-    """Divide some rows of a matrix, which is written to, by their exact sums where those pass 1.
+    """Divide the given rows of a matrix, in place, by their exact sums if those pass 1.
 
     A normalised row stays as it is when it is normalised again.
     """

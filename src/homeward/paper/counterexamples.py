@@ -29,7 +29,7 @@ from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
 from homeward.models import Moves
 from homeward.paper.figures.stories import Bars, Graph, Panel
-from homeward.paper.worlds import all_stories, average_loop, known_odds, which_way_back
+from homeward.paper.worlds import all_stories, average_loop
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import engine
 
@@ -64,13 +64,34 @@ class Row:
 
 
 def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
-    """Value every told policy by every definition, at each γ."""
-    return [
-        row
-        for tell in (_tell_known_odds, _tell_which_way_back, _tell_average_loop)
-        for discount in discounts
-        for row in tell(discount)
-    ]
+    """Return the values of every policy by every definition, at each γ."""
+    odds, ways, loop = all_stories()
+    found = []
+    for discount in discounts:
+        for name, choices, shows in (
+            (
+                "a,a,b,a,b,…",
+                {"S": "a", "B": "a", "F": "b"},
+                "worth .8 + .2(1−γ): safe at δ = .8, not at .81",
+            ),
+            ("a,c,c,c,…", {"S": "a", "B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
+        ):
+            outbound = policy_of(odds, choices)
+            naive = judged_singly(odds, outbound)
+            found.append(_row(odds, name, discount, naive, [outbound], shows))
+    for discount in discounts:
+        for name, action, shows in (
+            ("stay: b,b,b,…", "b", "never left: sure"),
+            ("leave by a (best)", "a", "worth at most .5 + .5(1−γ)"),
+        ):
+            outbounds = leaving(ways, action)
+            naive = judged_by_world(ways, outbounds, discount)
+            found.append(_row(ways, name, discount, naive, outbounds, shows))
+    outbound, shows = policy_of(loop, {}), "worth 1−γ: it never comes back"
+    for discount in discounts:
+        naive = judged_on_mean(loop, outbound, discount)
+        found.append(_row(loop, "a,a,a,…", discount, naive, [outbound], shows))
+    return found
 
 
 def policies(model: Model) -> Iterator[IntArray]:
@@ -81,7 +102,7 @@ def policies(model: Model) -> Iterator[IntArray]:
 
 
 def policy_of(story: Story, choices: Mapping[str, str]) -> IntArray:
-    """Give the policy [S] that takes the named action in each named state, elsewhere the first."""
+    """Return the policy [S] that takes the named action in each named state, else the first."""
     policy = next(policies(story.belief.worlds[0]))
     for state, action in choices.items():
         policy[story.state(state)] = story.action(action)
@@ -89,13 +110,13 @@ def policy_of(story: Story, choices: Mapping[str, str]) -> IntArray:
 
 
 def leaving(story: Story, action: str) -> list[IntArray]:
-    """List the deterministic policies that take an action at home."""
+    """Return the deterministic policies that take an action at home."""
     chosen = story.action(action)
     return [p for p in policies(story.belief.worlds[0]) if p[story.home] == chosen]
 
 
 def exact_value(story: Story, outbound: IntArray, discount: float) -> float:
-    """Give the paper's safety of a policy: one return policy for all worlds, the best one."""
+    """Return the paper's safety of a policy: with the best return policy, one for all worlds."""
     weighted = list(zip(story.belief.weights, story.belief.worlds, strict=True))
     return max(
         sum(float(w) * _way_back(m, outbound, back, story.home, discount) for w, m in weighted)
@@ -104,7 +125,7 @@ def exact_value(story: Story, outbound: IntArray, discount: float) -> float:
 
 
 def bound_value(story: Story, outbound: IntArray, discount: float, kind: Correction) -> float:
-    """Give what the planner proves of a fixed policy: its corrected value on the mean model."""
+    """Return the planner's lower bound of a policy: its corrected value on the mean model."""
     model = story.belief.mean()
     corrections = corrections_of(story.belief, model, discount, kind)
     situation = Situation(model, corrections, discount, story.home, story.home)
@@ -114,7 +135,7 @@ def bound_value(story: Story, outbound: IntArray, discount: float, kind: Correct
 
 
 def judged_singly(story: Story, outbound: IntArray) -> float:
-    """Give the least chance, over the state-actions a policy uses, to get home after one use."""
+    """Return the least probability, over a policy's state-actions, of return after one use."""
     (model,) = story.belief.worlds
     transitions = dense_transitions(model)
     way_home = _best_way_home(model, story.home)
@@ -132,7 +153,7 @@ def judged_singly(story: Story, outbound: IntArray) -> float:
 
 
 def judged_by_world(story: Story, outbounds: Iterable[IntArray], discount: float) -> float:
-    """Give the mean over worlds of the best pair (outbound, return) made for that world alone."""
+    """Return the mean over worlds of the best pair (outbound, return) of that world alone."""
     ways = list(outbounds)
     return sum(
         float(weight)
@@ -146,13 +167,13 @@ def judged_by_world(story: Story, outbounds: Iterable[IntArray], discount: float
 
 
 def judged_on_mean(story: Story, outbound: IntArray, discount: float) -> float:
-    """Give the exact value of a policy as if the mean model were the world."""
+    """Return the exact value of a policy as if the mean model were the world."""
     mean = story.belief.mean()
     return max(_way_back(mean, outbound, back, story.home, discount) for back in policies(mean))
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """Lay the rows out as a table of plain text, one line each under a head."""
+    """Return the rows as a table of plain text, one line each under a header."""
     head = ("story", "policy", "γ", "naive", "exact", "general", "moves", "shows")
     cells = [head] + [
         (
@@ -172,7 +193,7 @@ def as_text(rows: Sequence[Row]) -> str:
 
 
 def panels(rows: Sequence[Row], discount: float) -> list[Panel]:
-    """Prepare the stories' graphs and the rows at one γ for `homeward.paper.figures.stories`."""
+    """Return the stories' graphs and the rows at one γ for `homeward.paper.figures.stories`."""
     found = []
     for number, story in enumerate(all_stories(), start=1):
         graphs = [
@@ -191,38 +212,6 @@ def panels(rows: Sequence[Row], discount: float) -> list[Panel]:
     return found
 
 
-def _tell_known_odds(discount: float) -> Iterator[Row]:
-    story = known_odds()
-    for name, choices, shows in (
-        (
-            "a,a,b,a,b,…",
-            {"S": "a", "B": "a", "F": "b"},
-            "worth .8 + .2(1−γ): safe at δ = .8, not at .81",
-        ),
-        ("a,c,c,c,…", {"S": "a", "B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
-    ):
-        outbound = policy_of(story, choices)
-        yield _row(story, name, discount, judged_singly(story, outbound), [outbound], shows)
-
-
-def _tell_which_way_back(discount: float) -> Iterator[Row]:
-    story = which_way_back()
-    for name, action, shows in (
-        ("stay: b,b,b,…", "b", "never left: sure"),
-        ("leave by a (best)", "a", "worth at most .5 + .5(1−γ)"),
-    ):
-        outbounds = leaving(story, action)
-        naive = judged_by_world(story, outbounds, discount)
-        yield _row(story, name, discount, naive, outbounds, shows)
-
-
-def _tell_average_loop(discount: float) -> Iterator[Row]:
-    story = average_loop()
-    outbound = policy_of(story, {})
-    naive = judged_on_mean(story, outbound, discount)
-    yield _row(story, "a,a,a,…", discount, naive, [outbound], "worth 1−γ: it never comes back")
-
-
 def _row(
     story: Story,
     policy: str,
@@ -231,7 +220,7 @@ def _row(
     outbounds: Sequence[IntArray],
     shows: str,
 ) -> Row:
-    """Fill in the exact value and the bounds: each the best over `outbounds`."""
+    """Return a row with the exact value and the bounds, each the best over `outbounds`."""
 
     def best_bound(kind: Correction) -> float:
         return max(bound_value(story, out, discount, kind) for out in outbounds)
@@ -252,18 +241,17 @@ def _row(
 def _way_back(
     model: Model, outbound: IntArray, back: IntArray, home: int, discount: float
 ) -> float:
-    """Give the exact probability of getting home in one world, called off at any step."""
+    """Return the exact probability of getting home in one world, recalled at any step."""
     transitions = dense_transitions(model)
     way_home = exact_return(transitions, back, np.array([home]))
     return float(exact_recall(transitions, outbound, way_home, discount)[home])
 
 
 def _best_way_home(model: Model, home: int) -> FloatArray:
-    """Give the best exact probability [S] of reaching home in one world."""
+    """Return the best exact probability [S] of reaching home in one world."""
     transitions = dense_transitions(model)
     every = [exact_return(transitions, back, np.array([home])) for back in policies(model)]
-    best: FloatArray = np.max(every, axis=0)
-    return best
+    return np.asarray(np.max(every, axis=0))
 
 
 def _lost(model: Model, home: int) -> frozenset[int]:

@@ -1,9 +1,8 @@
-"""Small stories with answers that can be done by hand, one for each criterion.
+"""Small stories with answers that can be derived by hand, one for each criterion.
 
-All are told at γ = ½, so that exploration is called off with chance ½ before every step, or with a
-recall at a fixed step. A case gives the exact place of a few policies, what they keep of a
-criterion against what they are worth, and the planner's answer. ``docs/criteria.md`` derives the
-numbers; the tests compare.
+All use γ = ½, so that the recall comes with probability ½ before every step, or a recall at a fixed
+step. A case has the exact values of a few policies, criterion against exploration value, and the
+planner's answer. ``docs/criteria.md`` derives the numbers; the tests compare.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from homeward.safety.problem import pose
 from homeward.solvers import engine_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.paper.figures.criteria import Side
@@ -37,7 +36,7 @@ WORK = ("work", "go")
 
 
 def ridge() -> FiniteBelief:
-    """Camp and a ridge: up is sure, the way down is there in half of the worlds."""
+    """Return camp and a ridge: up is sure, the way down exists in half of the worlds."""
     dest = np.array([[0, 1], [1, 0]])
     downs = (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]))
     return FiniteBelief(
@@ -46,20 +45,19 @@ def ridge() -> FiniteBelief:
 
 
 def hut() -> FiniteBelief:
-    """Home is one doubtful move away from the hut, or two sure ones by way of the pass."""
+    """Return a hut with home one doubtful move away, or two sure ones over the pass."""
     dest = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 2]])
     doubtful = np.ones((3, 3))
     doubtful[1, 1] = 0.0
-    names = ("home", "hut", "pass")
-    actions = ("stay", "go", "up")
-    open_reward = np.array([[0.0, 0.0, -np.inf], [0.0, 0.0, 0.0], [0.0, 0.0, -np.inf]])
+    names, actions = ("home", "hut", "pass"), ("stay", "go", "up")
+    reward = np.array([[0.0, 0.0, -np.inf], [0.0, 0.0, 0.0], [0.0, 0.0, -np.inf]])
     return FiniteBelief(
-        [Moves(dest, works, open_reward, names, actions) for works in (np.ones((3, 3)), doubtful)]
+        [Moves(dest, works, reward, names, actions) for works in (np.ones((3, 3)), doubtful)]
     )
 
 
 def crater(actions: tuple[str, str] = GO) -> FiniteBelief:
-    """Camp and a crater from which there is no way back."""
+    """Return camp and a crater without a way back."""
     dest, names = np.array([[0, 1], [1, 1]]), ("camp", "crater")
     return FiniteBelief([Moves(dest, np.ones((2, 2)), state_names=names, action_names=actions)])
 
@@ -74,27 +72,26 @@ BEFORE_THE_EDGE = np.array([[True, False], [True, True]])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One question to the planner, and policies that answer it badly, boldly or best."""
+    """One planning problem and some policies to compare."""
 
     title: str
     belief: FiniteBelief
     bonus: FloatArray  # [S, A]
     criteria: tuple[Criterion, ...]
-    policies: Mapping[str, IntArray]  # [S], or [n, S] by step
-    axes: tuple[str, str]  # what is kept, and what that is weighed against
-    sides: Mapping[str, Side]  # of a dot, where its name stands
-    recall: int | None = None
+    policies: Mapping[str, tuple[IntArray, Side]]  # [S] or [n, S], and the side of its dot's name
+    axes: tuple[str, str]  # labels: what is kept, and what that is weighed against
+    recall: int | None = None  # step of the recall; None: at any step
 
     def planner(self) -> Planner:
-        """Give the planner that is asked."""
+        """Return the planner of this problem."""
         return Planner(lambda _: self.bonus, self.criteria, DISCOUNT, recall=self.recall)
 
     def plan(self) -> Plan:
-        """Give its answer, from the first state."""
+        """Return the plan from the first state."""
         return self.planner().plan(self.belief, 0)
 
     def values(self) -> dict[str, FloatArray]:
-        """Evaluate each policy from the first state: its worth, then what it keeps [1 + K]."""
+        """Return each policy's values [1 + K] from the first state: exploration, then criteria."""
         planner, model = self.planner(), self.belief.mean()
         situation = planner.situation(self.belief, model, 0, 0)
         totals = np.empty((1 + len(self.criteria), model.states, model.actions))
@@ -102,7 +99,7 @@ class Case:
         asked = [c.require(situation, totals[1 + k]) for k, c in enumerate(self.criteria)]
         engine = engine_for(pose(model, DISCOUNT, 0, totals, asked, steps=self.recall).problem)
         found = {}
-        for name, policy in self.policies.items():
+        for name, (policy, _) in self.policies.items():
             value = engine.evaluate(np.asarray(policy, np.int32))[:, 0].copy()
             for k, requirement in enumerate(asked, start=1):
                 value[k] = requirement.least + requirement.unit * value[k]
@@ -114,61 +111,56 @@ class Case:
 class Story:
     """What a criterion means, in a world of two or three states."""
 
-    name: str  # of its picture
+    name: str  # name of its picture
     title: str
     words: str
-    worlds: tuple[str, ...]  # what to call each
-    outside: frozenset[int]  # states that are shaded
+    worlds: tuple[str, ...]  # title of each world
     cases: tuple[Case, ...]
+    outside: frozenset[int] = frozenset()  # states that are shaded
 
 
 STAY, LEAVE = np.array([0, 0]), np.array([1, 0])
 HOME, WORTH = "chance of a way home when called off", "worth of exploring"
 IN_SET, EARNED = "chance of having stayed inside", "expected total earned"
+HALVES = ("half of the worlds", "the other half")
 
 
 def over(steps: int, policy: IntArray) -> IntArray:
-    """Follow a policy [S] for a number of steps [n, S]."""
+    """Return a policy [S] repeated for a number of steps, [n, S]."""
     return np.tile(policy, (steps, 1))
 
 
 def stories() -> tuple[Story, ...]:
-    """Tell all of them."""
-    never: dict[str, Side] = {"never go": "right"}
+    """Return all stories."""
+    visit: dict[str, tuple[IntArray, Side]]
+    visit = {"never go": (STAY, "right"), "go and stay": (LEAVE, "left")}
+    work: dict[str, tuple[IntArray, Side]]
+    work = {"always work": (STAY, "right"), "go at once": (LEAVE, "above")}
+    half = (EarnAtLeast(1.9, AT_WORK), EarnAtLeast(0.5, 1.0 - AT_WORK))
     return (
         Story(
             "return",
             "Return home",
             "Staying on the ridge is worth 1 a step. Up is sure; down is not.",
-            ("half of the worlds", "the other half"),
-            frozenset(),
-            (
-                Case(
-                    "asked for 0.9",
-                    ridge(),
-                    ON_RIDGE,
-                    (ReturnHome(0.9),),
-                    {"never go": STAY, "go and stay": LEAVE},
-                    (HOME, WORTH),
-                    {**never, "go and stay": "left"},
-                ),
-            ),
+            HALVES,
+            (Case("asked for 0.9", ridge(), ON_RIDGE, (ReturnHome(0.9),), visit, (HOME, WORTH)),),
         ),
         Story(
             "within",
             "Return within H steps",
             "Staying in the hut is worth 1 a step. The short way home is doubtful.",
-            ("half of the worlds", "the other half"),
-            frozenset(),
+            HALVES,
             tuple(
                 Case(
                     f"H = {steps}, asked for 0.9",
                     hut(),
                     IN_HUT,
                     (ReturnWithin(steps, 0.9),),
-                    {"never go": np.array([0, 0, 0]), "go and stay": np.array([1, 0, 0])},
+                    {
+                        "never go": (np.array([0, 0, 0]), "right"),
+                        "go and stay": (np.array([1, 0, 0]), "left" if steps == 1 else "right"),
+                    },
                     ("chance to be home in time", WORTH),
-                    {**never, "go and stay": "left" if steps == 1 else "right"},
                 )
                 for steps in (1, 2)
             ),
@@ -178,38 +170,30 @@ def stories() -> tuple[Story, ...]:
             "Stay inside a set",
             "A step in the crater is worth 1. Acting there leaves the set; being there does not.",
             ("the world; grey is outside",),
-            frozenset({1}),
             tuple(
                 Case(
-                    title,
-                    crater(),
-                    IN_CRATER,
-                    (StayInside(allowed, 0.9),),
-                    {"never go": STAY, "go and stay": LEAVE},
-                    (IN_SET, WORTH),
-                    {**never, "go and stay": "left"},
+                    title, crater(), IN_CRATER, (StayInside(allowed, 0.9),), visit, (IN_SET, WORTH)
                 )
                 for title, allowed in (
                     ("the crater is outside", INSIDE),
                     ("and so is the step down", BEFORE_THE_EDGE),
                 )
             ),
+            frozenset({1}),
         ),
         Story(
             "earn",
             "Earn at least",
             "Work in camp pays 1 a step; the crater is only worth seeing, 1 a step.",
             ("the world",),
-            frozenset(),
             (
                 Case(
                     "a total of 1",
                     crater(WORK),
                     IN_CRATER,
                     (EarnAtLeast(1.0, AT_WORK),),
-                    {"always work": STAY, "go at once": LEAVE},
+                    work,
                     (EARNED, WORTH),
-                    {"always work": "right", "go at once": "above"},
                 ),
             ),
         ),
@@ -218,16 +202,14 @@ def stories() -> tuple[Story, ...]:
             "Several at once, and too much",
             "1.9 from work in camp and 0.5 from everything else can't both be had.",
             ("the world",),
-            frozenset(),
             (
                 Case(
                     "both asked for",
                     crater(WORK),
                     IN_CRATER,
-                    (EarnAtLeast(1.9, AT_WORK), EarnAtLeast(0.5, 1.0 - AT_WORK)),
-                    {"always work": STAY, "go at once": LEAVE},
+                    half,
+                    work,
                     ("earned from work", "earned from the rest"),
-                    {"always work": "right", "go at once": "above"},
                 ),
             ),
         ),
@@ -236,16 +218,14 @@ def stories() -> tuple[Story, ...]:
             "When the call comes at a fixed step",
             "The crater again, without a way back; a step in it is worth 1.",
             ("the world",),
-            frozenset({1}),
             (
                 Case(
                     "3 steps, a way home at 0.5",
                     crater(),
                     IN_CRATER,
                     (ReturnHome(0.5),),
-                    {"never go": over(3, STAY), "go at once": over(3, LEAVE)},
+                    _visits(3),
                     ("chance of a way home", WORTH),
-                    {**never, "go at once": "above"},
                     3,
                 ),
                 Case(
@@ -253,9 +233,8 @@ def stories() -> tuple[Story, ...]:
                     crater(),
                     IN_CRATER,
                     (StayInside(INSIDE, 0.9),),
-                    {"never go": over(2, STAY), "go at once": over(2, LEAVE)},
+                    _visits(2),
                     (IN_SET, WORTH),
-                    {**never, "go at once": "above"},
                     2,
                 ),
                 Case(
@@ -264,41 +243,40 @@ def stories() -> tuple[Story, ...]:
                     IN_CRATER,
                     (EarnAtLeast(2.0, AT_WORK),),
                     {
-                        "always work": over(4, STAY),
-                        "go at once": over(4, LEAVE),
-                        "work twice, go": np.array([STAY, STAY, LEAVE, LEAVE]),
+                        "always work": (over(4, STAY), "right"),
+                        "go at once": (over(4, LEAVE), "above"),
+                        "work twice, go": (np.array([STAY, STAY, LEAVE, LEAVE]), "left"),
                     },
                     (EARNED, WORTH),
-                    {
-                        "always work": "right",
-                        "go at once": "above",
-                        "work twice, go": "left",
-                    },
                     4,
                 ),
             ),
+            frozenset({1}),
         ),
     )
 
 
+def _visits(steps: int) -> dict[str, tuple[IntArray, Side]]:
+    return {"never go": (over(steps, STAY), "right"), "go at once": (over(steps, LEAVE), "above")}
+
+
 def picture_of(story: Story) -> Picture:
-    """Prepare a story for `homeward.paper.figures.criteria`."""
-    belief = story.cases[0].belief
+    """Return the picture of a story for `homeward.paper.figures.criteria`."""
     graphs = [
         Graph(name, world, 0, story.outside)
-        for name, world in zip(story.worlds, belief.worlds, strict=True)
+        for name, world in zip(story.worlds, story.cases[0].belief.worlds, strict=True)
     ]
     planes = tuple(_plane(case) for case in story.cases)
     return Picture(story.title, story.words, tuple(graphs), planes)
 
 
 def _plane(case: Case) -> Plane:
-    """Give the plane of a case: kept against worth, or kept against kept if there are two."""
-    plan, values = case.plan(), case.values()
+    """Return the plane of a case: criterion against value, or against the second criterion."""
+    plan = case.plan()
     two = len(case.criteria) > 1
     dots = tuple(
-        Dot(name, float(v[1]), float(v[2] if two else v[0]), case.sides[name])
-        for name, v in values.items()
+        Dot(name, float(v[1]), float(v[2] if two else v[0]), case.policies[name][1])
+        for name, v in case.values().items()
     )
     levels = [c.level for c in plan.criteria]
     best = None if two else (plan.bounds[0], plan.exploration_value)
@@ -306,22 +284,21 @@ def _plane(case: Case) -> Plane:
 
 
 def rows() -> list[dict[str, object]]:
-    """Give every number of the stories as a table."""
+    """Return every number of the stories as a table."""
     found: list[dict[str, object]] = []
     for story in stories():
         for case in story.cases:
             plan = case.plan()
             answer = "conflict" if plan.conflict else f"{plan.exploration_value:.6g}"
-            for name, value in case.values().items():
-                kept: Sequence[str] = [f"{x:.6g}" for x in value[1:]]
-                found.append(
-                    {
-                        "story": story.title,
-                        "case": case.title,
-                        "policy": name,
-                        "worth": f"{value[0]:.6g}",
-                        "keeps": ", ".join(kept),
-                        "best": answer,
-                    }
-                )
+            found += [
+                {
+                    "story": story.title,
+                    "case": case.title,
+                    "policy": name,
+                    "worth": f"{value[0]:.6g}",
+                    "keeps": ", ".join(f"{x:.6g}" for x in value[1:]),
+                    "best": answer,
+                }
+                for name, value in case.values().items()
+            ]
     return found

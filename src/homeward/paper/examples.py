@@ -1,63 +1,53 @@
 """The paper's nine panels of example grid worlds, run anew, and whether each caption comes true.
 
-The paper's maps are not published, so three were made for what its captions say, a row of panels
-each. Nothing else is given: every panel is found by exploring. The settings are the paper's: no
-action to stay, the general correction, γ = .99, home is where the explorer stands, and a bonus for
-what a move would uncover (adapted R-max). The bold explorer has the same bonus and no criterion.
+The paper's maps are not published, so three were made to match its captions, a row of panels each.
+Nothing else is given: every panel is found by exploring (`tours`).
 
 *The pit* and *the detour*: a careful explorer at δ = 1 and a bold one take the first step together
-and then part. The move that the bold one makes is the one that the careful one's plan holds to be
-unsafe. In the pit it is a trap. In the detour there is a way back, over a low ground that is out of
-sight at first; the careful explorer looks there, comes back and makes the move. The bold one makes
-it blindly, and the next one, which has no way back.
+and then part. The careful one's plan judges the bold one's move unsafe. In the pit it is a trap. In
+the detour a way back exists, over low ground that is out of sight at first; the careful explorer
+looks there, comes back and makes the move. The bold one makes it blindly, and the next one, which
+has no way back.
 
-*The gamble*: at the start, which is on a ridge, moving East is a drop. Whatever the East is like,
-every way back leads over one unseen square, too high to enter at one of its five heights. So East
-is safe with probability .8; the general correction proves .6, and ours .8. In truth the square is
-too high: the explorer at δ = 1 sees that later and never moves East, the one at δ = .6 is out of
-luck. The way back begins South-East, so dropping there is as safe as East. Walls around it keep it
-from uncovering more, which is the best that a map can do: the two are worth the same, and at a tie
-the planner takes the first. The panel shows the first plan, since the caption speaks of the start,
-where the other rows show the second.
+*The gamble*: at the start, on a ridge, moving East is a drop. Every way back leads over one unseen
+square, too high to enter at one of its five heights. So East is safe with probability .8; the
+general correction proves .6, and ours .8. In truth the square is too high: the explorer at δ = 1
+sees that later and never moves East, the one at δ = .6 is out of luck. The way back begins
+South-East, so dropping there is as safe as East. Walls around it keep it from uncovering more, so
+the two are worth the same, and at a tie the planner takes the first. The panel shows the first
+plan, since the caption is about the start, where the other rows show the second.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.levels import LEVELS, WALL
-from homeward.bonuses import Uncover
-from homeward.errors import InvalidProblemError
+from homeward.beliefs.levels import LEVELS
 from homeward.kinds.grid.figure import Panel
 from homeward.kinds.grid.maps import HeightMap
-from homeward.kinds.grid.world import HeightGridWorld
-from homeward.planning.paper import PaperExplorer
-from homeward.planning.plan import Verdict
-from homeward.planning.planner import Planner
-from homeward.safety import ReturnHome
-from homeward.solvers.reach import reached
+from homeward.paper.tours import (
+    DISCOUNT,
+    bearing_of,
+    compass,
+    doubt_of,
+    explore,
+    is_way_seen,
+    part,
+    place_of,
+    plan_first,
+    try_levels,
+    way_back,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from homeward.paper.tours import Parting, Tour
 
-    from homeward.arrays import BoolArray
-    from homeward.planning.explorer import End
-    from homeward.planning.plan import Plan
+__all__ = ["DISCOUNT", "TITLE", "WORLDS", "Finding", "run_all"]
 
-DISCOUNT = 0.99
-LIMIT = 200
-"""Steps after which an exploration is cut off; none of these takes as many."""
-
-DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)
-"""The safety levels at which East is tried."""
-
-MUCH = 2.0
-"""Bonuses are much higher elsewhere if exploring there is worth at least so many times as much."""
+MIN_WORTH_RATIO = 2.0
+"""Ratio of exploration values from which bonuses count as much higher elsewhere."""
 
 PIT = HeightMap.from_text("""
     5523222
@@ -92,78 +82,8 @@ TITLE = "Three worlds of unknown heights, explored safely and boldly"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tour:
-    """One exploration, from its start to its end."""
-
-    grid: HeightMap
-    plans: tuple[Plan, ...]  # [n] one behind each step
-    path: tuple[int, ...]  # [n + 1] states
-    end: End
-
-    def seen(self, steps: int | None = None) -> BoolArray:
-        """Tell which squares [S] are known after so many steps, or at the end; walls always are."""
-        past = self.path if steps is None else self.path[: steps + 1]
-        return self.grid.seen_from(past) | self.grid.walls
-
-    @property
-    def uncovered(self) -> int:
-        """How many squares that are no wall were seen."""
-        return int((self.seen() & ~self.grid.walls).sum())
-
-    @property
-    def all_seen(self) -> bool:
-        """Whether every square was seen."""
-        return bool(self.seen().all())
-
-    def steps_of(self, origin: int, target: int) -> list[int]:
-        """List the steps that made a move by their numbers, from 1."""
-        return [n for n, move in enumerate(pairwise(self.path), 1) if move == (origin, target)]
-
-    @property
-    def lost(self) -> int | None:
-        """After how many steps the way back to the start was lost for good, if it was."""
-        if not self.grid.stranded(self.path[-1]):
-            return None
-        return next(n for n, state in enumerate(self.path) if self.grid.stranded(state))
-
-    @property
-    def stuck(self) -> bool:
-        """Whether it has no way back, and squares are unseen that it can't get to see, in truth."""
-        left = reach(self.grid, self.path[-1])
-        return self.lost is not None and not (self.seen() | self.grid.seen_from(left)).all()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parting:
-    """Where two explorers of a world part: a move that the bold one makes, the careful one not."""
-
-    steps: int  # that they took together
-    origin: int
-    target: int
-    direction: str
-    verdict: Verdict  # of the careful plan on the move
-    bound: float  # what the careful plan proves if it begins with the move
-    way_home: float  # a lower bound on the probability to return from the target
-    way_seen: bool  # some way back leads over seen squares alone
-
-    @property
-    def refused(self) -> bool:
-        """Whether the careful explorer held the move to be unsafe."""
-        return self.verdict is Verdict.UNSAFE
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Doubt:
-    """What a way that is seen but for one square depends on."""
-
-    square: int
-    blocked: list[int]  # heights of the square at which the way is closed
-    chance: float  # that the way is open, any height being as likely as another
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One panel: what the paper's caption claims, whether that is so, and what was found."""
+    """One panel: the claim of the paper's caption, whether it holds, and the numbers found."""
 
     letter: str
     claim: str
@@ -172,99 +92,13 @@ class Finding:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def explore(
-    grid: HeightMap, delta: float | None, correction: Correction = Correction.GENERAL
-) -> Tour:
-    """Explore a map with the paper's settings, at a safety level or, without one, boldly."""
-    world = HeightGridWorld(grid, stay=False)
-    explorer = PaperExplorer(planner(delta, correction), grid.belief(stay=False), world)
-    steps = list(explorer.explore(LIMIT))
-    path = (grid.start, *(step.state for step in steps))
-    assert explorer.end is not None
-    return Tour(grid, tuple(step.plan for step in steps), path, explorer.end)
-
-
-def planner(delta: float | None, correction: Correction = Correction.GENERAL) -> Planner:
-    """Give the paper's planner for these worlds; without a level it keeps nothing safe."""
-    criteria = () if delta is None else (ReturnHome(delta, "current"),)
-    return Planner(Uncover(), criteria, DISCOUNT, correction)
-
-
-def part(careful: Tour, bold: Tour) -> Parting:
-    """Find the first move of the bold explorer that the careful one did not make."""
-    for steps, (plan, other) in enumerate(zip(careful.plans, bold.plans, strict=False)):
-        if plan.action == other.action:
-            continue
-        origin, target = bold.path[steps : steps + 2]
-        told = plan.evidence[other.action]
-        return Parting(
-            steps=steps,
-            origin=origin,
-            target=target,
-            direction=plan.action_name(other.action),
-            verdict=told.verdict,
-            bound=min(told.safety),
-            way_home=float(plan.way_home[target]),
-            way_seen=_is_way_seen(careful.grid, careful.seen(steps), origin, target),
-        )
-    raise InvalidProblemError("the two explorers never part")
-
-
-def reach(grid: HeightMap, state: int) -> set[int]:
-    """Return the squares that can be reached from one, in the true world."""
-    true = grid.moves(stay=False)
-    return set(np.flatnonzero(reached(true.dest, true.success, state)).tolist())
-
-
-def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:
-    """Follow a plan's return policy, every move taken to work, as far as it leads."""
-    dest, way = grid.moves(stay=False).dest, [state]
-    while plan.return_policy[way[-1]] >= 0:
-        way.append(int(dest[way[-1], plan.return_policy[way[-1]]]))
-    return way
-
-
-def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> Doubt:
-    """Find the one unseen square of a way and try every height that it may have."""
-    unseen = {state for state in way if not seen[state]}
-    if len(unseen) != 1:
-        raise InvalidProblemError(f"the way {list(way)} has {len(unseen)} unseen squares, not one")
-    (square,) = unseen
-    heights = grid.heights.ravel().copy()
-    blocked = []
-    for height in range(1, LEVELS + 1):
-        heights[square] = height
-        if any(heights[b] > heights[a] + 1 for a, b in pairwise(way)):
-            blocked.append(height)
-    if not blocked:
-        raise InvalidProblemError(f"the way {list(way)} is open whatever is at s={square}")
-    return Doubt(square, blocked, 1.0 - len(blocked) / LEVELS)
-
-
-def try_levels(
-    grid: HeightMap, action: int, deltas: Sequence[float] = DELTAS
-) -> list[dict[str, Any]]:
-    """Tell for each level and correction whether the first plan takes an action."""
-    kinds = (Correction.GENERAL, Correction.MOVES)
-    return [
-        {"delta": delta, **{k.value: plan_first(grid, delta, k).action == action for k in kinds}}
-        for delta in deltas
-    ]
-
-
-def plan_first(grid: HeightMap, delta: float, correction: Correction) -> Plan:
-    """Plan at the start, where only its surroundings are seen."""
-    belief = grid.belief(stay=False).update(HeightGridWorld(grid, stay=False).look())
-    return planner(delta, correction).plan(belief, grid.start)
-
-
 def run_all() -> list[Finding]:
-    """Run the three worlds; give the nine panels, in the paper's order."""
+    """Return the nine panels of the three worlds, in the paper's order."""
     return [*tell_pit(PIT), *tell_detour(DETOUR), *tell_gamble(GAMBLE)]
 
 
 def tell_pit(grid: HeightMap) -> list[Finding]:
-    """Show panels (a) to (c): a move that is a trap, refused by one explorer, made by the other."""
+    """Return panels (a) to (c): a trap that one explorer refuses and the other enters."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     kept = "never gave up" if careful.lost is None else "gave up"
@@ -298,12 +132,12 @@ def tell_pit(grid: HeightMap) -> list[Finding]:
 
 
 def tell_detour(grid: HeightMap) -> list[Finding]:
-    """Show panels (d) to (f): a move that is refused until its way back has come into sight."""
+    """Return panels (d) to (f): a move that is refused until its way back has come into sight."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     move = at.origin, at.target
     made = next((n for n in careful.steps_of(*move) if n > at.steps), None)
-    in_sight = made is not None and _is_way_seen(grid, careful.seen(made - 1), *move)
+    in_sight = made is not None and is_way_seen(grid, careful.seen(made - 1), *move)
     came = (
         f"never moved {compass(at.direction)}"
         if made is None
@@ -348,7 +182,7 @@ def tell_detour(grid: HeightMap) -> list[Finding]:
 
 
 def tell_gamble(grid: HeightMap) -> list[Finding]:
-    """Show panels (g) to (i): a move that is safe with probability .8, made at some levels."""
+    """Return panels (g) to (i): a move that is safe with probability .8, made at some levels."""
     careful, bold = explore(grid, 1.0), explore(grid, 0.6)
     at = part(careful, bold)
     east = compass(at.direction)
@@ -382,7 +216,7 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
             "of the start.",
             {
                 "probability": doubt.chance,
-                "unknown": _place(grid, doubt.square),
+                "unknown": place_of(grid, doubt.square),
                 "bearing": bearing,
                 "blocked_heights": doubt.blocked,
                 "proven": proven,
@@ -392,7 +226,7 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
         _show_tour(
             "h",
             "safe exploration at δ = 1 does not risk East, though bonuses are much higher there",
-            at.refused and never and times >= MUCH,
+            at.refused and never and times >= MIN_WORTH_RATIO,
             careful,
             f"δ = 1 {'never moves' if never else 'moves'} {east}, where exploring is worth "
             f"{times:.1f} times as much. It {_saw(careful)}.",
@@ -414,18 +248,6 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
     ]
 
 
-def compass(direction: str) -> str:
-    """Write a direction out: SW is South-West."""
-    words = {"N": "North", "S": "South", "E": "East", "W": "West"}
-    return "-".join(words[letter] for letter in direction)
-
-
-def bearing_of(grid: HeightMap, origin: int, target: int) -> str:
-    """Name the direction from one square to another by the signs of the ways down and across."""
-    (r, c), (row, column) = _place(grid, origin), _place(grid, target)
-    return ("N", "", "S")[int(np.sign(row - r)) + 1] + ("W", "", "E")[int(np.sign(column - c)) + 1]
-
-
 def _show_refusal(
     letter: str,
     claim: str,
@@ -434,36 +256,25 @@ def _show_refusal(
     at: Parting,
     caption: str,
     numbers: dict[str, Any] | None = None,
-    *,
     doubt: int | None = None,
 ) -> Finding:
-    """Show what was known when a move was refused, for want of a way back that is seen."""
-    grid, steps = careful.grid, at.steps
-    return Finding(
-        letter,
-        claim,
-        holds and at.refused and not at.way_seen,
-        Panel(
-            grid,
-            careful.seen(steps),
-            careful.path[: steps + 1],
-            f"({letter})  {f'after step {steps}' if steps else 'at the start'}",
-            refused=(at.origin, at.target),
-            doubt=doubt,
-            caption=caption,
-        ),
-        {
-            "steps": steps,
-            "direction": at.direction,
-            "from": _place(grid, at.origin),
-            "to": _place(grid, at.target),
-            "verdict": at.verdict.value,
-            "bound": at.bound,
-            "way_home": at.way_home,
-            "way_back_seen": at.way_seen,
-            **(numbers or {}),
-        },
-    )
+    """Return the panel of what was known when a move was refused for want of a visible way back."""
+    grid, steps, move = careful.grid, at.steps, (at.origin, at.target)
+    title = f"({letter})  {f'after step {steps}' if steps else 'at the start'}"
+    seen, path = careful.seen(steps), careful.path[: steps + 1]
+    panel = Panel(grid, seen, path, title, refused=move, doubt=doubt, caption=caption)
+    facts = {
+        "steps": steps,
+        "direction": at.direction,
+        "from": place_of(grid, at.origin),
+        "to": place_of(grid, at.target),
+        "verdict": at.verdict.value,
+        "bound": at.bound,
+        "way_home": at.way_home,
+        "way_back_seen": at.way_seen,
+    }
+    holds = holds and at.refused and not at.way_seen
+    return Finding(letter, claim, holds, panel, {**facts, **(numbers or {})})
 
 
 def _show_tour(
@@ -475,36 +286,22 @@ def _show_tour(
     numbers: dict[str, Any] | None = None,
     *,
     title: str,
-    refused: tuple[int, int] | None = None,
-    taken: tuple[int, int] | None = None,
+    **moves: tuple[int, int] | None,
 ) -> Finding:
-    """Show the whole of an exploration."""
-    grid = tour.grid
-    return Finding(
-        letter,
-        claim,
-        holds,
-        Panel(
-            grid,
-            tour.seen(),
-            tour.path,
-            f"({letter})  {title}",
-            refused=refused,
-            stranded=tour.lost is not None,
-            taken=taken,
-            caption=caption,
-        ),
-        {
-            "steps": len(tour.plans),
-            "seen": tour.uncovered,
-            "squares": _squares(grid),
-            "ended_at": _place(grid, tour.path[-1]),
-            "lost_in_step": tour.lost,
-            "stuck": tour.stuck,
-            "path": [_place(grid, state) for state in tour.path],
-            **(numbers or {}),
-        },
-    )
+    """Return the panel of a whole exploration; `moves` are a refused or a taken one."""
+    grid, lost = tour.grid, tour.lost
+    look: Any = {"stranded": lost is not None, "caption": caption, **moves}
+    panel = Panel(grid, tour.seen(), tour.path, f"({letter})  {title}", **look)
+    facts = {
+        "steps": len(tour.plans),
+        "seen": tour.uncovered,
+        "squares": _squares(grid),
+        "ended_at": place_of(grid, tour.path[-1]),
+        "lost_in_step": lost,
+        "stuck": tour.stuck,
+        "path": [place_of(grid, state) for state in tour.path],
+    }
+    return Finding(letter, claim, holds, panel, {**facts, **(numbers or {})})
 
 
 def _judged(at: Parting) -> str:
@@ -525,15 +322,3 @@ def _saw(tour: Tour) -> str:
 
 def _squares(grid: HeightMap) -> int:
     return int((~grid.walls).sum())
-
-
-def _place(grid: HeightMap, state: int) -> tuple[int, int]:
-    """Give the row and the column of a square."""
-    row, column = divmod(state, grid.shape[1])
-    return row, column
-
-
-def _is_way_seen(grid: HeightMap, seen: BoolArray, home: int, state: int) -> bool:
-    """Tell whether seen squares alone make a way home: what is unseen is taken for walls."""
-    heights = np.where(seen.reshape(grid.shape), grid.heights, WALL)
-    return not HeightMap(heights, home).stranded(state)

@@ -9,7 +9,8 @@ out of S and D always work. One may also stay.
 From D go to S and wait there. Home is D, so that policy can be made safe at some level above 0 iff
 D is reachable from S in some world, that is, iff the formula is satisfiable.
 
-DIMACS is read here and not by PySAT, which accepts wrong counts and whose errors name no line.
+PySAT's DIMACS reader is not used: it refuses clauses over several lines and SATLIB's trailer,
+accepts wrong counts, and names no line.
 """
 
 from __future__ import annotations
@@ -23,11 +24,10 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief
 from homeward.errors import InvalidBeliefError, InvalidFileError, InvalidInputError
+from homeward.files import refusing
 from homeward.models import Moves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from homeward.arrays import BoolArray, FloatArray, IntArray
 
 START, HOME = 0, 1
@@ -35,8 +35,8 @@ START, HOME = 0, 1
 
 ACTIONS = ("first", "second", "third", "stay")
 STAY = 3
-MOST_VARIABLES = 16
-MOST_MOVES = 100_000_000
+MAX_VARIABLES = 16
+MAX_MOVES = 100_000_000
 WIDTH = 3
 
 Clause = tuple[int, int, int]
@@ -66,7 +66,7 @@ class Formula:
 
 
 def assignment(formula: Formula, world: int) -> tuple[int, ...]:
-    """Give the truth assignment of a world as literals: variable k is true iff bit k−1 is set."""
+    """Return the truth assignment of a world as literals: variable k is true iff bit k−1 is set."""
     return tuple(k if world >> (k - 1) & 1 else -k for k in range(1, formula.variables + 1))
 
 
@@ -89,30 +89,30 @@ def belief_from(formula: Formula) -> FiniteBelief:
 
     World i makes variable k true iff bit k−1 of i is set.
     """
-    if formula.variables > MOST_VARIABLES:
+    if formula.variables > MAX_VARIABLES:
         raise InvalidBeliefError(
             f"{formula.name}: {formula.variables} variables make 2^{formula.variables} worlds; "
-            f"at most {MOST_VARIABLES} variables can be enumerated"
+            f"at most {MAX_VARIABLES} variables can be enumerated"
         )
     size = 2**formula.variables * (2 + WIDTH * len(formula.clauses)) * len(ACTIONS)
-    if size > MOST_MOVES:
+    if size > MAX_MOVES:
         raise InvalidBeliefError(
-            f"{formula.name}: its worlds have {size:,} moves in all; at most {MOST_MOVES:,} are "
-            "enumerated"
+            f"{formula.name}: its worlds have {size:,} moves; at most {MAX_MOVES:,} are enumerated"
         )
     dest, reward = _roads(len(formula.clauses))
     true = _truths(formula)  # [M, S]
     success = np.where(dest == np.arange(len(dest))[:, None], 1.0, true[:, :, None])  # [M, S, A]
     names = ["S", "D"]
-    for c, clause in enumerate(formula.clauses):
-        names += [f"{c + 1}{place}:{_spell(k)}" for place, k in zip("xyz", clause, strict=True)]
+    for c, clause in enumerate(formula.clauses, start=1):
+        literals = [f"x{k}" if k > 0 else f"¬x{-k}" for k in clause]
+        names += [f"{c}{place}:{literal}" for place, literal in zip("xyz", literals, strict=True)]
     success.flags.writeable = False
     first = Moves(dest, success[0], reward, tuple(names), ACTIONS)
     return FiniteBelief([first.with_success(world) for world in success])
 
 
 def _roads(clauses: int) -> tuple[IntArray, FloatArray]:
-    """Give where the moves lead and the rewards, each [S, A]; −inf where there is no such road."""
+    """Return the targets and rewards of the moves, each [S, A]; −inf where there is no road."""
     states = 2 + WIDTH * clauses
     dest = np.repeat(np.arange(states, dtype=np.int32)[:, None], len(ACTIONS), axis=1)
     reward = np.full(dest.shape, -np.inf)
@@ -128,7 +128,7 @@ def _roads(clauses: int) -> tuple[IntArray, FloatArray]:
 
 
 def _truths(formula: Formula) -> BoolArray:
-    """Tell for each world and state [M, S] whether the moves out of the state work."""
+    """Return the mask [M, S] of worlds and states out of which the moves work."""
     bits = np.arange(formula.variables)
     value = np.arange(2**formula.variables)[:, None] >> bits & 1 > 0  # [M, n]
     literals = np.array(formula.clauses, np.int64).reshape(-1)  # [3m]
@@ -136,108 +136,61 @@ def _truths(formula: Formula) -> BoolArray:
     return np.concatenate([np.ones((len(value), 2), dtype=bool), holds], axis=1)
 
 
-def _spell(literal: int) -> str:
-    return f"x{literal}" if literal > 0 else f"¬x{-literal}"
-
-
 def read_dimacs(path: str | Path) -> Formula:
-    """Read a DIMACS CNF file; the errors name the file and the line."""
+    """Return the formula of a DIMACS CNF file; the errors name the file and the line."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as cause:
-        raise InvalidFileError(f"{path}: can't be read: {cause.strerror}") from cause
+        with refusing(path, "can't be read"):
+            return parse_dimacs(path.read_text(encoding="utf-8"), str(path))
     except UnicodeDecodeError as cause:
         raise InvalidFileError(f"{path}: not a text file (byte {cause.start})") from cause
-    return parse_dimacs(text, str(path))
 
 
 def parse_dimacs(text: str, name: str) -> Formula:
-    """Read DIMACS CNF text, strictly.
+    """Return the formula of a DIMACS CNF text.
 
     ``c`` starts a comment line, ``p cnf VARIABLES CLAUSES`` is the header, and every clause of one
-    to three literals ends with 0, over as many lines as it likes. Shorter clauses are padded by
-    repeating their last literal. A SATLIB trailer (``%``, then 0) is let pass. Declaring more
-    variables than are used is allowed, as the format allows it.
+    to three literals ends with 0, possibly some lines later. Shorter clauses are padded by
+    repeating their last literal. SATLIB's trailer (``%``, then 0) is skipped. The header may
+    declare more variables than are used, as the format allows.
     """
-    header: tuple[int, int] | None = None
+    lines = [
+        (f"{name}:{number}", line.split())
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip() and not line.lstrip().startswith("c")
+    ]
+    trailer = next((i for i, (_, words) in enumerate(lines) if words[0] == "%"), len(lines))
+    if [words for _, words in lines[trailer:]] not in ([], [["%"]], [["%"], ["0"]]):
+        at = lines[trailer][0]
+        raise InvalidFileError(f"{at}: expected a line 0 at most after the end mark %")
+    if not lines:
+        raise InvalidFileError(f"{name}:1: no header 'p cnf ...': the file is empty")
+    (top, head), *rest = lines[:trailer] or lines[:1]
+    if not re.fullmatch(r"p cnf [0-9]{1,18} [0-9]{1,18}", " ".join(head)):
+        raise InvalidFileError(f"{top}: the header is {' '.join(head)!r}, expected 'p cnf n m'")
+    variables, count = int(head[2]), int(head[3])
     clauses: list[Clause] = []
     clause: list[int] = []
-    begun = 0
-    ended = False
-    for number, words in _lines(text):
-        here = f"{name}:{number}"
-        if ended:
-            if words != ["0"]:
-                raise InvalidFileError(f"{here}: {words[0]!r} after the end mark %")
-        elif words[0] == "%":
-            if len(words) > 1:
-                raise InvalidFileError(f"{here}: {words[1]!r} after the end mark %")
-            ended = True
-        elif words[0] == "p":
-            if header is not None:
-                raise InvalidFileError(f"{here}: a second header")
-            header = _header(words, here)
-        elif header is None:
-            raise InvalidFileError(f"{here}: {words[0]!r} comes before the header 'p cnf ...'")
+    begun = top
+    for here, word in ((here, word) for here, words in rest for word in words):
+        if not re.fullmatch(r"-?[0-9]{1,18}", word):
+            raise InvalidFileError(f"{here}: {word!r} is not a whole number")
+        literal = int(word)
+        if abs(literal) > variables:
+            raise InvalidFileError(
+                f"{here}: literal {literal} is out of range, the header has {variables} variables"
+            )
+        if literal:
+            begun = begun if clause else here
+            clause.append(literal)
+        elif not 1 <= len(clause) <= WIDTH:
+            raise InvalidFileError(f"{here}: a clause of {len(clause)} literals, expected 1 to 3")
         else:
-            for word in words:
-                literal = _whole(word, here)
-                begun = number if not clause else begun
-                if abs(literal) > header[0]:
-                    raise InvalidFileError(
-                        f"{here}: literal {literal} is out of range, "
-                        f"the header promises {header[0]} variables"
-                    )
-                if literal == 0:
-                    clauses.append(_padded(clause, here))
-                    clause = []
-                elif len(clause) == WIDTH:
-                    raise InvalidFileError(
-                        f"{here}: the clause begun in line {begun} has more than {WIDTH} literals, "
-                        "or its 0 is missing"
-                    )
-                else:
-                    clause.append(literal)
-    if header is None:
-        raise InvalidFileError(f"{name}:1: no header 'p cnf ...': the file is empty")
+            x, y, z = (clause + clause[-1:] * (WIDTH - 1))[:WIDTH]
+            clauses.append((x, y, z))
+            clause = []
     if clause:
-        raise InvalidFileError(f"{name}:{begun}: the clause begun here is not ended with 0")
-    if len(clauses) != header[1]:
-        line = next(i for i, words in _lines(text) if words[0] == "p")
-        raise InvalidFileError(
-            f"{name}:{line}: the header promises {header[1]} clauses, the file has {len(clauses)}"
-        )
-    return Formula(name, header[0], tuple(clauses))
-
-
-def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, words) of the lines that are neither blank nor comments."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        words = line.split()
-        if words and not words[0].startswith("c"):
-            yield number, words
-
-
-def _header(words: list[str], here: str) -> tuple[int, int]:
-    """Read ``p cnf VARIABLES CLAUSES``."""
-    if len(words) != 4 or words[1] != "cnf":
-        raise InvalidFileError(f"{here}: the header is {' '.join(words)!r}, expected 'p cnf n m'")
-    variables, clauses = _whole(words[2], here), _whole(words[3], here)
-    if variables < 0 or clauses < 0:
-        raise InvalidFileError(f"{here}: the header promises a negative number")
-    return variables, clauses
-
-
-def _whole(word: str, here: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,18}", word):
-        raise InvalidFileError(f"{here}: {word!r} is not a whole number")
-    return int(word)
-
-
-def _padded(clause: list[int], here: str) -> Clause:
-    """Make a clause of one to three literals three long by repeating its last one."""
-    if not clause:
-        raise InvalidFileError(f"{here}: an empty clause, which nothing satisfies")
-    x, y, z = (clause + clause[-1:] * (WIDTH - 1))[:WIDTH]
-    return x, y, z
+        raise InvalidFileError(f"{begun}: the clause begun here is not ended with 0")
+    if len(clauses) != count:
+        raise InvalidFileError(f"{top}: the header has {count} clauses, the file {len(clauses)}")
+    return Formula(name, variables, tuple(clauses))

@@ -1,24 +1,23 @@
 """Is the level of a whole run kept, and what does it buy? Terrain drawn from the prior.
 
-Small synthetic ground whose true heights are drawn from what is believed before the first look, so
-that the belief is right and the promise can be counted: our explorer with the ring sensor, whose
-noise leaves real risk, at several levels δ of the whole run. The promise holds for every rule of
-calling off that looks only at what was seen. Counted are two such rules:
+Small synthetic ground whose true heights are drawn from the prior, so that the belief is right and
+the promise can be counted: our explorer with the ring sensor, whose noise leaves real risk, at
+several levels δ of the whole run. The promise holds for every recall rule that uses observations
+only. Two such rules are counted:
 
 - at a step drawn beforehand, uniformly up to the step limit;
-- at the worst step: of all steps the one after which the fewest of the worlds have a way home.
+- at the worst step: the one after which the fewest worlds have a way home.
 
-A run that has ended stays where it is. Two things are counted at each step: whether the way home
-that is held works in the true world, which is what the theorem promises; and whether any way home
-exists, which is at least as often. The second can't come back once it is lost, so its worst step is
-the last. Limits are Clopper and Pearson's, one-sided at 99 %; a level is refuted where the upper
-limit of the fraction is below it.
+A run that has ended stays where it is. Two things are counted at each step: whether the held way
+home works in the true world, which is what the theorem promises; and whether any way home exists,
+which is at least as often. The second can't come back once it is lost, so its worst step is the
+last. Limits are Clopper and Pearson's, one-sided at 99 %; a level is refuted where the upper limit
+of the fraction is below it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -29,12 +28,16 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import RING, clairvoyant
 from homeward.runs.config import checked
+from homeward.studies.play import play
+from homeward.studies.study import grid
+from homeward.studies.table import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from homeward.arrays import IntArray
     from homeward.kinds.rover.world import Rover
+    from homeward.planning.explorer import Loop, Step
     from homeward.planning.held import Held
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
@@ -46,16 +49,14 @@ LIMIT = 200
 """Steps of a run at most."""
 
 FLOOR = 0.5
-"""Nats per step that end a run: looking again tells less than that once all has been visited."""
+"""Nats per step below which a run ends: less than a second look brings once all is visited."""
 
 
 def cells_of(
     limit: int = LIMIT, deltas: Sequence[float] = DELTAS, noises: Sequence[float] = NOISES
 ) -> list[dict[str, Any]]:
-    """List the study's cells: every noise with every level."""
-    return [
-        {"noise": noise, "delta": delta, "limit": limit} for noise, delta in product(noises, deltas)
-    ]
+    """Return the study's cells: every noise with every level."""
+    return grid({"noise": noises, "delta": deltas, "limit": [limit]})
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
@@ -76,7 +77,7 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Let one rover loose on one drawn terrain; a task of the study.
+    """Return the row of one rover on one drawn terrain; a task of the study.
 
     ``turns`` has the steps after which the held way home began not to work or to work again,
     separated by spaces.
@@ -86,16 +87,19 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     explorer = setup.explorer()
     works = held_works(explorer.held, rover)
     turns, stranded_at = ([] if works else [0]), None
-    for step in explorer.explore(setup.limit):
+
+    def measure(_: Loop, step: Step) -> None:
+        nonlocal works, stranded_at
         if held_works(step.held, rover) != works:
             works = not works
             turns.append(step.number)
         if rover.stranded and stranded_at is None:
             stranded_at = step.number
-    known = clairvoyant(prior, rover)
+
+    play(setup, measure, explorer)
     return {
         "nats": entropy_reduction(prior, cast("TerrainBelief", explorer.belief)),
-        "clairvoyant": known.nats,
+        "clairvoyant": clairvoyant(prior, rover).nats,
         "steps": explorer.steps,
         "stranded_at": stranded_at,
         "turns": " ".join(map(str, turns)),
@@ -106,7 +110,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def held_works(held: Held | None, rover: Rover) -> bool:
-    """Tell whether the way home that is held leads home in the true world."""
+    """Return whether the held way home works in the true world."""
     if held is None:
         return False
     way: IntArray = held.accounts[0].way
@@ -121,26 +125,27 @@ def held_works(held: Held | None, rover: Rover) -> bool:
 
 
 def is_held(row: dict[str, Any], step: int) -> bool:
-    """Tell whether the held way worked after so many steps."""
-    turns = str(row["turns"] or "").split()
-    return sum(int(turn) <= step for turn in turns) % 2 == 0
+    """Return whether the held way worked after a number of steps."""
+    return sum(turn <= step for turn in _turns(row)) % 2 == 0
 
 
 def has_way(row: dict[str, Any], step: int) -> bool:
-    """Tell whether there was any way home after so many steps."""
+    """Return whether any way home existed after a number of steps."""
     return row["stranded_at"] is None or step < row["stranded_at"]
+
+
+def _turns(row: dict[str, Any]) -> list[int]:
+    return [int(turn) for turn in str(row["turns"] or "").split()]
 
 
 @dataclass(frozen=True, slots=True)
 class Count(ReturnCount):
-    """How many of some worlds have a way home.
+    """Number of worlds with a way home.
 
     Attributes
     ----------
-    home
-        Worlds with one.
-    worlds
-        All worlds.
+    home, worlds
+        Worlds with a way home, and all worlds.
     level
         The level δ that was promised.
     step
@@ -160,7 +165,7 @@ class Count(ReturnCount):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What the runs of one noise and level came to.
+    """Summary of the runs of one noise and level.
 
     Attributes
     ----------
@@ -171,9 +176,11 @@ class Level:
     nats, low, high
         Median information at the end, and its quartiles over worlds.
     lead
-        Median over worlds of the share of nats that it has more than the next higher level.
+        Median over worlds of the relative gain in nats over the next higher level.
     spent
-        Mean of what was spent of 1 − δ; by the theorem at least the chance that the way is lost.
+        Mean risk spent of 1 − δ; by the theorem at least the probability that the way is lost.
+    steps
+        Median.
     """
 
     noise: float
@@ -198,18 +205,15 @@ class Level:
 
 
 def summarise(rows: Iterable[dict[str, Any]]) -> list[Level]:
-    """Put the runs of each noise and level together, in the order in which they first appear."""
-    groups: dict[tuple[float, float], dict[int, dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["noise"], row["delta"]), {})[int(row["seed"])] = row
+    """Return the summary of each noise and level, in the order in which they first appear."""
+    groups = grouped(rows, ("noise", "delta"))
+    nats_of = {key: {r["seed"]: r["nats"] for r in group} for key, group in groups.items()}
     found = []
-    for (noise, delta), group in groups.items():
-        runs = list(group.values())
+    for (noise, delta), runs in groups.items():
         nats = np.array([row["nats"] for row in runs])
         higher = min((d for n, d in groups if n == noise and d > delta), default=None)
-        before = {} if higher is None else groups[noise, higher]
-        both = [seed for seed in group if seed in before]
-        leads = [group[seed]["nats"] / before[seed]["nats"] - 1.0 for seed in both]
+        before = {} if higher is None else nats_of[noise, higher]
+        leads = [r["nats"] / before[r["seed"]] - 1.0 for r in runs if r["seed"] in before]
         low, middle, high = np.quantile(nats, (0.25, 0.5, 0.75)).tolist()
         found.append(
             Level(
@@ -231,17 +235,19 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Level]:
     return found
 
 
-def _at_random(runs: Sequence[dict[str, Any]], delta: float, told: Any) -> Count:
-    return Count(sum(told(row, row["recall"]) for row in runs), len(runs), delta)
+def _at_random(
+    runs: Sequence[dict[str, Any]], delta: float, holds: Callable[[dict[str, Any], int], bool]
+) -> Count:
+    """Count the runs that hold at their random step."""
+    return Count(sum(holds(row, row["recall"]) for row in runs), len(runs), delta)
 
 
-def _at_worst(runs: Sequence[dict[str, Any]], delta: float, told: Any) -> Count:
-    """Count at the step after which the fewest have a way home; only at turns does that change."""
-    steps = {0}
-    for row in runs:
-        steps.update(int(turn) for turn in str(row["turns"] or "").split())
-        if row["stranded_at"] is not None:
-            steps.add(int(row["stranded_at"]))
-    counts = {step: sum(told(row, step) for row in runs) for step in sorted(steps)}
+def _at_worst(
+    runs: Sequence[dict[str, Any]], delta: float, holds: Callable[[dict[str, Any], int], bool]
+) -> Count:
+    """Count the runs that hold after the worst step; the count changes only at these steps."""
+    lost = {int(row["stranded_at"]) for row in runs if row["stranded_at"] is not None}
+    steps = {0}.union(lost, *map(_turns, runs))
+    counts = {step: sum(holds(row, step) for row in runs) for step in sorted(steps)}
     step = min(counts, key=lambda step: counts[step])
     return Count(counts[step], len(runs), delta, step)

@@ -1,22 +1,22 @@
 """The paper's Mars figure: what a rover learns of 2 km x 1 km of ground at several safety levels.
 
-The paper's rover explores a window of one HiRISE terrain model, which is not ours to ship. Here the
-same is done on synthetic ground, over several terrains, or on a raster that is handed in, over
-several draws of its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and
-15,000 steps. Algorithm 1 runs at the levels .98, .90 and .70 of each plan, beside an explorer that
-keeps nothing safe and one that takes the mean model at its word. Our explorer runs at the same
-levels, of the whole run, and without any; and twice more with its choice replaced by a simpler one.
+The paper's rover explores a window of one HiRISE terrain model, which we can't ship. Here the study
+runs on synthetic ground, over several terrains, or on a given raster, over several draws of its
+error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and 15,000 steps. Algorithm
+1 runs at the levels .98, .90 and .70 of each plan, beside an unsafe explorer and a naive one, which
+plans on the mean model without a correction. Our explorer runs at the same levels, of the whole
+run, and without any; and twice more with its search replaced by a simpler one (`baselines`).
 
-The paper does not say what its rover sees. By default ours sees the cells around it, as in the
-paper's grid world: that reading gives the paper's order. It does not say where the rover starts
-either. Here it starts on a landing site that the terrain model speaks for: nearest to the middle in
-the largest part of the map where moves that should work lead from everywhere to everywhere. In the
-very middle, one rover in three would start in a pit.
+The paper does not state the sensor's range. By default ours sees the cells around it, as in the
+paper's grid world: that reading gives the paper's order. The paper does not state the start either.
+Here it is a landing site chosen on the terrain model: nearest to the middle in the largest part of
+the map where likely moves lead from everywhere to everywhere. In the very middle, one rover in
+three would start in a pit.
 
 The measure is the entropy reduction in nats, also as a share of what a clairvoyant would have. A
-step brings news if it takes off `NEWS` or more. ``still`` is what a rover that never moves would
-get. Variances do not depend on what is measured, so that, and the rest of a run whose rover sits
-where no move works, have a closed form.
+step brings news if it takes off `NEWS` or more. ``still`` is the entropy reduction of a rover that
+never moves. Variances do not depend on what is measured, so ``still``, and the rest of a run whose
+rover is stuck, have a closed form.
 """
 
 from __future__ import annotations
@@ -28,36 +28,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from homeward.beliefs.heights import SHARP, STEPS, TerrainBelief
+from homeward.beliefs.grid_graph import STEPS
+from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
-from homeward.planning.explorer import End, Explorer
-from homeward.planning.held import Proposal
-from homeward.planning.outward import best_rate
-from homeward.planning.rate import FREE, RateSearch, path_to
+from homeward.paper.baselines import SEARCHES, explorer_of
+from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
+from homeward.studies.play import play
+from homeward.studies.table import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from homeward.arrays import BoolArray, FloatArray
-    from homeward.bonuses import Looks
     from homeward.kinds.rover.figure import TerrainPanel
     from homeward.kinds.rover.world import Rover
-    from homeward.planning.explorer import Loop
-    from homeward.planning.ledger import Graph
-    from homeward.runs.kind import Setup
-
-LONGEST = 15_000
-"""Steps of the paper's runs."""
+    from homeward.planning.explorer import Loop, Step
 
 ROWS, COLUMNS = 1000, 2000
 """Pixels of 1 m of synthetic ground."""
 
 RING = 29.0
-"""m, the range of a sensor that sees the eight cells around it, of 20 m each."""
+"""Range in m of a sensor that sees the eight cells around it, of 20 m each."""
 
 MARKS = (1000, 3000, 6000)
 """Steps after which nats are reported."""
@@ -68,15 +63,18 @@ POINTS = 60
 NEWS = 0.05
 """Nats that a step must bring to count as news: the floor of our explorer."""
 
-SAID = {
-    "explorer": ("safe", "safe", "safe", "unsafe", "naive"),
-    "delta": (0.98, 0.90, 0.70, None, 0.98),
-    "paper": (7680.0, 12660.0, 35975.0, 3214.0, None),
+PAPER_NATS: dict[tuple[str, float | None], float | None] = {
+    ("safe", 0.98): 7680.0,
+    ("safe", 0.90): 12660.0,
+    ("safe", 0.70): 35975.0,
+    ("unsafe", None): 3214.0,
+    ("naive", 0.98): None,
 }
-"""The settings, and the paper's entropy reductions; of the naive one it only says "as poorly"."""
+"""The paper's explorers, levels and entropy reductions; the paper calls the naive one "as poor"."""
 
+LEVELS = (0.98, 0.90, 0.70)
 KEY = ("algorithm", "explorer", "delta", "correction", "choice")
-"""What tells one setting from another."""
+"""Keys of a cell that tell settings apart."""
 
 
 def settings_of(
@@ -87,10 +85,14 @@ def settings_of(
     raster: str | None = None,
     window: str | None = None,
 ) -> list[dict[str, Any]]:
-    """List Algorithm 1's cells of the study, in the paper's order.
+    """Return Algorithm 1's cells of the study, in the paper's order.
 
-    `scale` times the sides of the paper's ground, unless on a raster. Without a range the sensor
-    reaches over the whole map.
+    Parameters
+    ----------
+    scale
+        Factor on the sides of the paper's ground; a raster has its own size.
+    sensor_range
+        In m; None reaches over the whole map.
     """
     ground: dict[str, Any] = {"sensor_range": sensor_range, "raster": raster, "window": window}
     if raster is None:
@@ -105,25 +107,25 @@ def settings_of(
             "limit": steps,
             **ground,
         }
-        for explorer, delta in zip(SAID["explorer"], SAID["delta"], strict=True)
+        for explorer, delta in PAPER_NATS
     ]
 
 
 def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """List what stands beside Algorithm 1's cells: its other correction, ours, and baselines."""
+    """Return the cells to compare Algorithm 1 with: its other correction, ours, and baselines."""
     safe, unsafe = cells[0], cells[3]
     other = "moves" if safe["correction"] == "general" else "general"
     ours = {**safe, "algorithm": "rate", "correction": "moves"}
     return [
         {**safe, "correction": other},
-        *({**ours, "delta": delta} for delta in SAID["delta"][:3]),
+        *({**ours, "delta": delta} for delta in LEVELS),
         {**unsafe, "algorithm": "rate"},
         *({**ours, "choice": choice} for choice in SEARCHES),
     ]
 
 
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give the study's cells with the digest of the raster's cells, if they are on one.
+    """Return the study's cells with the digest of the raster's cells, if they are on a raster.
 
     So a raster that has changed makes another study, and a task refuses one that changes meanwhile.
     """
@@ -134,14 +136,14 @@ def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
-    """List the demo's two: safe with a level for the whole run, and unsafe; both near-sighted."""
-    safe, *_ = settings_of(steps, correction="moves", sensor_range=RING)
+    """Return the demo's two cells: safe with a level for the whole run, and unsafe."""
+    safe, *_ = settings_of(steps, correction="moves")
     safe |= {"delta": delta, "algorithm": "rate"}
     return [safe, {**safe, "explorer": "unsafe", "delta": None, "correction": None}]
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
-    """Give the configuration of a run: what `homeward explore` would be told to do the same."""
+    """Return the configuration of a run, as `homeward explore` would take it."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
     given["algorithm"] = cell.get("algorithm", "paper")
     if given["algorithm"] == "paper":
@@ -157,101 +159,36 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 
 
 def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
-    """Give the variances [S] after so many more looks from where the rover is.
+    """Return the variances [S] after a number of further looks from where the rover is.
 
     A look from distance d adds 1/v(d) to a cell's precision, whatever it shows.
     """
     states = len(belief.variance)
     cells, distances = np.empty(states, np.int32), np.empty(states)
-    reach = look_around(
-        *rover.position,
-        rover.shape,
-        rover.size,
-        rover.sensor.reach,
-        rover.blocked,
-        cells,
-        distances,
-    )
+    size, reach, blocked = rover.size, rover.sensor.reach, rover.blocked
+    count = look_around(*rover.position, rover.shape, size, reach, blocked, cells, distances)
     variance = belief.variance.copy()
-    seen, error = cells[:reach], rover.sensor.variance(distances[:reach])
+    seen, error = cells[:count], rover.sensor.variance(distances[:count])
     variance[seen] = variance[seen] * error / (error + looks * variance[seen])
     return variance
 
 
 def is_stuck(rover: Rover) -> bool:
-    """Tell whether no move out of the rover's cell works, in the true world."""
+    """Return whether no move out of the rover's cell works, in the true world."""
     dest, success = rover.moves.dest[rover.state], rover.moves.success[rover.state]
     return not np.any((success > 0.0) & (dest != rover.state))
 
 
-class BestRate(RateSearch):
-    """Takes the certified place with the most gain per step, without looking ahead."""
-
-    def best(
-        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
-    ) -> Proposal | None:
-        """Return the place of the highest rate."""
-        return self.far(graph, state, share, looks, remaining)
-
-
-class Nearest(RateSearch):
-    """Takes the nearest certified place that was not visited yet."""
-
-    def best(
-        self, graph: Graph, state: int, share: FloatArray, looks: Looks, remaining: float
-    ) -> Proposal | None:
-        """Return the nearest place."""
-        once = looks.weight.max()  # a look from inside leaves a precision of at least that
-        unvisited = (looks.amount * once > 1.0).astype(np.float64)
-        here = np.zeros(1, np.int32)
-        target, _, steps, before = best_rate(
-            graph.model.dest,
-            graph.success,
-            self._edges(),
-            np.where(share <= FREE, 0.0, 2.0),
-            0.0,
-            0.0,
-            state,
-            looks.shape,
-            here,
-            here,
-            np.ones(1),
-            unvisited,
-            False,
-            0.0,
-            1.0,
-            np.full(len(unvisited), np.inf),
-        )
-        if target < 0:
-            return None
-        path = path_to(before, state, target)
-        return Proposal(path, self.gain(target, looks), steps, float(share[list(path)].max()))
-
-
-SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRate}
-"""Simple baselines in our loop, by name."""
-
-
-def explorer_of(setup: Setup, choice: str | None) -> Loop:
-    """Return the explorer of a run, with its search replaced by a baseline's if one is named."""
-    explorer = setup.explorer()
-    if choice is not None and isinstance(explorer, Explorer):
-        ours = cast("RateSearch", explorer.guide.search)
-        search = SEARCHES[choice](ours.bonus, ours.ledgers, ours.allowed, ours.floor)
-        explorer.guide.search = search
-    return explorer
-
-
 class Clairvoyant(NamedTuple):
-    """What one who knows the true ground would have.
+    """What an explorer that knows the true ground would learn.
 
     Attributes
     ----------
     inside
         Mask [S] of the cells that can be visited and left again, back to the start.
     nats
-        What one look from inside each of them tells of it, and one look at each cell of the ring
-        around them from beside it.
+        Entropy reduction by one look from inside each of them, and by one look at each cell of the
+        ring around them from beside it.
     """
 
     inside: BoolArray
@@ -259,7 +196,7 @@ class Clairvoyant(NamedTuple):
 
 
 def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
-    """Return what a clairvoyant would have who saw each cell once, whatever the sensor's range."""
+    """Return what a clairvoyant learns by seeing each cell once, whatever the sensor's range."""
     there = reached(rover.moves.dest, rover.moves.success, rover.start)
     inside = there & rover.way_back
     ring = np.zeros(len(inside), dtype=bool)
@@ -272,45 +209,44 @@ def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Let one rover loose on one terrain; a task of the study.
+    """Return the row of one rover on one terrain; a task of the study.
 
-    ``moves`` has a digit for each step, the number of the action whose place it led to: 0 for none.
+    ``moves`` has a digit for each step, the action that would lead to its place: 0 for none.
     ``curve`` has the nats after `POINTS` equal parts of the steps, separated by spaces. Algorithm
-    1's rover that can't move any more measures on from where it is until the last step.
+    1's rover that can't move any more measures from where it is until the last step.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
     known = clairvoyant(prior, rover)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
     explorer = explorer_of(setup, cell.get("choice"))
-    sits = setup.algorithm == "paper"  # ours ends by itself where no move works
-    stuck = sits and is_stuck(rover)
+    waits = setup.algorithm == "paper"  # ours ends by itself where no move works
     path, stranded_at, lowest = [rover.state], None, 1.0
     nats = [_nats(prior, cast("TerrainBelief", explorer.belief).variance)]
-    if not stuck:
-        for step in explorer.explore(setup.limit):
-            path.append(step.state)
-            nats.append(_nats(prior, cast("TerrainBelief", explorer.belief).variance))
-            for criterion in step.plan.criteria:
-                lowest = min(lowest, criterion.kept_bound)
-            if rover.stranded and stranded_at is None:
-                stranded_at = step.number
-            if sits and step.state != path[-2] and is_stuck(rover):
-                stuck = True
-                break
+
+    def measure(explorer: Loop, step: Step) -> bool:
+        nonlocal stranded_at, lowest
+        path.append(step.state)
+        nats.append(_nats(prior, cast("TerrainBelief", explorer.belief).variance))
+        lowest = min(lowest, *(criterion.kept_bound for criterion in step.plan.criteria), 1.0)
+        if rover.stranded and stranded_at is None:
+            stranded_at = step.number
+        return waits and step.state != path[-2] and is_stuck(rover)
+
+    if not (waits and is_stuck(rover)):
+        play(setup, measure, explorer)
+    stuck = waits and is_stuck(rover)
     belief = cast("TerrainBelief", explorer.belief)
     left = setup.limit - explorer.steps if stuck else 0
     nats += [_nats(prior, after_looks(belief, rover, k + 1)) for k in range(left)]
     variance = after_looks(belief, rover, left)
-    open_cells = ~prior.blocked
     visited = np.unique(path)
-    points = np.linspace(0, setup.limit, POINTS + 1).round().astype(int).clip(max=len(nats) - 1)
+    last = len(nats) - 1
+    points = np.linspace(0, setup.limit, POINTS + 1).round().astype(int).clip(max=last)
+    marks = {m: nats[min(m, last)] if m <= setup.limit else None for m in MARKS}
     return {
         "entropy": nats[-1],
-        **{
-            f"nats_{mark}": nats[min(mark, len(nats) - 1)] if mark <= setup.limit else None
-            for mark in MARKS
-        },
+        **{f"nats_{mark}": value for mark, value in marks.items()},
         "clairvoyant": known.nats,
         "safe_cells": int(known.inside.sum()),
         "safe_visited": int(known.inside[visited].sum()),
@@ -321,7 +257,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         "stranded": bool(rover.stranded),
         "stranded_at": stranded_at,
         "visited": len(visited),
-        "sharp": float((variance[open_cells] <= SHARP**2).mean()),
+        "sharp": float((variance[~prior.blocked] <= SHARP**2).mean()),
         "lowest_bound": lowest if setup.planner.criteria else None,
         "curve": " ".join(f"{nats[point]:.1f}" for point in points),
         "moves": digits_of(path, prior.shape[1]) + "0" * left,
@@ -329,26 +265,26 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def longest_without_news(nats: Sequence[float]) -> int:
-    """Return the most steps in a row of which none brought `NEWS`."""
+    """Return the largest number of consecutive steps without `NEWS`."""
     at = np.flatnonzero(np.diff(nats) >= NEWS)
     return int(np.diff([-1, *at, len(nats) - 1]).max()) - 1
 
 
 def _nats(prior: TerrainBelief, variance: FloatArray) -> float:
-    """Give Σ ½ ln(prior variance / variance) over the open cells."""
+    """Return Σ ½ ln(prior variance / variance) over the open cells."""
     counted = ~prior.blocked
     return float(0.5 * np.log(prior.variance[counted] / variance[counted]).sum())
 
 
 def digits_of(path: Sequence[int], columns: int) -> str:
-    """Give a path as digits: for each step the number of the move that was made, 0 for none."""
+    """Return a path as digits: for each step the number of the move that was made, 0 for none."""
     number = {step: str(a) for a, step in enumerate(STEPS)}
     places = [divmod(state, columns) for state in path]
     return "".join(number[r - row, c - column] for (row, column), (r, c) in pairwise(places))
 
 
 def path_of(digits: str, start: int, columns: int) -> list[int]:
-    """Give the path that digits tell of."""
+    """Return the path that `digits_of` encoded."""
     leap = [down * columns + right for down, right in STEPS]
     path = [start]
     for digit in digits:
@@ -358,12 +294,12 @@ def path_of(digits: str, start: int, columns: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the runs of one setting came to.
+    """Summary of the runs of one setting.
 
     Attributes
     ----------
     paper
-        The paper's nats, of Algorithm 1's own settings.
+        The paper's nats; None unless it is one of the paper's settings.
     median, least, most
         Nats of our runs at the end.
     marks
@@ -375,13 +311,13 @@ class Setting:
     still
         Median nats of rovers that never move.
     stranded_at
-        Median step after which there was no way back, of those that were stranded.
+        Median step after which there was no way back, over stranded runs.
     without_news
-        Most steps in a row without news, over all runs.
+        Largest number of consecutive steps without news, over all runs.
     curve
         Median nats [POINTS + 1] over the steps.
     ends
-        How many runs ended how.
+        Number of runs by their end.
     """
 
     setting: str
@@ -402,7 +338,7 @@ class Setting:
 
 
 def name_of(row: dict[str, Any]) -> str:
-    """Name a setting."""
+    """Return the name of a row's setting."""
     ours = row.get("algorithm") == "rate"
     level = "" if row["delta"] is None else level_said(float(row["delta"]))
     if row.get("choice") is not None:
@@ -421,25 +357,20 @@ def level_said(delta: float) -> str:
 
 
 def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
-    """Put the runs of each setting together, in the order in which they first appear."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in KEY), []).append(row)
-    return [_setting(group) for group in groups.values()]
+    """Return the summary of each setting, in the order in which they first appear."""
+    return [_setting(group) for group in grouped(rows, KEY).values()]
 
 
 def _setting(group: Sequence[dict[str, Any]]) -> Setting:
     first = group[0]
-    said: Iterable[tuple[Any, Any, Any]] = zip(*SAID.values(), strict=True)
     own = first["algorithm"] == "paper" and first["correction"] != "moves"
-    paper = {(explorer, delta): nats for explorer, delta, nats in said if own}
     nats = [row["entropy"] for row in group]
     lost = [row["stranded_at"] for row in group if row["stranded_at"] is not None]
     columns = [f"nats_{mark}" for mark in MARKS]
     curves = [[float(point) for point in row["curve"].split()] for row in group]
     return Setting(
         setting=name_of(first),
-        paper=paper.get((first["explorer"], first["delta"])),
+        paper=PAPER_NATS.get((first["explorer"], first["delta"])) if own else None,
         median=float(np.median(nats)),
         least=min(nats),
         most=max(nats),
@@ -464,11 +395,10 @@ def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -
 
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
-    """Draw up one run: its way from the row, what was measured along it from the seed."""
+    """Return the panel of one run: its path from the row, its measurements from the seed."""
     from homeward.kinds.rover.figure import TerrainPanel  # late: no task of the study draws
 
-    seed = int(row["seed"])
-    config = config_of(row, seed)
+    config = config_of(row, int(row["seed"]))
     setup = make(config)
     rover = cast("Rover", setup.world)
     path = path_of(row["moves"], rover.start, rover.shape[1])
@@ -486,14 +416,14 @@ def panel_of(row: dict[str, Any]) -> TerrainPanel:
 
 
 def story_of(row: dict[str, Any]) -> str:
-    """Tell in a line what became of a run."""
+    """Return a one-line summary of a run."""
     lost = f"no way back since step {row['stranded_at']:,}" if row["stranded"] else "can go back"
     steps = f"{row['steps']:,} steps, {row['visited']:,} cells visited"
     return f"{steps}, {row['entropy']:,.0f} nats learned; {lost}"
 
 
 def replay(belief: TerrainBelief, rover: Rover, path: Sequence[int]) -> TerrainBelief:
-    """Give what is believed after a path was taken; the rover takes it."""
+    """Return the belief after a path; moves the rover along it."""
     belief = belief.update(rover.look())
     for state in path[1:]:
         rover.state = state

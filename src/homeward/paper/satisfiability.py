@@ -1,13 +1,14 @@
 """Theorem 1 at work: deciding whether a safe policy exists decides 3SAT.
 
 On the belief that `paper.formulas` makes of a formula, the policy "from D to S, then wait"
-can be called off with some chance to return iff D is reachable from S in some world. All worlds are
-searched at once, on the belief's own success arrays; the formula is not looked at.
+can be recalled with some probability of return iff D is reachable from S in some world. All worlds
+are searched at once, on the belief's own success arrays; the formula is not used.
 
 The best return policy is found too. Between S and D no state can be entered twice, and a move that
 fails once fails for good, so a deterministic policy is a path and a random one an average of paths.
-Best-first search over (state, worlds in which the path so far works and D is still reachable) takes
-up the likeliest path first. The chance only falls along a path: the first to arrive is the best.
+Best-first search over (state, worlds in which the path so far works and D is still reachable)
+expands the likeliest path first. The probability only falls along a path: the first to arrive is
+the best.
 
 A SAT solver is the referee: it and the search must agree on every formula.
 """
@@ -24,13 +25,7 @@ import numpy as np
 from homeward.errors import InvalidBeliefError
 from homeward.extras import need
 from homeward.models import Moves
-from homeward.paper.formulas import (
-    HOME,
-    START,
-    Formula,
-    belief_from,
-    random_formula,
-)
+from homeward.paper.formulas import HOME, START, Formula, belief_from, random_formula
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
@@ -48,14 +43,14 @@ SOLVER = "cadical153"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """Whether a safe policy exists, and the best way back if one does."""
+    """Whether a safe policy exists, and the best way back."""
 
-    worlds: int  # M
-    open_worlds: int  # those in which home can be reached
-    world: int | None  # one in which the best path works
-    path: tuple[int, ...]  # the states of the best path, from start to home; empty if there is none
-    return_policy: IntArray  # [S] GIVE_UP off the path
-    probability: float  # that it gets home, exactly
+    worlds: int  # number of worlds, and of those in which home can be reached
+    open_worlds: int
+    world: int | None  # A world in which the best path works; None if no path exists
+    path: tuple[int, ...]  # states of the best path, from start to home; empty if no path exists
+    return_policy: IntArray  # [S], GIVE_UP off the path
+    probability: float  # exact probability that it gets home
 
     @property
     def safe(self) -> bool:
@@ -74,17 +69,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What many trials came to."""
+    """Counts over many trials."""
 
     formulas: int
-    satisfiable: int  # as the solver says
+    satisfiable: int  # by the solver
     unsatisfiable: int
     agreements: int
     disputed: tuple[Formula, ...]
 
 
 def decide(belief: FiniteBelief, start: int = START, home: int = HOME) -> Decision:
-    """Find out by enumeration whether `home` can be reached from `start`, and the best path."""
+    """Decide by enumeration whether `home` can be reached from `start`, and find the best path."""
     first = belief.worlds[0]
     if not isinstance(first, Moves):
         raise InvalidBeliefError("the worlds must be move-or-stay to be searched")
@@ -110,7 +105,7 @@ def decide(belief: FiniteBelief, start: int = START, home: int = HOME) -> Decisi
 
 
 def ask_solver(formula: Formula) -> bool:
-    """Let a SAT solver say whether a formula is satisfiable."""
+    """Return whether a formula is satisfiable, by a SAT solver."""
     solvers = need("pysat.solvers", "sat", "there is no SAT solver to compare with")
     with solvers.Solver(name=SOLVER, bootstrap_with=[list(c) for c in formula.clauses]) as solver:
         return bool(solver.solve())
@@ -127,31 +122,22 @@ def try_formulas(
 
 
 def tally(trials: Iterable[Trial]) -> Agreement:
-    """Count."""
+    """Return how many of the trials are satisfiable and agree."""
     done = list(trials)
-    satisfiable = sum(trial.by_solver for trial in done)
+    yes = sum(trial.by_solver for trial in done)
     disputed = tuple(t.formula for t in done if t.by_belief != t.by_solver)
-    return Agreement(
-        formulas=len(done),
-        satisfiable=satisfiable,
-        unsatisfiable=len(done) - satisfiable,
-        agreements=len(done) - len(disputed),
-        disputed=disputed,
-    )
+    return Agreement(len(done), yes, len(done) - yes, len(done) - len(disputed), disputed)
 
 
 def _open_moves(belief: FiniteBelief) -> BoolArray:
-    """Tell which moves can work in which worlds, [S, A, M]."""
-    first = belief.worlds[0]
-    opened = np.empty((first.states, first.actions, len(belief.worlds)), dtype=bool)
-    for i, world in enumerate(belief.worlds):
-        assert isinstance(world, Moves)
-        opened[:, :, i] = (world.success > 0.0) & np.isfinite(world.reward)
-    return opened
+    """Return the mask [S, A, M] of moves that can work in each world."""
+    worlds = [world for world in belief.worlds if isinstance(world, Moves)]
+    opened = [(world.success > 0.0) & np.isfinite(world.reward) for world in worlds]
+    return np.stack(opened, axis=-1)
 
 
 def _reachable(dest: IntArray, opened: BoolArray, home: int) -> BoolArray:
-    """Tell from which states home can be reached in which worlds, [S, M]."""
+    """Return the mask [S, M] of states from which home can be reached in each world."""
     states, actions, worlds = opened.shape
     reached = np.zeros((states, worlds), dtype=bool)
     reached[home] = True
@@ -172,7 +158,7 @@ def _best_path(
     start: int,
     home: int,
 ) -> tuple[list[tuple[int, int]], BoolArray]:
-    """Give the likeliest path as (state, action) pairs, and the worlds [M] in which it works."""
+    """Return the likeliest path as (state, action) pairs, and the mask [M] of its worlds."""
     tick = count()
     everywhere = np.ones(len(weights), dtype=bool)
     trail: dict[int, tuple[int, int, int]] = {}  # node -> (node before, state, action)

@@ -1,8 +1,8 @@
 """The paper's table of planning times, on a map of 50 x 100 cells with γ = .999.
 
-Timed is a whole step of a run (plan, act, measure, learn), so a little more than the planning that
-the paper timed. Plans start from the one before, as they do in any run; the first has none. The
-sensor reaches over the whole map, as the paper writes it: every step changes all that is believed.
+A whole step of a run is timed (plan, act, measure, update), which is slightly more than the
+planning that the paper timed. Each plan but the first starts from the one before, as in any run.
+The sensor reaches over the whole map, as in the paper: every step changes the whole belief.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import config_of, name_of, settings_of
-from homeward.planning.paper import PaperExplorer
+from homeward.studies.play import play
 
 if TYPE_CHECKING:
     from homeward.kinds.rover.world import Rover
@@ -28,7 +28,7 @@ PAPER = {
     "naive at .98": (2.55, 0.42),
     "unsafe": (1.62, 0.26),
 }
-"""The paper's seconds a step, mean and deviation, in its order."""
+"""The paper's seconds per step, mean and standard deviation, in its order."""
 
 MAP = (50, 100)
 """Rows and columns of the paper's map."""
@@ -36,13 +36,13 @@ MAP = (50, 100)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long the steps of one setting took, in ms."""
+    """Time of the steps of one setting, in ms."""
 
     setting: str
-    paper: float  # ms, mean
-    spread: float  # ms, the paper's deviation
+    paper: float  # the paper's mean and standard deviation
+    spread: float
     steps: int
-    q1: float  # ms
+    q1: float
     median: float
     q3: float
     longest: float
@@ -50,7 +50,7 @@ class Timing:
 
     @property
     def times_faster(self) -> float | None:
-        """How many of our median steps fit into the paper's mean one; None on another map."""
+        """The paper's mean over our median; None on a map of another size."""
         return self.paper / self.median if self.shape == MAP else None
 
 
@@ -62,34 +62,19 @@ def time_settings(
     found = []
     for name, (mean, spread) in PAPER.items():
         config = config_of(cells[name], seed)
-        _take(make(config.model_copy(update={"limit": 3})))  # compiles what is not compiled yet
+        step_seconds(make(config.model_copy(update={"limit": 3})))  # compiles
         setup = make(config)
-        seconds = _take(setup)
-        q1, median, q3 = (1000.0 * np.quantile(seconds, (0.25, 0.5, 0.75))).tolist()
-        longest = 1000.0 * max(seconds)
-        found.append(
-            Timing(
-                name,
-                1000.0 * mean,
-                1000.0 * spread,
-                len(seconds),
-                q1,
-                median,
-                q3,
-                longest,
-                cast("Rover", setup.world).shape,
-            )
-        )
+        times = 1000.0 * np.array(step_seconds(setup))
+        q1, median, q3, longest = np.quantile(times, (0.25, 0.5, 0.75, 1.0)).tolist()
+        paper = 1000.0 * mean, 1000.0 * spread
+        shape = cast("Rover", setup.world).shape
+        found.append(Timing(name, *paper, len(times), q1, median, q3, longest, shape))
     return found
 
 
-def _take(setup: Setup) -> list[float]:
-    """Take a run to its end; give the seconds of each step."""
-    explorer = PaperExplorer(setup.planner, setup.belief, setup.world)
-    seconds = []
-    before = perf_counter()
-    for _ in explorer.explore(setup.limit):
-        now = perf_counter()
-        seconds.append(now - before)
-        before = now
-    return seconds
+def step_seconds(setup: Setup) -> list[float]:
+    """Return the seconds of each step of a run: plan, act, measure and update."""
+    explorer = setup.explorer()
+    ticks = [perf_counter()]
+    play(setup, lambda *_: ticks.append(perf_counter()), explorer)
+    return np.diff(ticks).tolist()

@@ -1,15 +1,15 @@
-"""Safe and unsafe explorers in Gymnasium's toy-text worlds, and whether the promise holds.
+"""Safe and unsafe explorers in Gymnasium's toy-text worlds, and whether plans keep their level.
 
-The map is known, what an action does is not (see `kinds.tabular.world`). Two questions. In the
+The map is known, the effects of actions are not (see `kinds.tabular.world`). Two questions. In the
 worlds as they are: how many explorers end in a hole or off the cliff, and how many tiles do they
-see? And, with dynamics drawn from the prior itself: if one plan is followed until its recall and
-then its return policy, is the fraction that comes home at least δ?
+see? With dynamics drawn from the prior: if one plan is followed until its recall and then its
+return policy, is the fraction that comes home at least δ?
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -17,20 +17,22 @@ from homeward.beliefs import Visit
 from homeward.bonuses import RMax
 from homeward.certificates.intervals import ReturnCount
 from homeward.certificates.policy_values import dense_transitions, play_out
-from homeward.kinds.tabular.world import WAIT, ToyTextWorld, tile_belief, tile_map
-from homeward.planning.paper import PaperExplorer
+from homeward.kinds.tabular.config import ToyTextConfig
+from homeward.kinds.tabular.kind import make
+from homeward.kinds.tabular.world import WAIT, tile_belief, tile_map
 from homeward.planning.planner import Planner
+from homeward.runs.config import checked
 from homeward.safety import ReturnHome
+from homeward.studies.play import play
 
 if TYPE_CHECKING:
-    from homeward.kinds.tabular.world import Name, Prior, TileMap
+    from homeward.kinds.tabular.world import Name, Prior, TileMap, ToyTextWorld
     from homeward.planning.explorer import End
 
-STEP_LIMIT = 300
 DISCOUNT = 0.99
 
 SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)
-"""As after some fifty trials on firm ground that all went as told."""
+"""As after some fifty successful trials on firm ground."""
 
 KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
 """As after long trials on ice: ahead, left and right alike, hardly ever back."""
@@ -38,7 +40,7 @@ KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A world and what the explorer believed of its own actions beforehand."""
+    """A world and the prior over the effects of actions."""
 
     title: str
     world: Name
@@ -55,23 +57,23 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outing:
-    """How one exploration went."""
+    """Result of one exploration."""
 
     tiles: TileMap
     path: tuple[int, ...]  # states, from the start
-    died: bool  # in a hole or off the cliff
-    seen: int  # tiles entered
+    died: bool  # whether it ended in a hole or off the cliff
+    seen: int  # number of tiles that were entered
     end: End
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration(ReturnCount):
-    """How often one plan, followed to the end, came home."""
+    """Number of worlds in which one plan, followed to the end, came home."""
 
     setting: str
     worlds: int
     home: int
-    bound: float  # what the plan promised
+    bound: float  # the plan's lower bound on the probability of coming home
     leaves: bool  # whether the plan ever leaves the start
 
     @property
@@ -81,13 +83,13 @@ class Calibration(ReturnCount):
 
 
 def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
-    """Explore a world as it is; without δ, unsafely."""
-    world = ToyTextWorld(setting.world, seed)
-    criteria = [] if delta is None else [ReturnHome(delta, "start")]
-    explorer = PaperExplorer(
-        Planner(RMax(), criteria, DISCOUNT), tile_belief(world.tiles, setting.prior), world
-    )
-    path = [world.state, *(step.state for step in explorer.explore(STEP_LIMIT))]
+    """Explore a world with Algorithm 1; unsafely if `delta` is None."""
+    given = {"world": setting.world, "prior": setting.prior, "delta": delta, "seed": seed}
+    config = checked(ToyTextConfig, {**given, "algorithm": "paper"}, setting.title)
+    setup = make(config)
+    world = cast("ToyTextWorld", setup.world)
+    path = [world.state]
+    explorer = play(setup, lambda _, step: path.append(step.state))
     assert explorer.end is not None
     return Outing(world.tiles, tuple(path), world.died, len(set(path)), explorer.end)
 
@@ -98,24 +100,12 @@ def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibra
     tiles = tile_map(setting.world)
     belief = tile_belief(tiles, setting.prior).update(Visit(tiles.start))
     plan = Planner(RMax(), [ReturnHome(delta)], DISCOUNT).plan(belief, tiles.start)
-    criterion = plan.criteria[0]
-    home = 0
+    (criterion,) = plan.criteria
+    back, home = criterion.return_policy, criterion.home
+    returns = 0
     for _ in range(worlds):
         outbound = plan.outbound[rng.choice(len(plan.weights), p=plan.weights)]
         transitions = dense_transitions(belief.sample(rng))
-        home += play_out(
-            transitions,
-            outbound,
-            criterion.return_policy,
-            criterion.home,
-            tiles.start,
-            DISCOUNT,
-            rng,
-        )
-    return Calibration(
-        setting=setting.title,
-        worlds=worlds,
-        home=home,
-        bound=criterion.bound,
-        leaves=bool(plan.weights[plan.outbound[:, tiles.start] != WAIT].sum() > 0),
-    )
+        returns += play_out(transitions, outbound, back, home, tiles.start, DISCOUNT, rng)
+    leaves = plan.weights[plan.outbound[:, tiles.start] != WAIT].sum() > 0
+    return Calibration(setting.title, worlds, returns, criterion.bound, bool(leaves))

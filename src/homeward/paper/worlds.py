@@ -1,8 +1,8 @@
 """The paper's three counter-examples (section 3.3), each against one tempting definition of safety.
 
-A story is a small belief that a weaker definition of "safe" accepts and ours refuses. States and
-actions carry the paper's letters. The second and third are move-or-stay: in each world a road is
-open or closed, so both corrections apply to them.
+A story is a small belief on which a weaker definition of "safe" accepts a policy that ours refuses.
+States and actions carry the paper's letters. The second and third are move-or-stay: in each world a
+road is open or closed, so both corrections apply to them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """A belief, where it starts, and the definition of safety that it refutes."""
+    """A belief and the definition of safety that it refutes."""
 
     title: str
     belief: FiniteBelief
@@ -32,16 +32,16 @@ class Story:
     lesson: str  # what that definition accepts and ours refuses
 
     def state(self, name: str) -> int:
-        """Give the number of a state by its letter."""
+        """Return the number of a state by its letter."""
         return _find(self.belief.worlds[0].state_names, name)
 
     def action(self, name: str) -> int:
-        """Give the number of an action by its letter."""
+        """Return the number of an action by its letter."""
         return _find(self.belief.worlds[0].action_names, name)
 
 
 def known_odds() -> Story:
-    """Tell of one known MDP in which safety depends on how often an action is taken.
+    """Return one known MDP in which safety depends on how often an action is taken.
 
     From S, ``a`` reaches B with .8 and the sink E with .2. In B, ``b`` goes home, ``a`` goes to F
     (from where ``b`` comes back) and ``c`` stays with .9, else falls into E.
@@ -70,7 +70,7 @@ def known_odds() -> Story:
 
 
 def which_way_back() -> Story:
-    """Tell of two worlds, each with a sure way home, and of no policy that is sure in both.
+    """Return two worlds, each with a sure way home, and no policy that is sure in both.
 
     From S, ``a`` goes to B and ``b`` stays. From B, ``a`` goes to U and ``b`` to L. The road home
     is open from U in one world and from L in the other; the closed one holds for good.
@@ -92,7 +92,7 @@ def which_way_back() -> Story:
 
 
 def average_loop() -> Story:
-    """Tell of two worlds without a way home whose mean has a sure one.
+    """Return two worlds without a way home whose mean has a sure one.
 
     ``a`` leads from A to B, from B to C and from C to A; the last road is closed in one world, the
     middle one in the other. On the mean each works half of the time, so trying again gets home.
@@ -113,12 +113,12 @@ def average_loop() -> Story:
 
 
 def all_stories() -> tuple[Story, Story, Story]:
-    """Give the three, in the paper's order."""
+    """Return the three stories, in the paper's order."""
     return known_odds(), which_way_back(), average_loop()
 
 
 def _open_roads(roads: Mapping[str, Mapping[str, str]], *, closed: str) -> Moves:
-    """Build a world in which every road is open but those out of one state."""
+    """Return the world in which every road is open but those out of one state."""
     states = {name: s for s, name in enumerate(roads)}
     actions = {name: a for a, name in enumerate(sorted({a for out in roads.values() for a in out}))}
     dest = np.repeat(np.arange(len(states))[:, None], len(actions), axis=1)

@@ -51,7 +51,7 @@ class Choice:
 
 
 def is_worthless(problem: Problem, choice: Choice) -> bool:
-    """Tell whether what is chosen is worth nothing but rounding."""
+    """Return whether the choice is worth 0 up to rounding."""
     return bool(abs(choice.values[0]) <= WORTHLESS * problem.worth)
 
 
@@ -86,7 +86,7 @@ def evidence_of(
     measures: Sequence[tuple[float, float]] | None = None,
     once: Callable[[], FloatArray] | None = None,
 ) -> Evidence:
-    """Say what each action here is worth with the plan followed after it, and why not it.
+    """Return what each action here is worth with the plan followed after it, and its verdict.
 
     `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`;
     `exits` [A] are the actions that leave the set to stay inside. A criterion's total says
@@ -151,13 +151,13 @@ def evidence_of(
 
 
 def _firsts(policies: IntArray, start: int) -> IntArray:
-    """Give the first action [J] of policies [J, S] or [J, n, S]."""
+    """Return the first action [J] of policies [J, S] or [J, n, S]."""
     firsts: IntArray = policies[:, start] if policies.ndim == 2 else policies[:, 0, start]
     return firsts
 
 
 def _share(problem: Problem, solved: ConstrainedSolution, firsts: IntArray, action: int) -> Choice:
-    """Give the part of the mixture that starts with an action."""
+    """Return the part of the mixture that starts with an action."""
     mine = np.flatnonzero(firsts == action)
     weights = solved.weights[mine] / solved.weights[mine].sum()
     values = weights @ solved.values[mine, :, problem.start]
@@ -181,5 +181,5 @@ def _deterministic(problem: Problem, solved: ConstrainedSolution) -> list[Choice
 
 
 def _margin(problem: Problem, values: FloatArray) -> float:
-    """Give the least excess of values [1 + K] over their levels."""
+    """Return the least excess of values [1 + K] over their levels."""
     return float((values[1:] - problem.levels).min()) if len(problem.levels) else 0.0

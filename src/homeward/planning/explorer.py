@@ -199,7 +199,9 @@ class Explorer(Loop):
         observation = self.world.act(decision.plan.action)
         self.belief = self.belief.update(observation)
         self.steps += 1
-        self.held = self.guide.after(self.belief, decision.held)
+        self.held = decision.held
+        if self.guide.relearns:
+            self.held = self.guide.after(self.belief, self.held)
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
 

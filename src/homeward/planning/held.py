@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from homeward.arrays import IntArray
 
 
+MAX_FREE_SHARE = 1e-3
+"""Share of what is left of a budget that may be added anywhere on a way at no toll."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
     """What a run relies on for one home, and what it has spent.
@@ -62,6 +66,15 @@ class Proposal:
         """Gain per step."""
         return self.gain / self.steps
 
+    @property
+    def max_share(self) -> float:
+        """Share of what is left of a budget that it may come to add while it is held."""
+        return min(1.0, max(MAX_FREE_SHARE, 1.25 * self.share))
+
+    def worth(self, power: float) -> float:
+        """Return the gain over steps to a `power`."""
+        return float(self.gain / self.steps**power)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
@@ -90,14 +103,13 @@ class Held:
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
     def at(self, remaining: float, floor: float) -> Held:
-        """Return what is held once so much is left to learn; the idle count starts at news."""
-        if self.has_news(remaining, floor):
+        """Return what is held once a gain of `remaining` is left to learn.
+
+        There is news, and the idle count is 0, if a gain of `floor` was learned since the last.
+        """
+        if self.remaining - remaining >= floor:
             return replace(self, remaining=remaining, idle=0)
         return replace(self, idle=self.idle + 1)
-
-    def has_news(self, remaining: float, floor: float) -> bool:
-        """Tell whether as much as the floor has been learned since the last news."""
-        return self.remaining - remaining >= floor
 
     def emptied(self) -> Held:
         """Return the same number of accounts that rely on nothing."""

@@ -24,40 +24,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
+from homeward.planning.graph import Graph
 from homeward.planning.held import Account
-from homeward.planning.ways import copy_way, new_risk, relied_on, ways_home
+from homeward.planning.ways import new_risk, relied_on, ways_home, with_way
 from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Moves
+    from homeward.arrays import FloatArray, IntArray
 
-SLACK = 1e-9
-"""How much more than 1 − δ may be spent: an allowance for rounding."""
+BUDGET_TOLERANCE = 1e-9
+"""Probability that may be spent beyond 1 − δ: an allowance for rounding."""
 
-TRUST = 0.1
-"""An edge that was paid for stays free while its risk is at most this share of what is left."""
-
-
-class Graph(NamedTuple):
-    """A move-or-stay graph with the risks of its edges.
-
-    Attributes
-    ----------
-    model
-        The mean model.
-    success
-        Probability [S, A] that an attempt works; 0 where the action can't be chosen.
-    blocked
-        Upper bound [S, A] on the probability that a move never works.
-    least
-        Lower bound [S, A] on it; `blocked` itself where that is exact.
-    """
-
-    model: Moves
-    success: FloatArray
-    blocked: FloatArray
-    least: FloatArray
+MAX_TRUSTED_SHARE = 0.1
+"""Share of what is left: up to this risk, an edge that was paid for stays free."""
 
 
 class Survey(NamedTuple):
@@ -97,9 +76,9 @@ class Ledger:
     Attributes
     ----------
     homes
-        States [n] of which any is home.
+        Home states [n]; any of them will do.
     delta
-        The level δ.
+        Safety level δ.
     within
         Steps that a way home may take; None for any number.
     """
@@ -110,48 +89,48 @@ class Ledger:
     within: int | None = None
 
     def left(self, account: Account) -> float:
-        """Return what may still be spent."""
-        return max(0.0, 1.0 - self.delta + SLACK - account.spent)
+        """Return the probability that may still be spent."""
+        return max(0.0, 1.0 - self.delta + BUDGET_TOLERANCE - account.spent)
 
     def open(self, graph: Graph, state: int) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
-        graph = self._attempted(graph)
+        if self.within is not None:
+            graph = self._with_deadline(graph)
         nothing = frozen(np.full(graph.model.states, -1, np.int32))
         _, total, steps, choice = self._search(graph, nothing)
         if not self._in_time(steps[state]):
             return Account(nothing, 1.0)
-        return self._with_way(graph, choice, state, nothing, min(1.0, float(total[state])))
+        way = with_way(graph.model.dest, choice, self.homes, state, nothing)
+        return Account(frozen(way), min(1.0, float(total[state])))
 
     def survey(self, graph: Graph, account: Account, state: int, *, whole: bool = False) -> Survey:
         """Find the ways home; where the held one has become doubtful, look for a better one.
 
         Ways that add more than what is left are left out, unless the `whole` map is asked for.
         """
-        graph = self._attempted(graph)
-        free, total, worst = self._relied_on(graph, account, state)
+        if self.within is not None:
+            graph = self._with_deadline(graph)
+        trusted = MAX_TRUSTED_SHARE * self.left(account)
+        edges = graph.model.dest, graph.blocked, graph.least
+        free, total, worst = relied_on(*edges, account.way, trusted, self.homes, state)
         lost = False
-        if total > TRUST * self.left(account):
+        if total > trusted:
             account, lost = self._after_bad_news(graph, account, state, free, total, worst)
-            free, _, _ = self._relied_on(graph, account, state)
+            trusted = MAX_TRUSTED_SHARE * self.left(account)
+            free, _, _ = relied_on(*edges, account.way, trusted, self.homes, state)
         most = 1.0 if whole or lost else self.left(account)
         return Survey(account, *self._search(graph, free, most), free, lost)
 
-    def charge(self, graph: Graph, survey: Survey, state: int, action: int) -> float:
-        """Return what an action costs: the way home from where it leads may add edges."""
-        there = int(graph.model.dest[state, action])
-        if survey.lost:
-            return 0.0
-        dest, blocked = graph.model.dest, self._attempted(graph).blocked
-        risk = new_risk(dest, blocked, survey.free, survey.choice, self._is_home(graph), there)
-        return float(risk)
-
     def pay(self, graph: Graph, survey: Survey, state: int, action: int) -> Account:
-        """Return the account after an action, with the way home from where it leads."""
-        there, account = int(graph.model.dest[state, action]), survey.account
-        cost = self.charge(graph, survey, state, action)
+        """Return the account after an action: the way home from where it leads may add edges."""
+        dest, account = graph.model.dest, survey.account
+        there = int(dest[state, action])
         if survey.lost or there == state:
             return account
-        return self._with_way(graph, survey.choice, there, account.way, account.spent + cost)
+        blocked = graph.blocked if self.within is None else self._with_deadline(graph).blocked
+        cost = float(new_risk(dest, blocked, survey.free, survey.choice, self.homes, there))
+        way = with_way(dest, survey.choice, self.homes, there, account.way)
+        return Account(frozen(way), min(1.0, account.spent + cost))
 
     def _after_bad_news(
         self,
@@ -162,7 +141,7 @@ class Ledger:
         total: float,
         worst: float,
     ) -> tuple[Account, bool]:
-        """Hold another way home where that is better and can be had; tell whether all are lost.
+        """Return the account with another way home if that is better, and whether all are lost.
 
         Two charges are valid. To keep what is relied on and add the new way's edges costs their
         sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
@@ -176,46 +155,28 @@ class Ledger:
             return account, True
         if risk >= total:
             return account, False
-        is_home, dest = self._is_home(graph), graph.model.dest
-        adding = new_risk(dest, graph.blocked, free, choice, is_home, state)
+        adding = new_risk(graph.model.dest, graph.blocked, free, choice, self.homes, state)
         alone = max(0.0, risk - worst)
         if min(adding, alone) > self.left(account):
             return account, False
         way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
-        return self._with_way(graph, choice, state, way, account.spent + cost), False
-
-    def _relied_on(
-        self, graph: Graph, account: Account, state: int
-    ) -> tuple[IntArray, float, float]:
-        trusted = TRUST * self.left(account)
-        is_home = self._is_home(graph)
-        found: tuple[IntArray, float, float] = relied_on(
-            graph.model.dest,
-            graph.blocked,
-            graph.least,
-            account.way,
-            trusted,
-            is_home,
-            state,
-        )
-        return found
+        longer = with_way(graph.model.dest, choice, self.homes, state, way)
+        return Account(frozen(longer), min(1.0, account.spent + cost)), False
 
     def _search(
         self, graph: Graph, free: IntArray, most: float = 1.0
     ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        if self.within is not None:
-            most = 1.0 - self.delta + SLACK
-        edges = ways_to(graph.model)
+        """Return `Survey.added`, `total`, `steps` and `choice`, where `free` [S] edges are free."""
         shortest = self.within is not None
-        found: tuple[FloatArray, FloatArray, FloatArray, IntArray] = ways_home(
-            graph.success, graph.blocked, free, self.homes, *edges, most, shortest
-        )
+        if shortest:
+            most = 1.0 - self.delta + BUDGET_TOLERANCE
+        edges = graph.success, graph.blocked, free, self.homes, *ways_to(graph.model)
+        found: tuple[FloatArray, FloatArray, FloatArray, IntArray]
+        found = ways_home(*edges, most, shortest)
         return found
 
-    def _attempted(self, graph: Graph) -> Graph:
-        """Return the graph as this ledger sees it: with a deadline, first attempts alone count."""
-        if self.within is None:
-            return graph
+    def _with_deadline(self, graph: Graph) -> Graph:
+        """Return the graph on which first attempts alone count."""
         model = graph.model
         moves = model.dest != np.arange(model.states)[:, None]
         failed = np.where(moves, 1.0 - graph.success, 0.0)
@@ -223,15 +184,3 @@ class Ledger:
 
     def _in_time(self, steps: float) -> bool:
         return bool(steps <= (np.inf if self.within is None else self.within))
-
-    def _with_way(
-        self, graph: Graph, choice: IntArray, state: int, way: IntArray, spent: float
-    ) -> Account:
-        longer = way.copy()
-        copy_way(graph.model.dest, choice, self._is_home(graph), state, longer)
-        return Account(frozen(longer), min(1.0, spent))
-
-    def _is_home(self, graph: Graph) -> BoolArray:
-        found = np.zeros(graph.model.states, dtype=bool)
-        found[self.homes] = True
-        return found

@@ -1,6 +1,8 @@
 """Ways out on a move-or-stay graph: the most information per step, per unit of risk, per path.
 
-Kernels only; names and ties as in `homeward.planning.ways`.
+Kernels only; names and ties as in `homeward.planning.ways`. `homeward.bonuses.Looks` say what looks
+tell. A search returns the path [n] from the present state to the place, both included; [0] if there
+is none.
 """
 
 from __future__ import annotations
@@ -12,110 +14,104 @@ import numpy as np
 from numba import njit
 
 from homeward.planning.heap import empty_heap, pop, push
-from homeward.planning.ways import LEAST_SUCCESS
+from homeward.planning.ways import MIN_SUCCESS
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.bonuses import Looks
+    from homeward.planning.ways import Edges
 
 
 @njit(cache=True)
-def gain_at(
-    state: int,
-    shape: tuple[int, int],
-    down: IntArray,
-    right: IntArray,
-    weight: FloatArray,
-    amount: FloatArray,
-    logarithmic: bool,
-    looked: FloatArray,
-) -> float:
+def path_to(before: IntArray, state: int, target: int) -> IntArray:
+    """Return the path [n] from `state` to `target` by predecessors [S]; [0] if `target` is −1."""
+    length, s = int(target >= 0), target
+    while s >= 0 and s != state:
+        length, s = length + 1, before[s]
+    path, s = np.empty(length, np.int64), target
+    for k in range(length - 1, -1, -1):
+        path[k] = s
+        s = before[s]
+    return path
+
+
+@njit(cache=True)
+def follow(edges: Edges, path: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return the likeliest action [n − 1] along each leg of a path [n] and its success [n − 1].
+
+    The action is −1, its success 0, where no allowed edge leads from a state to the next.
+    """
+    legs = len(path) - 1
+    actions, success = np.full(legs, -1, np.int32), np.zeros(legs)
+    everywhere = edges.allowed.shape[0] == 1
+    for k in range(legs):
+        s = path[k]
+        for a in range(edges.dest.shape[1]):
+            leads = edges.dest[s, a] == path[k + 1] and (everywhere or edges.allowed[s, a])
+            if leads and (actions[k] < 0 or edges.success[s, a] > success[k]):
+                actions[k], success[k] = a, edges.success[s, a]
+    return actions, success
+
+
+@njit(cache=True)
+def gain_at(state: int, looks: Looks, looked: FloatArray) -> float:
     """Return what a look from a state adds to looks of accumulated weight `looked` [S].
 
     A cell of variance v that was looked at with total precision w tells ½ ln(1 + v·w) nats; where
     gains are not logarithmic it tells its amount once.
     """
-    rows, columns = shape
+    rows, columns = looks.shape
     row, column = state // columns, state % columns
     total = 0.0
-    for k in range(len(weight)):
-        r, c = row + down[k], column + right[k]
+    for k in range(len(looks.weight)):
+        r, c = row + looks.down[k], column + looks.right[k]
         if 0 <= r < rows and 0 <= c < columns:
             t = r * columns + c
-            v = amount[t]
+            v = looks.amount[t]
             if v > 0.0:
-                if logarithmic:
-                    total += 0.5 * math.log1p(v * weight[k] / (1.0 + v * looked[t]))
+                if looks.logarithmic:
+                    total += 0.5 * math.log1p(v * looks.weight[k] / (1.0 + v * looked[t]))
                 elif looked[t] == 0.0:
                     total += v
     return total
 
 
 @njit(cache=True)
-def look_from(
-    state: int,
-    shape: tuple[int, int],
-    down: IntArray,
-    right: IntArray,
-    weight: FloatArray,
-    looked: FloatArray,
-    forget: bool,
-) -> None:
+def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> None:
     """Add a look from a state to `looked` [S], or `forget` all looks at the cells it covers."""
-    rows, columns = shape
+    rows, columns = looks.shape
     row, column = state // columns, state % columns
-    for k in range(len(weight)):
-        r, c = row + down[k], column + right[k]
+    for k in range(len(looks.weight)):
+        r, c = row + looks.down[k], column + looks.right[k]
         if 0 <= r < rows and 0 <= c < columns:
             t = r * columns + c
-            looked[t] = 0.0 if forget else looked[t] + weight[k]
+            looked[t] = 0.0 if forget else looked[t] + looks.weight[k]
 
 
 @njit(cache=True)
-def gain_along(
-    path: IntArray,
-    shape: tuple[int, int],
-    down: IntArray,
-    right: IntArray,
-    weight: FloatArray,
-    amount: FloatArray,
-    logarithmic: bool,
-) -> float:
+def gain_along(path: IntArray, looks: Looks) -> float:
     """Return what looks from the states of a path [n] tell, its first one apart, each cell once."""
-    looked, total = np.zeros(len(amount)), 0.0
+    looked, total = np.zeros(len(looks.amount)), 0.0
     for k in range(1, len(path)):
-        total += gain_at(path[k], shape, down, right, weight, amount, logarithmic, looked)
-        look_from(path[k], shape, down, right, weight, looked, False)
+        total += gain_at(path[k], looks, looked)
+        look_from(path[k], looks, looked, False)
     return total
 
 
 @njit(cache=True)
-def best_rate(
-    dest: IntArray,
-    success: FloatArray,
-    allowed: BoolArray,
+def search_outward(
+    edges: Edges,
     share: FloatArray,
     free: float,
     toll: float,
     state: int,
-    shape: tuple[int, int],
-    down: IntArray,
-    right: IntArray,
-    weight: FloatArray,
-    amount: FloatArray,
-    logarithmic: bool,
+    looks: Looks,
     extra: float,
     power: float,
     limit: FloatArray,
 ) -> tuple[int, float, float, IntArray]:
-    """Search outward for the place with the most gain over steps to a `power`.
-
-    Edges are taken that are `allowed` [S, A] or [1, 1]. Only states with a `share` [S] of 1 at most
-    are entered; what the largest on the way exceeds `free` by takes `toll` times that off the gain.
-    Getting the gain takes `extra` steps after arrival; without them the state itself has none.
-    `limit` [S] bounds gains from above and is lowered to what is found. The search stops at the
-    distance beyond which no gain could be worth the way. Returns the place (−1 if there is none),
-    its gain, its steps and the predecessors [S].
-    """
+    """Search as `best_rate` does; return the place (−1 if none), gain, steps, predecessors [S]."""
+    dest, success, allowed = edges
     states, actions = dest.shape
     steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
     done, looked, worst = np.zeros(states, np.bool_), np.zeros(states), np.zeros(states)
@@ -133,7 +129,7 @@ def best_rate(
             if highest <= rate * n:
                 break
             if limit[s] > rate * n:
-                gain = gain_at(s, shape, down, right, weight, amount, logarithmic, looked)
+                gain = gain_at(s, looks, looked)
                 limit[s] = gain
                 gain -= toll * worst[s]
                 if gain > rate * n:
@@ -142,7 +138,7 @@ def best_rate(
         for a in range(actions):
             t, p = dest[s, a], success[s, a]
             risk = max(worst[s], share[t] - free)
-            if done[t] or p < LEAST_SUCCESS or share[t] > 1.0 or toll * risk >= highest:
+            if done[t] or p < MIN_SUCCESS or share[t] > 1.0 or toll * risk >= highest:
                 continue
             if allowed.shape[0] > 1 and not allowed[s, a]:
                 continue
@@ -154,28 +150,43 @@ def best_rate(
 
 
 @njit(cache=True)
-def best_per_risk(
-    dest: IntArray,
-    success: FloatArray,
-    allowed: BoolArray,
-    risk: FloatArray,
-    floor: float,
+def best_rate(
+    edges: Edges,
+    share: FloatArray,
+    free: float,
+    toll: float,
     state: int,
-    shape: tuple[int, int],
-    down: IntArray,
-    right: IntArray,
-    weight: FloatArray,
-    amount: FloatArray,
-    logarithmic: bool,
+    looks: Looks,
     extra: float,
-) -> tuple[int, float, float, float, IntArray, float, float]:
+    power: float,
+    limit: FloatArray,
+) -> tuple[IntArray, float, float]:
+    """Search outward for the place with the most gain over steps to a `power`.
+
+    Only states with a `share` [S] of 1 at most are entered. The largest share on the way in excess
+    of `free` costs `toll` times that excess, which is taken off the gain. Getting the gain takes
+    `extra` steps after arrival; without them the state itself has none. `limit` [S] bounds gains
+    from above and is lowered to what is found. The search stops at the distance beyond which no
+    gain could be worth the way. Returns the path to the place, its gain and its steps.
+    """
+    place, gain, steps, before = search_outward(
+        edges, share, free, toll, state, looks, extra, power, limit
+    )
+    return path_to(before, state, place), gain, steps
+
+
+@njit(cache=True)
+def best_per_risk(
+    edges: Edges, risk: FloatArray, floor: float, state: int, looks: Looks, extra: float
+) -> tuple[IntArray, float, float, float, float, float]:
     """Search outward for the place with the most gain per unit of risk.
 
     The risk of a place is the largest `risk` [S] of the states on the way there and its own; ways
     have the least such risk, then the fewest steps. Places with a risk above 1 or a rate below
-    `floor` are out. Returns the place (−1), its gain, steps, risk and predecessors [S]; then, of
-    the places that only their risk excludes, the least risk and its gain.
+    `floor` are out. Returns the path to the place, its gain, steps and risk; then the least risk of
+    the places that only their risk excludes, and the gain there.
     """
+    dest, success, allowed = edges
     states, actions = dest.shape
     steps, worst = np.full(states, np.inf), np.full(states, np.inf)
     before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
@@ -192,7 +203,7 @@ def best_per_risk(
         done[s] = True
         n = steps[s] + extra
         if n > 0.0:
-            gain = gain_at(s, shape, down, right, weight, amount, logarithmic, looked)
+            gain = gain_at(s, looks, looked)
             if gain >= floor * n and gain > 0.0:
                 if worst[s] > 1.0:
                     if worst[s] < over_risk:
@@ -202,7 +213,7 @@ def best_per_risk(
                     per_risk = gain / worst[s] if worst[s] > 0.0 else np.inf
         for a in range(actions):
             t, p = dest[s, a], success[s, a]
-            if done[t] or p < LEAST_SUCCESS or risk[t] == np.inf:
+            if done[t] or p < MIN_SUCCESS or risk[t] == np.inf:
                 continue
             if not everywhere and not allowed[s, a]:
                 continue
@@ -210,31 +221,28 @@ def best_per_risk(
             if (r, away) < (worst[t], steps[t]):
                 worst[t], steps[t], before[t] = r, away, s
                 count = push(key, second, node, place, count, r, away, t)
-    return best, best_gain, best_steps, best_risk, before, over_risk, over_gain
+    path = path_to(before, state, best)
+    return path, best_gain, best_steps, best_risk, over_risk, over_gain
 
 
 @njit(cache=True)
 def look_ahead(
-    dest: IntArray,
-    success: FloatArray,
-    allowed: BoolArray,
-    reachable: BoolArray,
+    edges: Edges,
+    share: FloatArray,
+    free: float,
     state: int,
-    shape: tuple[int, int],
-    down: IntArray,
-    right: IntArray,
-    weight: FloatArray,
-    amount: FloatArray,
-    logarithmic: bool,
+    looks: Looks,
     price: float,
     width: int,
     depth: int,
 ) -> tuple[IntArray, float, float]:
     """Search a beam of paths for the most gain less `price` per step, each cell told of once.
 
-    Keeps the `width` best paths of each length up to `depth`, two at most that end in one place.
-    Returns the best path [n] from `state` on, its gain and its expected steps.
+    States with a `share` [S] above `free` are not entered. Keeps the `width` best paths of each
+    length up to `depth`, two at most that end in one place. Returns the best path [n] from `state`
+    on, its gain and its expected steps.
     """
+    dest, success, allowed = edges
     states, actions = dest.shape
     room = width * depth + 1
     place, parent = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -251,22 +259,22 @@ def look_ahead(
         for i in range(low, high):
             s, j = place[i], i
             while j > 0:
-                look_from(place[j], shape, down, right, weight, looked, False)
+                look_from(place[j], looks, looked, False)
                 j = parent[j]
             for a in range(actions):
                 t, p = dest[s, a], success[s, a]
-                if t == s or p < LEAST_SUCCESS or not reachable[t]:
+                if t == s or p < MIN_SUCCESS or share[t] > free:
                     continue
                 if not everywhere and not allowed[s, a]:
                     continue
-                more = gain_at(t, shape, down, right, weight, amount, logarithmic, looked)
+                more = gain_at(t, looks, looked)
                 to[count], of[count] = t, i
                 told[count], taken[count] = gain[i] + more, steps[i] + 1.0 / p
                 worth[count] = told[count] - price * taken[count]
                 count += 1
             j = i
             while j > 0:
-                look_from(place[j], shape, down, right, weight, looked, True)
+                look_from(place[j], looks, looked, True)
                 j = parent[j]
         low = high
         order = np.argsort(-worth[:count], kind="mergesort")
@@ -285,10 +293,4 @@ def look_ahead(
             ends[place[i]] = 0
         if high == low:
             break
-    length, j = 0, best
-    while j >= 0:
-        length, j = length + 1, parent[j]
-    path, j = np.empty(length, np.int64), best
-    for k in range(length - 1, -1, -1):
-        path[k], j = place[j], parent[j]
-    return path, gain[best], steps[best]
+    return place[path_to(parent, 0, best)], gain[best], steps[best]

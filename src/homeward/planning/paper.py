@@ -104,7 +104,7 @@ class PaperExplorer(Loop):
         self._met |= {state}
 
     def _is_outside(self, state: int) -> bool:
-        """Tell whether a step has led where no action belongs to a set to stay inside.
+        """Return whether a step has led where no action belongs to a set to stay inside.
 
         A run that starts there is a problem wrongly posed, which the planner refuses.
         """
@@ -118,7 +118,7 @@ class PaperExplorer(Loop):
 
 
 def _refusal(plan: Plan) -> str:
-    """Say which levels an action does not keep, and which can't be kept together."""
+    """Return which levels an action does not keep, and which can't be kept together, as text."""
     kept = ", ".join(
         f"{c.name} at {c.level:g} (this one {c.kept_bound:.4f})" for c in plan.criteria
     )

@@ -105,7 +105,7 @@ class CriterionEvidence:
         return self.kept_bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
-        """Give the return policy [S] to follow with so many steps left."""
+        """Return the return policy [S] to follow with `steps` left."""
         if self.return_layers is None or self.return_since is None:
             return self.return_policy
         layer = int(np.searchsorted(self.return_since, steps, side="right")) - 1
@@ -184,7 +184,7 @@ class Plan:
         return self.state_names[state] if self.state_names else f"state {state}"
 
     def explain(self) -> str:
-        """Say what was decided, what is proven and why the other actions were not taken."""
+        """Return what was decided, what is proven and why no other action was taken, as text."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
         if self.proposal is not None:
             return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
@@ -217,7 +217,7 @@ class Plan:
         return "\n".join([*lines, *self._table()])
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
-        """Say where a proposal leads and what the run keeps."""
+        """Return where a proposal leads and what the run keeps, as lines."""
         towards = ""
         if len(proposal.path) > 1:
             towards = f"It heads for {self.state_name(proposal.path[-1])}: "
@@ -237,7 +237,7 @@ class Plan:
         return lines
 
     def _infeasible(self) -> str:
-        """Say what can't be kept."""
+        """Return what can't be kept, as a sentence."""
         if len(self.criteria) < 2 or len(self.conflict) == 0:
             return "No policy keeps the safety level; this one comes closest."
         names = [f"“{self.criteria[k].name}” at {self.criteria[k].level:g}" for k in self.conflict]
@@ -250,7 +250,7 @@ class Plan:
         )
 
     def _proven(self, c: CriterionEvidence) -> str:
-        """Say what is proven of a criterion."""
+        """Return what is proven of a criterion, as a sentence."""
         proof = (
             "believed, not proven (naive)"
             if self.correction is Correction.NAIVE
@@ -317,7 +317,7 @@ def floored(value: float) -> str:
 
 
 def _plain(value: float) -> float:
-    """Give zero for what is zero but for rounding."""
+    """Return the value, or 0 if it is 0 up to rounding."""
     return 0.0 if abs(value) < 1e-12 else value
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import index, number, numbers, place
-from homeward.beliefs import DirichletBelief, FiniteBelief, corrections_of
+from homeward.arrays import index, is_nothing, number, numbers, place
+from homeward.beliefs import RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
@@ -37,11 +37,14 @@ if TYPE_CHECKING:
     from homeward.solvers import ConstrainedSolution, Problem
 
 Method = Literal["columns", "lp"]
-SHORTEST = 1e-9
-"""How near 1 − γ may come to 0: beyond that rounding would decide."""
+MIN_RECALL = 1e-9
+"""Least probability 1 − γ of a recall at a step: below that rounding would decide."""
 
-LP_LIMIT = 200_000
-"""State-actions beyond which the other method is not worth waiting for."""
+MAX_LP_ENTRIES = 200_000
+"""State-actions up to which the occupancy LP is tried where column generation fails."""
+
+MAX_REWARD = 1e100
+"""Largest absolute reward or bonus: sums of larger ones overflow."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,10 @@ class Planner:
             raise error(f"the bonus is {self.bonus!r}, expected a callable from a belief to [S, A]")
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
             raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
-        if self.discount > 1.0 - SHORTEST:
-            raise error(f"γ is within {1.0 - self.discount:g} of 1, expected {SHORTEST:g} or more")
+        if self.discount > 1.0 - MIN_RECALL:
+            raise error(
+                f"γ is within {1.0 - self.discount:g} of 1, expected {MIN_RECALL:g} or more"
+            )
         if self.method not in ("columns", "lp"):
             raise error(f"method is {self.method!r}, expected 'columns' or 'lp'")
         if self.correction is not None:
@@ -114,6 +119,7 @@ class Planner:
         The `previous` plan, of a belief that has hardly changed, makes this one quicker.
         """
         model = belief.mean()
+        check_rewards(model)
         state = index(state, model.states, "the state", InvalidProblemError)
         first = (
             state if start is None else index(start, model.states, "the start", InvalidProblemError)
@@ -126,8 +132,8 @@ class Planner:
         del situation  # two arrays [S, A], whose room the solver may take
         bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError, packed=False)
         least, most = float(bonus.min()), float(bonus.max())
-        if not (np.isfinite(least) and np.isfinite(most)):
-            at = tuple(int(i) for i in np.argwhere(~np.isfinite(bonus))[0])
+        if not (least >= -MAX_REWARD and most <= MAX_REWARD):
+            at = tuple(int(i) for i in np.argwhere(~(np.abs(bonus) <= MAX_REWARD))[0])
             raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
         np.add(model.reward, bonus, out=totals[0])
         silence_unreachable(model, totals[0], state)
@@ -220,7 +226,7 @@ class Planner:
         return self.recall.steps if isinstance(self.recall, AtStep) else None
 
     def situation(self, belief: Belief, model: Model, state: int, start: int) -> Situation:
-        """Say what the criteria may look at: where we are, the mean model and its corrections."""
+        """Return what criteria are stated from: the state, the mean model and its corrections."""
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # What is done depends on the step: the moves correction is for the way home alone.
@@ -250,7 +256,7 @@ class Planner:
     def _once(
         self, belief: Belief, state: int, requirements: Sequence[Requirement]
     ) -> Callable[[], FloatArray]:
-        """Tell what the criteria collect [K, A] in one step from `state` that is not repeated.
+        """Return what the criteria collect [K, A] in one step from `state` that is not repeated.
 
         The moves correction is for what is tried until it works; once takes Theorem 2.
         """
@@ -286,7 +292,7 @@ class Planner:
             ("columns", "lp") if self.method == "columns" else ("lp", "columns")
         )
         for method in order:
-            if best is not None and method == "lp" and problem.objective.size > LP_LIMIT:
+            if best is not None and method == "lp" and problem.objective.size > MAX_LP_ENTRIES:
                 break
             if method == "columns":
                 solved = solve_constrained(problem, seeds, hint)
@@ -305,8 +311,21 @@ class Planner:
         return best
 
 
+def check_rewards(model: Model) -> None:
+    """Raise `InvalidProblemError` for rewards so large that their sums overflow."""
+    if is_nothing(model.reward):
+        return
+    large = np.isfinite(model.reward) & (np.abs(model.reward) > MAX_REWARD)
+    if large.any():
+        at = tuple(int(i) for i in np.argwhere(large)[0])
+        raise InvalidProblemError(
+            f"the reward {place(at, 'sa')} is {model.reward[at]:g}, so large that sums overflow: "
+            f"scale rewards to {MAX_REWARD:g} at most"
+        )
+
+
 def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:
-    """Tell whether an answer says that no policy keeps the levels where a found one does."""
+    """Return whether `solved` denies that a policy keeps the levels where `found` does."""
     return (
         solved.status is Status.INFEASIBLE
         and len(found.weights) > 0
@@ -333,11 +352,5 @@ def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
 
 
 def limits_of(belief: Belief) -> tuple[float, float] | None:
-    """Give the least and the greatest reward of any world, where a belief is known to know them."""
-    if isinstance(belief, FiniteBelief):
-        paid = np.concatenate([world.reward[np.isfinite(world.reward)] for world in belief.worlds])
-    elif isinstance(belief, DirichletBelief):
-        paid = belief.reward[np.isfinite(belief.reward)]
-    else:
-        return None
-    return float(paid.min()), float(paid.max())
+    """Return the least and the greatest reward of any world, if the belief knows them."""
+    return belief.reward_limits() if isinstance(belief, RewardLimits) else None

@@ -57,7 +57,7 @@ class WarmStart:
         return self.multipliers
 
     def encode(self) -> dict[str, Any]:
-        """Give a JSON value: policies in the narrowest type, packed; multipliers to the bit.
+        """Return a JSON value: policies in the narrowest type, packed; multipliers to the bit.
 
         What is followed outside is packed behind the policies.
         """
@@ -80,7 +80,7 @@ class WarmStart:
 
     @classmethod
     def decode(cls, value: Any) -> WarmStart:
-        """Read what `encode` gave."""
+        """Read what `encode` returned."""
         try:
             flat = np.frombuffer(
                 zlib.decompress(base64.b64decode(value["policies"], validate=True)),
@@ -98,5 +98,5 @@ class WarmStart:
 
 
 def _whole(policies: NDArray[Any]) -> IntArray:
-    """Give policies as read-only int32, packed."""
+    """Return policies as contiguous read-only int32."""
     return frozen(np.ascontiguousarray(policies, dtype=np.int32))

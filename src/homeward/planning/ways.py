@@ -3,13 +3,12 @@
 Kernels only: arrays in, arrays out. States are numbered 0 to S − 1, actions 0 to A − 1. An edge
 (s, a) leads to ``dest[s, a]``; ``success[s, a]`` is the mean probability that one attempt works (0
 where it may not be taken), and ``blocked[s, a]`` bounds from above the probability that it never
-works. Of equally good answers the searches return the one with the lowest state number, so the same
-input gives the same answer.
+works. Ties go to the lowest state number, so the same input gives the same answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,8 +18,35 @@ from homeward.planning.heap import empty_heap, pop, push
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
 
-LEAST_SUCCESS = 1e-3
-"""Attempts that work more rarely than this are not planned on."""
+MIN_SUCCESS = 1e-3
+"""Probability of success below which a plan does not rely on an attempt."""
+
+
+class Edges(NamedTuple):
+    """The edges of a move-or-stay graph that a way out may take.
+
+    Attributes
+    ----------
+    dest
+        State [S, A] that an edge leads to.
+    success
+        Mean probability [S, A] that one attempt works; 0 where the action can't be chosen.
+    allowed
+        Mask [S, A] of the edges that may be taken; [1, 1] allows all of them.
+    """
+
+    dest: IntArray
+    success: FloatArray
+    allowed: BoolArray
+
+
+@njit(cache=True)
+def mask_of(states: int, homes: IntArray) -> BoolArray:
+    """Return the mask [S] of the home states [n]."""
+    mask = np.zeros(states, np.bool_)
+    for h in homes:
+        mask[h] = True
+    return mask
 
 
 @njit(cache=True)
@@ -30,7 +56,7 @@ def relied_on(
     least: FloatArray,
     way: IntArray,
     trusted: float,
-    is_home: BoolArray,
+    homes: IntArray,
     state: int,
 ) -> tuple[IntArray, float, float]:
     """Return the edges of `way` [S] that can be used at no charge, and the risks of its way home.
@@ -39,7 +65,7 @@ def relied_on(
     `trusted`. The risks are the sum over the edges from `state`, infinite if it leads nowhere, and
     the largest lower bound `least` [S, A] of one of them.
     """
-    free = np.full(len(way), -1, np.int32)
+    free, is_home = np.full(len(way), -1, np.int32), mask_of(len(way), homes)
     for s in range(len(way)):
         if way[s] >= 0 and blocked[s, way[s]] <= trusted:
             free[s] = way[s]
@@ -96,7 +122,7 @@ def ways_home(
             q, r = blocked[s, a], added[t]
             if q > 0.0 and free[s] != a:
                 r = (r + q) * up
-            if r > (most if shortest else min(most, added[s])) or success[s, a] < LEAST_SUCCESS:
+            if r > (most if shortest else min(most, added[s])) or success[s, a] < MIN_SUCCESS:
                 continue
             n = steps[t] + 1.0 / success[s, a]
             better = (n, r) < (steps[s], added[s]) if shortest else (r, n) < (added[s], steps[s])
@@ -116,11 +142,11 @@ def new_risk(
     blocked: FloatArray,
     free: IntArray,
     choice: IntArray,
-    is_home: BoolArray,
+    homes: IntArray,
     state: int,
 ) -> float:
     """Return the risk of the edges that following `choice` [S] home adds to the `free` ones."""
-    new = 0.0
+    new, is_home = 0.0, mask_of(len(choice), homes)
     for _ in range(len(choice) + 1):
         if is_home[state]:
             return new * (1.0 + len(choice) * 2.0**-52)
@@ -134,12 +160,14 @@ def new_risk(
 
 
 @njit(cache=True)
-def copy_way(
-    dest: IntArray, choice: IntArray, is_home: BoolArray, state: int, way: IntArray
-) -> None:
-    """Write the actions of `choice` [S] along its way home from a state into `way` [S]."""
+def with_way(
+    dest: IntArray, choice: IntArray, homes: IntArray, state: int, way: IntArray
+) -> IntArray:
+    """Return `way` [S] with the actions of `choice` [S] along its way home from a state."""
+    is_home, longer = mask_of(len(choice), homes), way.copy()
     for _ in range(len(choice)):
         if is_home[state] or choice[state] < 0:
-            return
-        way[state] = choice[state]
+            break
+        longer[state] = choice[state]
         state = dest[state, choice[state]]
+    return longer

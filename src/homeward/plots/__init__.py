@@ -1,1 +1,1 @@
-"""Pictures. They are given data and draw it; they compute nothing."""
+"""Drawing that several kinds share."""

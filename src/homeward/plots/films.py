@@ -1,4 +1,4 @@
-"""Films: frames in, a .gif or .mp4 out, the whole file or none."""
+"""Films: frames in, a .gif or .mp4 out, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 FILMS = (".gif", ".mp4")
 BLOCK = 16
-"""The sides of a film are multiples of this many pixels, which every player can show."""
+"""Pixels; the sides of a film are multiples of it, which every player can show."""
 
 
 def check_film(out: Path) -> None:
-    """Refuse, before the work is done, a file that a film can't be written to."""
+    """Raise `InvalidFileError` if a film can't be written to a file, before the work is done."""
     if out.suffix.lower() not in FILMS:
         raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
     if not out.parent.is_dir():
@@ -29,15 +29,15 @@ def check_film(out: Path) -> None:
 
 
 def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
-    """Give the sides in inches that a film of at least this size has."""
+    """Return sides in inches, rounded up to whole blocks."""
     blocks = np.ceil(np.array([wide, high]) * dpi / BLOCK) * BLOCK / dpi
     return float(blocks[0]), float(blocks[1])
 
 
 def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
-    """Write frames [height, width, 3], one or more, as .gif or .mp4: the whole file or none.
+    """Write frames [height, width, 3], one or more, as .gif or .mp4, completely or not at all.
 
-    However many there are, no more than a few are held at a time.
+    Only a few frames are in memory at a time.
     """
     check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
@@ -74,7 +74,7 @@ def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
 
 @contextmanager
 def _complete(out: Path) -> Iterator[Path]:
-    """Give a file beside `out` to write to, which takes its place once it is complete."""
+    """Yield a file beside `out` to write to; it replaces `out` once it is complete."""
     if out.is_dir():
         raise InvalidFileError(f"{out}: is a folder")
     part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix.lower()}")

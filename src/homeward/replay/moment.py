@@ -1,4 +1,4 @@
-"""A moment of a run: what is known after so many steps, and the way home as it is seen then."""
+"""A moment of a run: what is known after some steps, and the way home as it is seen then."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from homeward.solvers import GIVE_UP, ReturnSolution, solve_return
 if TYPE_CHECKING:
     from homeward.arrays import IntArray
     from homeward.beliefs import Belief
+    from homeward.models import Model
     from homeward.planning.planner import Planner
-    from homeward.replay.decisions import Pursuits
+    from homeward.replay.decisions import Decisions
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class Moment:
     belief: Belief
     path: IntArray  # [step + 1] from the start to here
     planner: Planner
-    pursuits: Pursuits | None = None  # of a run that plans until the next news
+    decisions: Decisions | None = None  # of a run whose safety level is the run's
 
     @property
     def start(self) -> int:
@@ -37,43 +38,42 @@ class Moment:
         return int(self.path[0])
 
     @cached_property
-    def model(self) -> Moves:
+    def model(self) -> Model:
         """The mean model."""
-        model = self.belief.mean()
-        assert isinstance(model, Moves)
-        return model
+        return self.belief.mean()
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
         """What counts as home, and the way there.
 
-        It is the first criterion's that asks for one. Where none does, it is the way to the start,
-        with the moves correction: what an unsafe explorer would have to go back on.
+        It is that of the first criterion with a home. Without such a criterion it is the way to the
+        start: what an unsafe explorer would have to go back on.
         """
-        if self.pursuits is not None:
-            held = self.pursuits.returns(self)
+        if self.decisions is not None:
+            held = self.decisions.returns(self)
             if held is not None:
                 return held
         for criterion in self.planner.criteria:
-            if self.pursuits is None and hasattr(criterion, "home"):
+            if self.decisions is None and hasattr(criterion, "home"):
                 situation = self.planner.situation(self.belief, self.model, self.state, self.start)
                 requirement = criterion.require(situation)
                 return requirement.home, requirement.returns
-        discount = self.planner.discount
-        corrections = corrections_of(self.belief, self.model, discount, Correction.MOVES)
+        kind = Correction.MOVES if isinstance(self.model, Moves) else Correction.GENERAL
+        corrections = corrections_of(self.belief, self.model, self.planner.discount, kind)
         home = np.array([self.start], np.int32)
         return home, solve_return(self.model, corrections.returning, home)
 
     def way(self, cell: int) -> dict[str, Any]:
-        """Give the way home from a cell, edge by edge, as JSON values.
+        """Return the way home from a cell, edge by edge, as JSON values.
 
-        What an edge takes off the bound is the difference of the values at its ends.
+        What an edge takes off the bound is the difference of the values at its ends. On a model
+        whose actions have several outcomes there is a bound and no single path.
         """
         home, found = self.returns
         value, policy, model = found.value, found.policy, self.model
         edges: list[dict[str, Any]] = []
         here, ends = cell, set(home.tolist())
-        if value[cell] > 0.0:
+        if value[cell] > 0.0 and isinstance(model, Moves):
             while here not in ends and len(edges) < len(value):
                 action = int(policy[here])
                 if action == GIVE_UP:
@@ -90,9 +90,4 @@ class Moment:
                     }
                 )
                 here = there
-        return {
-            "cell": cell,
-            "bound": float(value[cell]),
-            "home": home.tolist(),
-            "edges": edges,
-        }
+        return {"cell": cell, "bound": float(value[cell]), "home": home.tolist(), "edges": edges}

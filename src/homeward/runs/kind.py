@@ -1,4 +1,4 @@
-"""Kinds of runs, by name: how a configuration becomes an explorer in a world.
+"""Kinds of runs, by name.
 
 A kind is found by its name, or as ``module:name`` wherever it can be imported. Names come from
 the entry points of installed packages in the group ``homeward.kinds``, and from `register`, which
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.planning.explorer import Loop
     from homeward.planning.planner import Planner
+    from homeward.runs.form import Form
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
+    from homeward.runs.run import Run
     from homeward.worlds import World
 
 
@@ -55,7 +57,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ended:
-    """A run that has come to its end, as those see it who write down what came of it."""
+    """A run that has come to its end, for those that write its outputs."""
 
     directory: Path
     config: Config
@@ -66,23 +68,9 @@ class Ended:
     why: str = ""  # why it ended, in sentences
 
 
-def as_it_is(config: Any) -> Any:
-    """Write a configuration down as it was given."""
-    return config
-
-
-def no_products(ended: Ended) -> None:
-    """Write nothing but the record."""
-
-
-def no_fields(belief: Any, world: Any) -> dict[str, NDArray[Any]]:
-    """Keep no arrays but the plan's own."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of run.
+    """A kind of run: how to make, record, draw, serve and certify it.
 
     Parameters
     ----------
@@ -100,16 +88,31 @@ class Kind:
         From the last belief and the world to arrays that are kept when the run ends, beside
         ``outbound`` [J, S], the last plan's policies.
     settle
-        From a checked configuration to the one that is written down when a run is made: what it
-        names outside of the run is pinned, so that a change is noticed.
+        From a checked configuration to the one that is written when a run is made: what it names
+        outside of the run is pinned, so that a change is noticed.
     products
-        Writes into the run's folder what came of it, when it has ended and before it says so. It is
+        Writes the run's own outputs into its folder, when it has ended and before it says so. It is
         called again if the process is killed there, so files must be put in place as a whole.
     digests
-        Keep only a digest of each observation: for worlds that observe much.
+        Record only a digest of each observation: for worlds that observe much.
     spacing
-        Write down what the next plan starts from in one of so many steps at most; a run that is
-        resumed plans again from there.
+        Least number of steps between two recorded warm starts; a run that is resumed plans again
+        from the last one.
+    title, description
+        What people read: a name, and one line.
+    draw
+        Writes a picture of a run as it stands to a file.
+    film
+        Writes a film of a run to a file, .gif or .mp4.
+    scene
+        From a setup to the `homeward.replay.Scene` with its maps.
+    kept_layers
+        From the arrays of a finished run to the layers [R, C] that need nothing else.
+    shape
+        From a configuration as JSON values to rows and columns; None if they are not known at once.
+        Fields named ``height`` of a finished run go before it.
+    form
+        What a page may set for a new run; None if it can't make one.
     """
 
     name: str
@@ -117,11 +120,19 @@ class Kind:
     config: type[Config]
     make: Callable[[Any], Setup]
     observations: tuple[type, ...] = ()
-    fields: Callable[[Any, Any], Mapping[str, NDArray[Any]]] = no_fields
-    settle: Callable[[Any], Config] = as_it_is
-    products: Callable[[Ended], None] = no_products
+    fields: Callable[[Any, Any], Mapping[str, NDArray[Any]]] | None = None
+    settle: Callable[[Any], Config] | None = None
+    products: Callable[[Ended], None] | None = None
     digests: bool = False
     spacing: int = 1
+    title: str = ""
+    description: str = ""
+    draw: Callable[[Run, Path], None] | None = None
+    film: Callable[[Run, Path], None] | None = None
+    scene: Callable[[Setup], Any] | None = None
+    kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
+    shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None
+    form: Form | None = None
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:
@@ -135,30 +146,30 @@ class Kind:
         check_types(self.observations)
 
     def written(self, observation: Any) -> Any:
-        """Give an observation as JSON, as it is recorded: whole, or its digest."""
+        """Return an observation as JSON, as it is recorded: whole, or its digest."""
         kept = Digest.of(observation) if self.digests else observation
         return encode(kept, self.observations)
 
 
-GROUP = "homeward.kinds"
+ENTRY_POINTS = "homeward.kinds"
 """The group of entry points that are kinds."""
 
 _KINDS: dict[str, Kind] = {}  # those that this process registered
 
 
 def register(kind: Kind) -> Kind:
-    """Make a kind known by its name in this process; a name is given once."""
-    if _KINDS.get(kind.name, kind) is not kind or kind.name in _installed():
+    """Make a kind known by its name in this process; a name can be given once."""
+    if _KINDS.get(kind.name, kind) is not kind or kind.name in installed_kinds():
         raise InvalidInputError(f"there is another kind of run named {kind.name}")
     _KINDS[kind.name] = kind
     return kind
 
 
 def find_kind(name: str) -> Kind:
-    """Find a kind by its registered name or as ``module:name``."""
+    """Return a kind by its registered name or as ``module:name``."""
     if name in _KINDS:
         return _KINDS[name]
-    reference = _installed().get(name, name)
+    reference = installed_kinds().get(name, name)
     if ":" not in reference:
         known = ", ".join(kind_names())
         raise InvalidInputError(
@@ -172,10 +183,10 @@ def find_kind(name: str) -> Kind:
 
 def kind_names() -> list[str]:
     """Return the names of all known kinds, sorted."""
-    return sorted({*_KINDS, *_installed()})
+    return sorted({*_KINDS, *installed_kinds()})
 
 
 @cache
-def _installed() -> dict[str, str]:
+def installed_kinds() -> dict[str, str]:
     """Return the reference ``module:name`` of each kind that an installed package offers."""
-    return {point.name: point.value for point in entry_points(group=GROUP)}
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}

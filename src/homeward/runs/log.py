@@ -71,7 +71,7 @@ def to_line(record: Record) -> bytes:
 
 
 def text_of(line: bytes) -> bytes:
-    """Give the JSON of a line without its checksum; a `ValueError` says why that does not fit."""
+    """Return the JSON of a line without its checksum; a `ValueError` says why that does not fit."""
     if not line.endswith(b"\n"):
         raise ValueError("it ends in the middle")
     if line[-_TAIL : -_TAIL + len(_BEFORE)] != _BEFORE:
@@ -151,5 +151,5 @@ class Log:
 
 
 def _to_json(value: float) -> float | str:
-    """Give a float as JSON, which has no infinities."""
+    """Return a float as JSON, which has no infinities."""
     return value if value - value == 0.0 else repr(value)

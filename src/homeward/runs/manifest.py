@@ -88,12 +88,12 @@ def check_format(value: object, path: Path) -> None:
 
 
 def now() -> str:
-    """Give the time, UTC, to the second."""
+    """Return the time, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions_here() -> dict[str, str]:
-    """Give the versions of all that a way depends on; Python's own for information."""
+    """Return the versions of all that a way depends on; Python's own for information."""
     return {
         "homeward": __version__,
         "python": platform.python_version(),
@@ -115,7 +115,7 @@ def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
 
 
 def made_alike(sessions: tuple[Session, ...], first: int, last: int, here: dict[str, str]) -> bool:
-    """Tell whether the steps from `first` to `last` were all taken with the versions here."""
+    """Return whether the steps from `first` to `last` were all taken with the versions here."""
     ends = [*(session.first - 1 for session in sessions[1:]), last]
     return not any(
         changes(session.versions, here)

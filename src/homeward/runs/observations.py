@@ -39,14 +39,14 @@ class Digest:
 
     @classmethod
     def of(cls, value: Any) -> Digest:
-        """Give the digest of an observation; one bit more or less in it gives another."""
+        """Return the digest of an observation; one bit more or less in it gives another."""
         about = hashlib.blake2b(digest_size=DIGEST)
         _feed(value, about)
         return cls(about.hexdigest())
 
 
 def encode(value: Any, types: Sequence[type]) -> Any:
-    """Give the JSON value of an observation."""
+    """Return the JSON value of an observation."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Digest):
@@ -76,7 +76,7 @@ def encode(value: Any, types: Sequence[type]) -> Any:
 
 
 def decode(value: Any, types: Sequence[type]) -> Any:
-    """Give the observation that a JSON value stands for."""
+    """Return the observation that a JSON value stands for."""
     if isinstance(value, list):
         return tuple(decode(item, types) for item in value)
     if not isinstance(value, dict):

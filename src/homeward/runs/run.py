@@ -54,7 +54,7 @@ from homeward.runs.manifest import (
 )
 from homeward.runs.observations import decode
 from homeward.runs.retracing import replay, start_from, to_record
-from homeward.runs.stopwatch import Stopwatch, Times
+from homeward.runs.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -100,7 +100,7 @@ class Run:
         known = find_kind(kind)
         given: Any = {} if config is None else config
         complete = checked(known.config, given, f"the config of a {known.name} run")
-        complete = known.settle(complete)
+        complete = complete if known.settle is None else known.settle(complete)
         known.make(complete)
         target = run.directory
         with refusing(target, "can't be written"):
@@ -150,7 +150,7 @@ class Run:
 
     @classmethod
     def open(cls, directory: Path | str) -> Run:
-        """Open a run; refuse what is none, or is damaged, or of another version."""
+        """Open a run; refuse a folder without one, and one that is damaged or of another format."""
         run = cls(directory)
         if not run.directory.is_dir():
             raise InvalidFileError(f"{run.directory}: there is no run")
@@ -198,7 +198,7 @@ class Run:
         )
 
     def fields(self) -> dict[str, NDArray[Any]]:
-        """Give the arrays that were kept when the run ended."""
+        """Return the arrays that were kept when the run ended."""
         return read_fields(self.directory / FIELDS)
 
     def resume(self, *, limit: int | None = None, other_versions: bool = False) -> End:
@@ -260,8 +260,7 @@ class Run:
             }
         )
         log = Log(self.directory / STEPS, end)
-        times = Times(self.directory / TIMES, taken)
-        watch = Stopwatch(times)
+        watch = Stopwatch(self.directory / TIMES, taken)
         try:
             try:
                 manifest = self._note(watch.read(manifest), explorer)
@@ -282,25 +281,24 @@ class Run:
                         noted = time.monotonic()
                     yield step
             finally:
-                times.close()
+                watch.close()
                 log.close()
             self._keep(explorer, setup, kind)
             manifest = watch.read(manifest)
             done = self._closed(manifest, explorer, RunStatus.FINISHED, end=explorer.end)
             why = explorer.why()
             belief = explorer.belief
-            kind.products(Ended(self.directory, config, done, setup, belief, self.records, why))
+            if kind.products is not None:
+                ended = Ended(self.directory, config, done, setup, belief, self.records, why)
+                kind.products(ended)
             self._note(done, explorer)
         except (GeneratorExit, KeyboardInterrupt):
-            self._note(
-                self._closed(watch.read(manifest), explorer, RunStatus.INTERRUPTED), explorer
-            )
+            self._close(watch.read(manifest), explorer, RunStatus.INTERRUPTED)
             raise
         except Exception:
             error = traceback.format_exc()
             with suppress(InvalidFileError):  # a full disk, and then the first refusal counts
-                failed = self._closed(watch.read(manifest), explorer, RunStatus.FAILED, error=error)
-                self._note(failed, explorer)
+                self._close(watch.read(manifest), explorer, RunStatus.FAILED, error=error)
             raise
 
     def _survey(self, manifest: Manifest) -> tuple[int, int, int]:
@@ -318,7 +316,9 @@ class Run:
 
     def _keep(self, explorer: Loop, setup: Setup, kind: Kind) -> None:
         """Write down the arrays that are kept at the end."""
-        arrays: dict[str, Any] = dict(kind.fields(explorer.belief, setup.world))
+        arrays: dict[str, Any] = {}
+        if kind.fields is not None:
+            arrays |= kind.fields(explorer.belief, setup.world)
         if explorer.plan is not None and explorer.held is None:
             arrays["outbound"] = WarmStart.of(explorer.plan).outbound
         write_fields(self.directory / FIELDS, arrays)
@@ -329,18 +329,17 @@ class Run:
         noted.write(self.directory / MANIFEST)
         return noted
 
+    def _close(self, manifest: Manifest, explorer: Loop, status: RunStatus, **ending: Any) -> None:
+        """Write down that a session ended so."""
+        self._note(self._closed(manifest, explorer, status, **ending), explorer)
+
     def _closed(
-        self,
-        manifest: Manifest,
-        explorer: Loop,
-        status: RunStatus,
-        end: End | None = None,
-        error: str | None = None,
+        self, manifest: Manifest, explorer: Loop, status: RunStatus, **ending: Any
     ) -> Manifest:
-        """Give the manifest of a session that ended so."""
+        """Return the manifest of a session that ended so, with its `end` or its `error`."""
         last = manifest.sessions[-1].model_copy(update={"ended": now()})
         sessions = (*manifest.sessions[:-1], last)
-        update = {"status": status, "end": end, "error": error, "sessions": sessions}
+        update = {"status": status, "end": None, "error": None, "sessions": sessions, **ending}
         return manifest.model_copy(update={**update, "steps": explorer.steps})
 
     def _written(self) -> dict[str, Any]:
@@ -368,7 +367,7 @@ class Run:
         return kind
 
     def _checked_config(self, kind: Kind) -> Config:
-        """Give the configuration, which must still be complete."""
+        """Return the configuration, which must still be complete."""
         what = str(self.directory / CONFIG)
         written = self.config
         config = checked(kind.config, written, what)

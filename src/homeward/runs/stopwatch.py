@@ -28,32 +28,13 @@ TYPE = np.dtype("<f4")
 
 
 class Stopwatch:
-    """Collects how long the steps of a session planned."""
-
-    def __init__(self, times: Times) -> None:
-        self.times = times
-        self.began = time.perf_counter()
-        self.plans = array("d")  # s
-
-    def lap(self, seconds: float) -> None:
-        """Write down how long the step planned that was just recorded."""
-        self.plans.append(seconds)
-        self.times.append(1e3 * seconds)
-
-    def read(self, manifest: Manifest) -> Manifest:
-        """Write the times of its last session into a manifest."""
-        seconds = round(time.perf_counter() - self.began, 3)
-        typical = round(1e3 * median(self.plans), 3) if self.plans else None
-        last = manifest.sessions[-1].model_copy(update={"seconds": seconds, "plan_ms": typical})
-        return manifest.model_copy(update={"sessions": (*manifest.sessions[:-1], last)})
-
-
-class Times:
-    """The times of the steps, open to be written to by their only writer."""
+    """Records how long the steps of a session planned; it is the only writer of the file."""
 
     def __init__(self, path: Path, steps: int) -> None:
-        """Open the file as one of so many steps; what it lacks or has beyond them is mended."""
+        """Open the file as one of so many steps; missing and surplus entries are mended."""
         self.path = path
+        self.began = time.perf_counter()
+        self.plans = array("d")  # s
         with refusing(path, "can't be written"):
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._handle = os.open(path, flags, 0o666)
@@ -61,18 +42,26 @@ class Times:
             missing = steps - os.fstat(self._handle).st_size // 4
             os.write(self._handle, np.full(missing, np.nan, TYPE).tobytes())
 
-    def append(self, milliseconds: float) -> None:
-        """Add the time of a step."""
+    def lap(self, seconds: float) -> None:
+        """Record the planning time of the step that was just taken."""
+        self.plans.append(seconds)
         with refusing(self.path, "can't be written"):
-            os.write(self._handle, np.array(milliseconds, TYPE).tobytes())
+            os.write(self._handle, np.array(1e3 * seconds, TYPE).tobytes())
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._handle)
 
+    def read(self, manifest: Manifest) -> Manifest:
+        """Return a manifest with the times of its last session."""
+        seconds = round(time.perf_counter() - self.began, 3)
+        typical = round(1e3 * median(self.plans), 3) if self.plans else None
+        last = manifest.sessions[-1].model_copy(update={"seconds": seconds, "plan_ms": typical})
+        return manifest.model_copy(update={"sessions": (*manifest.sessions[:-1], last)})
+
 
 def read_times(path: Path, after: int, to: int) -> NDArray[np.float32]:
-    """Give how long the steps ``after < step <= to`` planned, in ms [to - after]; NaN for none."""
+    """Return the planning times of the steps ``after < step <= to`` in ms, NaN if unknown."""
     found = np.full(to - after, np.nan, np.float32)
     if path.is_file():
         with refusing(path, "can't be read"), open(path, "rb") as file:

@@ -1,11 +1,11 @@
-"""The plan of a recorded step: replayed up to there, and planned again.
+"""Verification of a recorded run: a step's plan is made again and compared with its record.
 
-The run's configuration makes the same explorer in the same world; the recorded steps before are
-taken without planning where that can be spared (see `runs.retracing`), and the step itself is
-planned. What comes out must be what was recorded.
+The run's configuration makes the same explorer in the same world. The recorded steps before are
+taken without planning where possible (see `runs.retracing`), and the step itself is planned. The
+result must be equal to the record.
 
-Where the level is the whole run's, what it holds is a claim on all of its steps, so the verdict is
-on the run, whichever step is asked for. It is found twice: its books are audited (`audit`, which
+If the level is the whole run's, the claim concerns all steps, so the verdict is on the run,
+whichever step is asked for. It is checked twice: its risk budget is audited (`budget_audit`, which
 shares no code with the planner), and every step is planned and charged again.
 """
 
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.arithmetic import TOLERANCE
-from homeward.certificates.audit import AuditStep, HomeClaim, audit, why_not
-from homeward.certificates.certificate import UNCORRECTED, RunVerdict
+from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.certificate import UNCORRECTED
+from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.stored import StoredPlan
+from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
 from homeward.runs.config import checked
@@ -35,36 +36,35 @@ from homeward.safety import ReturnHome, ReturnWithin
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from homeward.certificates.audit import HomeVerdict
-    from homeward.certificates.certificate import Certificate
+    from homeward.certificates.verdicts import Certificate, HomeVerdict
     from homeward.planning.explorer import Loop
     from homeward.runs import Run
     from homeward.runs.kind import Kind, Setup
 
 PLANNED = ("state", "action", "status", "observation", "next_state", "holding")
-"""What of a record planning again must give, beside its bounds."""
+"""Fields of a record that planning again must reproduce, beside its bounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPlan:
-    """A step of a run: what was recorded, and the plan that comes of planning it again."""
+    """A step of a run: its record, and the plan that is made again."""
 
     record: Record
-    stored: StoredPlan | None  # None where the level is the run's and the run has the verdict
-    reasons: tuple[str, ...] = ()  # what else of the record does not come out again
+    stored: StoredPlan | None  # None if the level is the run's: then the verdict is in `run`
+    reasons: tuple[str, ...] = ()  # other fields of the record that are not reproduced
     run: RunVerdict | None = None  # on the whole run, if the level is the run's
-    homes: tuple[HomeVerdict, ...] = ()  # of its audit, one for each way home that it keeps
+    homes: tuple[HomeVerdict, ...] = ()  # of its audit, one for each way home
     notes: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
-        """Whether something speaks against what the run says."""
+        """Whether there is a reason against a claim of the run."""
         run = self.run is not None and self.run.refuted
         return run or bool(self.reasons) or any(home.refuted for home in self.homes)
 
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
-    """Plan a recorded step of a run again; the run is left as it is. It is the last unless told."""
+    """Plan a recorded step of a run again, by default the last; the run is not changed."""
     records = list(run.records())
     if not records:
         raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
@@ -110,7 +110,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
 
 
 def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
-    """Say where a record is not what planning again gives."""
+    """Yield a reason for each field in which a record differs from planning again."""
     for name in names:
         logged, found = getattr(record, name), getattr(again, name)
         if logged != found:
@@ -123,7 +123,7 @@ def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterato
 def _judge_run(
     run: Run, records: list[Record], record: Record, kind: Kind, explorer: Loop, setup: Setup
 ) -> RecordedPlan:
-    """Judge a run whose levels are its own: audit its records, and plan every step again."""
+    """Return the verdict on a run with levels of its own: audited, and every step planned again."""
     reasons = _plan_all_again(records, kind, explorer)
     kept = _kept(records[-1], run)
     found = None if reasons or explorer.held is None else explorer.held.kept
@@ -134,9 +134,9 @@ def _judge_run(
     if not claims:
         note = "nothing was promised of this run, so there is nothing to audit"
     elif setup.planner.correction is Correction.NAIVE:
-        note = f"the books are not audited: {UNCORRECTED}"
+        note = f"the risk budget is not audited: {UNCORRECTED}"
     elif (why := why_not(setup.belief)) is not None:
-        note = f"the books are not audited, since {why}: every step was only planned again"
+        note = f"the risk budget is not audited, since {why}: every step was only planned again"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))
     homes, strange = _audit(records, kind, setup, claims)
@@ -144,7 +144,7 @@ def _judge_run(
 
 
 def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[str]:
-    """Say which is the first record that planning again does not give, and in what."""
+    """Return the reasons of the first record that planning again does not reproduce."""
     for record in records:
         before = explorer.held
         try:
@@ -163,7 +163,7 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
 def _claims(setup: Setup) -> list[HomeClaim]:
     """Return the ways home that the criteria ask for, in their order.
 
-    Places are named as the model does, or by row and column on a map.
+    Places have the model's names, or row and column on a map.
     """
     start, found = int(setup.world.state), []
     names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
@@ -193,7 +193,7 @@ def _claims(setup: Setup) -> list[HomeClaim]:
 def _audit(
     records: list[Record], kind: Kind, setup: Setup, claims: list[HomeClaim]
 ) -> tuple[tuple[HomeVerdict, ...], list[str]]:
-    """Audit the records; say also where the world does not answer as recorded."""
+    """Return the audit of the records, and the step where the world answers differently."""
     strange: list[str] = []
 
     def steps() -> Iterator[AuditStep]:
@@ -213,7 +213,7 @@ def _audit(
 
 
 def _kept(record: Record, run: Run) -> float:
-    """Return what a record says is kept."""
+    """Return the probability that a record says is kept."""
     try:
         kept = float(record.holding["kept"])
     except (KeyError, TypeError, ValueError) as cause:
@@ -226,11 +226,9 @@ def _kept(record: Record, run: Run) -> float:
 
 
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
-    """Refute what the log says otherwise than the plan that comes of planning again."""
+    """Return a certificate with the differences between the log and the plan made again."""
     assert recorded.stored is not None
     record, plan = recorded.record, recorded.stored.plan
-    notes = (*recorded.notes, *certificate.notes)
-    certificate = replace(certificate, run=recorded.run, notes=notes)
     said = {"plan": record.bounds, "action": record.kept_bounds}
     count = len(plan.criteria)
     if any(len(bounds) != count for bounds in said.values()):
@@ -245,7 +243,7 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         reasons = list(verdict.reasons)
         for part in parts:
             logged = said[part][i % count]
-            if not abs(logged - verdict.claimed) <= TOLERANCE * verdict.unit:
+            if not abs(logged - verdict.claimed) <= CLAIM_TOLERANCE * verdict.unit:
                 reasons.append(f"the log says {logged:.6g}, the plan {verdict.claimed:.6g}")
         verdicts.append(replace(verdict, reasons=tuple(reasons)))
     reasons = [*certificate.worth.reasons, *recorded.reasons]
@@ -253,7 +251,9 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         ("worth", record.value, plan.exploration_value),
         ("an upper bound of", record.upper, plan.upper_bound),
     ):
-        if logged != planned and not abs(logged - planned) <= TOLERANCE * max(1.0, abs(planned)):
+        if logged != planned and not abs(logged - planned) <= CLAIM_TOLERANCE * max(
+            1.0, abs(planned)
+        ):
             reasons.append(f"the log says {name} {logged:.6g}, planning again {planned:.6g}")
     worth = replace(certificate.worth, reasons=tuple(reasons))
     return replace(certificate, verdicts=tuple(verdicts), worth=worth)

@@ -1,21 +1,19 @@
-"""Safety: what must stay true while exploring, and the problem that it poses."""
+"""Safety: what must stay true while exploring, one file a criterion.
 
-from homeward.safety.criteria import (
-    AtStep,
-    Criterion,
-    EarnAtLeast,
-    Requirement,
-    ReturnHome,
-    ReturnWithin,
-    Situation,
-    StayInside,
-    return_to_each,
-)
+`problem` turns the requirements of criteria into one constrained problem.
+"""
+
+from homeward.safety.criterion import AtStep, Criterion, Requirement, Situation
+from homeward.safety.earn_at_least import EarnAtLeast
+from homeward.safety.return_home import Home, ReturnHome
+from homeward.safety.return_within import ReturnWithin, return_to_each
+from homeward.safety.stay_inside import StayInside
 
 __all__ = [
     "AtStep",
     "Criterion",
     "EarnAtLeast",
+    "Home",
     "Requirement",
     "ReturnHome",
     "ReturnWithin",

@@ -1,14 +1,13 @@
-"""From requirements to one constrained problem, and which of them conflict.
+"""The constrained problem that requirements pose, and which of them conflict.
 
-A set to stay inside takes one bit of memory: left or not. What is earned after leaving counts for
-the exploration value and for no criterion, of any kind, which only lowers their bounds: each of
-their totals is at least 0 in every world. So what is followed outside does not depend on what was
-done inside; it is the best unconstrained exploration, found once per plan, and an action that
-leaves is an exit that pays what that is worth. Of several sets, leaving one leaves them all: the
-others count nothing from then on either.
+Each requirement adds one constraint. A set to stay inside also makes the actions that leave it
+exits: they end the problem and pay the value of the best unconstrained exploration, found once per
+plan. That value counts for the objective alone. No criterion of any kind counts what happens after
+an exit; that only lowers the bounds, since each of their totals is at least 0 in every world. So
+the policy outside does not depend on what was done inside. Of several sets, leaving one leaves all.
 
-An exit still pays a criterion what no outcome can take away: a recall in the state itself, before
-the action is taken, or the action's own reward.
+An exit still pays a criterion what is certain: a recall in the state itself, before the action is
+taken, or the action's own reward.
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ if TYPE_CHECKING:
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
-    from homeward.safety.criteria import Requirement
+    from homeward.safety.criterion import Requirement
     from homeward.solvers import Problem
 
 
-MANY = 6
-"""Requirements beyond which not every set of them is tried for a conflict."""
+MAX_ENUMERATED = 6
+"""Up to this many requirements every subset is tried for a conflict."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
-    """A constrained problem, and what is followed after its exits."""
+    """A constrained problem, and the policy that is followed after its exits."""
 
     problem: Problem
     exits: BoolArray | None = None  # [S, A]
     afterwards: IntArray | None = None  # [S], or [n, S] over a fixed number of steps
-    unsure: float = 0.0  # by which something else afterwards might be worth more
+    unsure: float = 0.0  # gap of that policy
 
 
 def pose(
@@ -65,10 +64,10 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """State the problem over totals [1 + K, S, A], which are written to at exits.
+    """Return the problem over totals [1 + K, S, A], which are written to at exits.
 
-    `afterwards` is what was followed outside in the last plan, if there was one. With `steps` the
-    recall comes after so many; else with chance 1 − γ at each.
+    `afterwards` is the last plan's policy outside, as a warm start. The recall comes after `steps`,
+    or, if that is None, with probability 1 − γ at each step.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
@@ -92,7 +91,7 @@ def _pose_steps(
     levels: FloatArray,
     exits: BoolArray | None,
 ) -> Posed:
-    """State the problem over a fixed number of steps."""
+    """Return the problem over a fixed number of steps."""
     final = np.zeros(totals.shape[:2])
     for k, requirement in enumerate(requirements, start=1):
         if requirement.final is None:
@@ -117,7 +116,7 @@ def _pose_steps(
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
-    """Give the state-actions [S, A] that leave some set to stay inside; None if there are none."""
+    """Return the mask [S, A] of actions that leave some set to stay inside; None if none does."""
     exits: BoolArray | None = None
     for requirement in requirements:
         if requirement.allowed is not None:
@@ -126,7 +125,7 @@ def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
 
 
 def lower(least: float, unit: float, total: float) -> float:
-    """Give ``least + unit·total`` for a total in [0, 1], rounded to the safe side."""
+    """Return ``least + unit·total`` for a total clipped to [0, 1], rounded down."""
     sure = min(1.0, max(0.0, total))
     if (least, unit) == (0.0, 1.0):
         return sure
@@ -140,14 +139,13 @@ def conflict_of(
     requirements: Sequence[Requirement],
     steps: int | None = None,
 ) -> tuple[int, ...]:
-    """Find a smallest set of requirements that no policy keeps together, the first of its size.
+    """Return a smallest set of requirements that no policy meets together, the first of its size.
 
-    Of more than `MANY` a set is found that no longer conflicts without any one of them, which need
-    not be the smallest. To be asked of an infeasible problem only: that all of them conflict is not
-    tried again.
+    Of more than `MAX_ENUMERATED` the set is minimal (no conflict without any one of them), but not
+    always smallest. The problem must be infeasible: that all of them conflict is not checked.
     """
     count = len(requirements)
-    nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # to be won
+    nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # an objective of 0
 
     def conflicts(chosen: Sequence[int]) -> bool:
         asked = [requirements[k] for k in chosen]
@@ -155,7 +153,7 @@ def conflict_of(
         part = pose(model, discount, state, totals, asked, steps=steps)
         return solve_constrained(part.problem).status is Status.INFEASIBLE
 
-    if count > MANY:
+    if count > MAX_ENUMERATED:
         left = list(range(count))
         for k in range(count):
             without = [other for other in left if other != k]
@@ -172,11 +170,11 @@ def conflict_of(
 def _explore(
     model: Model, discount: float, objective: FloatArray, known: IntArray | None
 ) -> PolicySolution:
-    """Find the best unconstrained exploration, from a policy [S] that was the best before."""
+    """Return the best unconstrained exploration, starting from a `known` policy [S]."""
     solver = engine(model, discount, objective)
     start = []
     if known is not None:
         values = solver.evaluate(known)
-        if values.min() > -np.inf:  # all of it can be chosen now
+        if values.min() > -np.inf:  # can be chosen now
             start = [PolicySolution(known, values, np.inf, Status.NOT_CONVERGED, 0)]
     return solver.optimise(np.ones(1), start)

@@ -1,19 +1,14 @@
-"""Solvers: numbers in, numbers out. None of them has heard of a belief.
+"""Solvers: numbers in, numbers out. No solver uses a belief.
 
 Each can be used alone: `solve_return` and `solve_return_within` for the way home, `engine` for
 ordinary discounted MDPs, `solve_constrained` and `solve_occupancy` for constrained ones.
 """
 
-from homeward.solvers.constrained import (
-    ConstrainedProblem,
-    ConstrainedSolution,
-    Problem,
-    engine_for,
-    solve_constrained,
-)
-from homeward.solvers.engines import Engine, PolicySolution, engine
-from homeward.solvers.horizon import HorizonProblem
+from homeward.solvers.constrained import ConstrainedSolution, solve_constrained
+from homeward.solvers.engines import Engine, engine, engine_for
 from homeward.solvers.occupancy import Occupancy, occupancy_lp, solve_occupancy
+from homeward.solvers.policies import PolicySolution
+from homeward.solvers.problems import ConstrainedProblem, HorizonProblem, Problem
 from homeward.solvers.returns import GIVE_UP, ReturnSolution, solve_return
 from homeward.solvers.status import Status
 from homeward.solvers.within import solve_return_within

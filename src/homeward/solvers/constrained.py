@@ -1,7 +1,7 @@
 r"""Constrained MDPs by column generation over deterministic policies.
 
-Problem: from one start state, maximise the discounted total of `objective` subject to, for each k,
-discounted total of ``constraints[k]`` ≥ ``levels[k]``.
+Problem: from one start state, maximise the total of `objective` subject to, for each k, total of
+``constraints[k]`` ≥ ``levels[k]``. Totals are discounted, or over a fixed number of steps.
 
 Method: a column is a deterministic policy π with its point (f, g₁ … g_K) of exact values in the
 start state. The master is a small LP over mixtures of columns; its multipliers λ price the next
@@ -9,16 +9,15 @@ column, which is one ordinary MDP with reward ``objective + λ·constraints``. W
 master is the upper hull of points in the plane and λ a secant slope. A mixture is drawn once, at
 the start, and then followed.
 
-Feasibility: a mixture within `met_within` of a level counts as meeting it, and a policy within half
-of that (`aimed_within`), so that δ = 1 needs no special case and a chance of 1e-15 no multiplier of
-1e15; what is reported is what it really has.
-The constraints are first brought as close to their levels as any mixture can. If the least total
-shortfall exceeds `aimed_within` the problem is infeasible, which the priced bound proves, and the
-closest mixture is returned.
+Feasibility: a mixture within `met_within` of a level meets it, and a policy within half of that
+(`aimed_within`), so that δ = 1 needs no special case and a chance of 1e-15 no multiplier of 1e15;
+the reported totals are exact. The constraints are first brought as close to their levels as any
+mixture can. If the least total shortfall exceeds `aimed_within` the problem is infeasible, which
+the priced bound proves, and the closest mixture is returned.
 
 Stopping: no policy prices above the mixture's own columns by more than rounding. The status is
 optimal if the gap between the mixture and the Lagrangian bound
-U(λ) = max_π f(π) + λ·(g(π) − level) is then below `GAP` of the largest value anywhere.
+U(λ) = max_π f(π) + λ·(g(π) − level) is then below `GAP_TOLERANCE` of the largest value.
 
 Proof: every mixture is a valid policy whose values are recomputed exactly; every U(λ), λ ≥ 0, with
 the pricing problem's own gap added, is above every feasible mixture's objective.
@@ -26,29 +25,28 @@ the pricing problem's own gap added, is above every feasible mixture's objective
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import index, indices, numbers
+from homeward.arrays import indices, numbers
 from homeward.errors import InvalidProblemError
-from homeward.models import Moves
-from homeward.solvers import engines, kernels, secant
-from homeward.solvers.engines import LARGEST, Engine, MovesEngine, PolicySolution, engine_of
-from homeward.solvers.horizon import HorizonEngine, HorizonProblem
+from homeward.solvers.engines import ROUND_LIMIT, engine_for
 from homeward.solvers.master import Master
+from homeward.solvers.policies import PolicySolution
+from homeward.solvers.problems import HorizonProblem
 from homeward.solvers.status import Status
 from homeward.solvers.tolerances import (
-    AROUND,
-    CLOSE,
-    EXACT,
-    FEASIBLE,
-    GAP,
-    PATIENCE,
-    PRICINGS,
+    BRACKET_ROUNDS,
+    CLOSE_GAP,
+    FEASIBILITY_TOLERANCE,
+    GAP_TOLERANCE,
+    HINT_FACTORS,
+    MAX_PRICINGS,
+    PRICE_TOLERANCE,
     ROUNDING,
-    TINY,
+    SMALLEST_GAP,
     aimed_within,
     met_within,
 )
@@ -57,74 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConstrainedProblem:
-    """Maximise the discounted total of one reward subject to floors on those of others."""
-
-    model: Model
-    discount: float
-    start: int
-    totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
-    levels: FloatArray  # [K]
-    closed: bool = field(init=False)  # some action can't be chosen
-    worth: float = field(init=False)  # the most, either way, that the objective could add up to
-
-    def __post_init__(self) -> None:
-        # Kernels are compiled once more for what can't be written to, so that is copied.
-        object.__setattr__(self, "totals", np.require(self.totals, np.float64, ["C", "W"]))
-        object.__setattr__(self, "levels", np.asarray(self.levels, dtype=np.float64))
-        shape = (1 + len(self.levels), self.model.states, self.model.actions)
-        if not 0.0 < self.discount < 1.0:
-            raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
-        index(self.start, self.model.states, "the start", InvalidProblemError)
-        if self.totals.shape != shape:
-            raise InvalidProblemError(
-                f"the totals have shape {self.totals.shape}, expected {shape}"
-            )
-        largest = LARGEST * (1.0 - self.discount)  # NaN is not below it either
-        lowest, highest = float(self.objective.min()), float(self.objective.max())
-        closed = lowest == -np.inf
-        if closed:
-            lowest = float(self.objective.min(where=self.objective > -np.inf, initial=0.0))
-        if not (highest < largest and lowest > -largest):
-            raise InvalidProblemError(
-                f"the objective holds NaN or a reward whose total would pass {LARGEST:g}"
-            )
-        object.__setattr__(self, "closed", closed)
-        object.__setattr__(self, "worth", max(highest, -lowest) / (1.0 - self.discount))
-        idle = self.objective.max(axis=1) == -np.inf if closed else np.zeros(1, bool)
-        if idle.any():
-            raise InvalidProblemError(
-                f"state s={int(np.argmax(idle))} has no action that can be chosen"
-            )
-        for k, constraint in enumerate(self.constraints):
-            if not kernels.are_within(constraint, -largest, largest):
-                raise InvalidProblemError(f"constraint {k} is not finite, or its total is not")
-        if not np.isfinite(self.levels).all():
-            raise InvalidProblemError("the levels are not finite")
-
-    @property
-    def objective(self) -> FloatArray:
-        """What is maximised, [S, A]."""
-        objective: FloatArray = self.totals[0]
-        return objective
-
-    @property
-    def constraints(self) -> FloatArray:
-        """What is kept above its level, [K, S, A]."""
-        constraints: FloatArray = self.totals[1:]
-        return constraints
-
-    @property
-    def span(self) -> float:
-        """How many steps it lasts, on average."""
-        return 1.0 / (1.0 - self.discount)
-
-
-Problem: TypeAlias = ConstrainedProblem | HorizonProblem
+    from homeward.solvers.problems import Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,22 +68,22 @@ class ConstrainedSolution:
     values: FloatArray  # [J, 1 + K, S] exact: the objective first, then each constraint
     objective: float  # of the mixture, in the start state
     achieved: FloatArray  # [K] the constraints' values of the mixture, in the start state
-    upper: float  # no feasible policy is worth more; −inf if there is none
-    gap: float  # upper − objective; for an infeasible problem, of the least shortfall
+    upper: float  # upper bound on every feasible policy's objective; −inf if infeasible
+    gap: float  # upper − objective; if infeasible, the gap of the least shortfall
     multipliers: FloatArray  # [K] λ ≥ 0, what a unit of each constraint costs
     rounds: int  # ordinary MDPs solved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A policy and where it lies: a constraint within `aimed_within` of its level counts as met."""
+    """A policy and its point; a constraint within `aimed_within` of its level is put on it."""
 
     solution: PolicySolution
     point: FloatArray  # [1 + K] in the start state: f, g₁ … g_K
 
 
 class Pricer:
-    """Turns multipliers into columns, and remembers how many MDPs that took."""
+    """Finds columns for multipliers, and counts the ordinary MDPs that this takes."""
 
     def __init__(self, problem: Problem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
@@ -162,25 +93,22 @@ class Pricer:
         self.rounds = 0
         self.columns: list[Column] = []
         for given in seeds:
-            seed = _checked(problem, given)
+            seed = _check_seed(problem, given)
             values = self.engine.evaluate(seed)
-            if not self.problem.closed or values[0].min() > -np.inf:  # all of it can be chosen now
+            if not self.problem.closed or values[0].min() > -np.inf:  # can be chosen now
                 self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
 
     def price(
-        self, weight: float, multipliers: FloatArray, limit: int = engines.ROUND_LIMIT
+        self, weight: float, multipliers: FloatArray, limit: int = ROUND_LIMIT
     ) -> tuple[Column, float]:
-        """Maximise ``weight·f + multipliers·g``; give the column and a bound above the maximum."""
+        """Maximise ``weight·f + multipliers·g``; return the column and an upper bound."""
         weights = np.empty(1 + len(multipliers))
         weights[0], weights[1:] = weight, multipliers
         known = [column.solution for column in self.columns]
         found = self.engine.optimise(weights, known, limit, self.problem.start)
         self.rounds += 1
-        for column in self.columns:
-            if found.policy is column.solution.policy:  # nothing is better
-                break
-        else:
-            column = self._add(found)
+        held = (c for c in self.columns if c.solution.policy is found.policy)  # nothing is better
+        column = next(held, None) or self._add(found)
         used = weights.tolist()
         size = sum(w * s for w, s in zip(used, found.sizes, strict=True))
         rounding = ROUNDING * self.problem.span * size
@@ -197,36 +125,26 @@ class Pricer:
         return column
 
 
-def engine_for(problem: Problem) -> Engine:
-    """Make the engine that evaluates and optimises a problem's policies."""
-    if isinstance(problem, HorizonProblem):
-        return HorizonEngine(problem)
-    return engine_of(problem.model, problem.discount, problem.totals)
-
-
 def solve_constrained(
     problem: Problem,
     seeds: Sequence[IntArray] = (),
     hint: FloatArray | None = None,
 ) -> ConstrainedSolution:
-    """Solve by column generation, from known policies and multipliers [K] if there are any.
+    """Solve by column generation; `seeds` (policies) and `hint` (multipliers [K]) warm-start it.
 
-    Those of the last plan, in a world that has hardly changed, make it quicker and not different:
-    what the policies are worth is evaluated anew, and the multipliers are where to look first.
+    From the last plan, in a world that has hardly changed, they save time. The optimum is the same;
+    ties may resolve differently.
     """
     count = len(problem.levels)
     if hint is not None:
         hint = numbers(hint, "the hint", (count,), InvalidProblemError)
-    first = 0.0 if hint is None or count != 1 else float(hint[0])
-    if count == 1 and isinstance(problem, ConstrainedProblem) and isinstance(problem.model, Moves):
-        return _narrow(problem, seeds, first)
     pricer = Pricer(problem, seeds)
     if count == 1:
-        return _secant(pricer, first)
+        return _secant(pricer, 0.0 if hint is None else float(hint[0]))
     if count > 1 and pricer.columns:
         return _generate(pricer)
-    # The safest policies come first: what is then worth most starts from them and leaves them only
-    # for something better, so that ties go to the safer.
+    # The safest policies come first. The most valuable one starts from them and leaves them only
+    # for something better, so that ties go to the safer policy.
     for unit in np.eye(count):
         pricer.price(0.0, unit)
     free, upper = pricer.price(1.0, np.zeros(count))
@@ -235,43 +153,8 @@ def solve_constrained(
     return _generate(pricer)
 
 
-def _narrow(
-    problem: ConstrainedProblem, seeds: Sequence[IntArray], hint: float
-) -> ConstrainedSolution:
-    """Solve with one constraint on a move-or-stay graph; see `secant`."""
-    level = float(problem.levels[0])
-    assert isinstance(problem.model, Moves)
-    solver = MovesEngine(problem.model, problem.discount, problem.totals)
-    known = [_checked(problem, seed) for seed in seeds]
-    found, columns = secant.narrow(solver, problem.start, level, known, hint)
-    reached = float(columns.points[found.above, 1])
-    kept, weights, gap = [found.above], np.ones(1), None
-    if found.ending == secant.TOO_LOW:
-        short = found.most < level - aimed_within(problem.span)
-        status = Status.INFEASIBLE if short else Status.NUMERICAL
-        gap = found.most - reached
-    else:
-        status = Status.NOT_CONVERGED if found.ending == secant.CUT_SHORT else Status.OPTIMAL
-    if found.below != secant.NONE and reached > level:
-        low = (reached - level) / (reached - float(columns.points[found.below, 1]))
-        both = [(found.above, 1.0 - low), (found.below, low)]
-        kept, weights = [j for j, w in both if w > 0.0], np.array([w for _, w in both if w > 0.0])
-    return _finish(
-        problem,
-        columns.policies[kept].view(np.int32),
-        columns.values[kept],
-        weights,
-        found.upper,
-        np.full(1, found.slope),
-        status,
-        found.scale,
-        found.rounds,
-        gap,
-    )
-
-
-def _checked(problem: Problem, seed: IntArray) -> IntArray:
-    """Check a policy, [S] or [n, S], that is given to start from."""
+def _check_seed(problem: Problem, seed: IntArray) -> IntArray:
+    """Check a policy, [S] or [n, S], to start from."""
     states, actions = problem.objective.shape
     error = InvalidProblemError
     if isinstance(problem, HorizonProblem):
@@ -280,17 +163,17 @@ def _checked(problem: Problem, seed: IntArray) -> IntArray:
 
 
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
-    """Solve with one constraint: narrow a bracket of a policy below the level and one above.
+    """Solve with one constraint: narrow a bracket of one policy below the level and one above.
 
-    What is missing of it is first looked for near the `hint`, if there is one.
+    Missing ends of the bracket are first searched near the `hint`, if that is above 0 and finite.
     """
     level = float(pricer.problem.levels[0])
-    for factor in AROUND if 0.0 < hint < np.inf else ():
+    for factor in HINT_FACTORS if 0.0 < hint < np.inf else ():
         above, below = _bracket(pricer.columns, level)
         if below is not None:
             break
         near = hint * factor if above is None else hint / factor
-        pricer.price(1.0, np.full(1, near), PATIENCE)
+        pricer.price(1.0, np.full(1, near), BRACKET_ROUNDS)
     if _bracket(pricer.columns, level)[0] is None:
         safest, most = pricer.price(0.0, np.ones(1))
         reached = float(safest.point[1])
@@ -303,7 +186,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         above, below = _bracket(pricer.columns, level)
         assert above is not None
         last = pricer.columns[-1]
-        if below is None:  # unless something is, what is worth most is safe
+        if below is None:  # the most valuable policy may be safe itself
             pricer.columns = [above] if last is above else [above, last]
             column, upper = pricer.price(1.0, nothing)
             if column.point[1] >= level:
@@ -313,16 +196,16 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
             return _mix(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
         (f_low, g_low), (f_high, g_high) = below.point.tolist(), above.point.tolist()
         slope = np.full(1, (f_low - f_high) / (g_high - g_low))
-        # The best to start from, and what was being worked on; the others' room is free.
+        # Start from the bracket and the last column; drop the others.
         pricer.columns = [above, below]
         if last is not above and last is not below:
             pricer.columns.append(last)
-        column, bound = pricer.price(1.0, slope, PATIENCE)
-        upper = min(upper, bound - slope[0] * level)
+        column, bound = pricer.price(1.0, slope, BRACKET_ROUNDS)
+        upper = min(upper, bound - float(slope[0]) * level)
         if bound < np.inf and not _improves(pricer, column, above, slope):
             status = Status.OPTIMAL
             break
-        if pricer.rounds >= PRICINGS:
+        if pricer.rounds >= MAX_PRICINGS:
             status = Status.NOT_CONVERGED
             break
     low = (g_high - level) / (g_high - g_low)
@@ -330,10 +213,11 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
 
 
 def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Column | None]:
-    """Pick the columns, one that keeps the level and one below it, whose mixture is worth most.
+    """Return the column at or above the level and the one below it with the best mixture.
 
-    Of mixtures worth the same, it is the one whose slope leaves no column above it. The second is
-    None where none is worth more than the best that keeps the level, the first where none does.
+    Of equal mixtures it is the one with the steepest slope, which leaves no column above it. The
+    second is None if no column below has a larger objective than the best above; the first is
+    None if no column keeps the level.
     """
     points = [(*column.point.tolist(), column) for column in columns]
     safe = [point for point in points if point[1] >= level]
@@ -353,9 +237,9 @@ def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Co
 
 
 def _improves(pricer: Pricer, column: Column, held: Column, multipliers: FloatArray) -> bool:
-    """Tell whether a column prices above one that is held by more than rounding."""
+    """Return whether a column prices above a held one by more than rounding."""
     gain = column.point[0] - held.point[0] + multipliers @ (column.point[1:] - held.point[1:])
-    return bool(gain > EXACT * (pricer.scale + multipliers @ np.abs(held.point[1:])))
+    return bool(gain > PRICE_TOLERANCE * (pricer.scale + multipliers @ np.abs(held.point[1:])))
 
 
 def _generate(pricer: Pricer) -> ConstrainedSolution:
@@ -371,8 +255,8 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         column, bound = pricer.price(0.0, mix.multipliers)
         least = max(least, float(mix.multipliers @ levels) - bound)
         gain = float(mix.multipliers @ column.point[1:]) - mix.price
-        ended = len(pricer.columns) == held or gain <= 1e-3 * FEASIBLE
-        if ended or not mix.sound or pricer.rounds >= PRICINGS:
+        ended = len(pricer.columns) == held or gain <= 1e-3 * FEASIBILITY_TOLERANCE
+        if ended or not mix.sound or pricer.rounds >= MAX_PRICINGS:
             left = mix.shortfall - least
             status = Status.INFEASIBLE if least > pricer.within else Status.NUMERICAL
             columns = pricer.columns[: len(mix.weights)]
@@ -380,9 +264,9 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         master.add(column.point)
 
     master.fix_shortfall()
-    upper, proof = np.inf, np.zeros(len(levels))  # the least bound, and what multipliers gave it
+    upper, proof = np.inf, np.zeros(len(levels))  # the least bound and its multipliers
     status = Status.NOT_CONVERGED
-    while pricer.rounds < PRICINGS:
+    while pricer.rounds < MAX_PRICINGS:
         mix = master.solve()
         if not mix.sound:
             status = Status.NUMERICAL
@@ -398,7 +282,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         )
         if (
             len(pricer.columns) == held
-            or upper - worth <= CLOSE * pricer.scale
+            or upper - worth <= CLOSE_GAP * pricer.scale
             or not _improves(pricer, column, best, mix.multipliers)
         ):
             status = Status.OPTIMAL
@@ -417,48 +301,30 @@ def _mix(
     status: Status,
     gap: float | None = None,
 ) -> ConstrainedSolution:
-    """Give the mixture of some columns, without those that have no weight."""
-    used = weights > 0.0
-    kept = [c.solution for c, use in zip(columns, used.tolist(), strict=True) if use]
-    policies = np.array([c.policy for c in kept])
+    """Return the mixture of the columns with positive weight, its totals recomputed and checked."""
+    problem = pricer.problem
+    kept = [c.solution for c, w in zip(columns, weights.tolist(), strict=True) if w > 0.0]
     values = np.array([c.values for c in kept])
-    size, rounds = pricer.scale, pricer.rounds
-    problem, shares = pricer.problem, weights[used]
-    return _finish(problem, policies, values, shares, upper, multipliers, status, size, rounds, gap)
-
-
-def _finish(
-    problem: Problem,
-    policies: IntArray,
-    values: FloatArray,
-    weights: FloatArray,
-    upper: float,
-    multipliers: FloatArray,
-    status: Status,
-    scale: float,
-    rounds: int,
-    gap: float | None,
-) -> ConstrainedSolution:
-    """Recompute what a mixture is worth, and look at it once more."""
+    weights = weights[weights > 0.0]
     weights = weights / weights.sum()
     mixed = weights @ values[:, :, problem.start]
     objective = float(mixed[0])
     if gap is None:
         gap = upper - objective
     if status is Status.OPTIMAL:
-        close = gap <= GAP * scale or gap <= TINY  # NaN is neither
+        close = gap <= GAP_TOLERANCE * pricer.scale or gap <= SMALLEST_GAP  # NaN is neither
         met = bool((mixed[1:] >= problem.levels - met_within(problem.span)).all())
         if not (close and met and np.isfinite(objective)):
             status = Status.NUMERICAL
     return ConstrainedSolution(
         status=status,
         weights=weights,
-        policies=policies,
+        policies=np.array([c.policy for c in kept]),
         values=values,
         objective=objective,
         achieved=mixed[1:],
         upper=max(upper, objective) if np.isfinite(upper) else upper,
         gap=max(0.0, gap),
         multipliers=multipliers,
-        rounds=rounds,
+        rounds=pricer.rounds,
     )

@@ -1,27 +1,24 @@
 r"""Ordinary discounted MDPs: exact evaluation and policy iteration, on both kinds of model.
 
-An engine is a model, a discount γ and K totals: rewards [K, S, A] that a policy collects side by
-side. It evaluates a policy under all of them at once, and maximises any weighted sum of them.
+Problem: a model, a discount γ and K totals, rewards [K, S, A] that a policy collects side by side.
+An engine evaluates a policy under all of them at once, and maximises any weighted sum of them.
 
 Method: policy iteration. A policy is evaluated exactly, on `Moves` in O(S) along its functional
 graph, on `SparseMDP` by LU or, where that would fill up, by GMRES to rounding; self-loops are
 folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in alternating
 directions, each of which keeps the action it last found best: if V ≤ TV before a sweep, then
-V ≤ T_π V for the policy π that the sweep records, so every round improves. A start from several
-policies takes in each state the action of the one that is worth most there, which is worth at
-least each of them.
-
-After its first sweep a round looks only at states whose successors have changed.
+V ≤ T_π V for the policy π that the sweep records, so every round improves. After the first sweep a
+round looks only at states whose successors have changed. A start from several policies takes in
+each state the action of the one with the largest value there; that is at least as good as each.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
 Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves` e
-also allows for what was too small a change to be looked at again.
+also covers changes that were too small to be looked at again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -31,6 +28,10 @@ from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.graphs import unsigned, ways_to
+from homeward.solvers.horizon import HorizonEngine
+from homeward.solvers.kernels import SLACK
+from homeward.solvers.policies import PolicySolution, best_known
+from homeward.solvers.problems import LARGEST_TOTAL, HorizonProblem
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -38,39 +39,16 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model, SparseMDP
+    from homeward.solvers.problems import Problem
 
-SLACK = 2e-14
-SWEEPS = 24
 ROUND_LIMIT = 1000
-LARGEST = 1e290
-"""No total may come near what a float can hold."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicySolution:
-    """A deterministic policy, its exact values, and how far any policy could be above it."""
-
-    policy: IntArray  # [S]
-    values: FloatArray  # [K, S] under each total, finite
-    gap: float  # no policy's weighted sum is above this one's by more, where it was asked for
-    status: Status
-    rounds: int
-    sizes: tuple[float, ...] = field(init=False)  # K of them: the largest value, signless
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", tuple(kernels.sizes_of(self.values).tolist()))
-
-    def worth(self, weights: Sequence[float], state: int) -> float:
-        """Give the weighted sum of the values in a state."""
-        here = self.values[:, state].tolist()
-        return float(sum(w * v for w, v in zip(weights, here, strict=True)))
 
 
 class Engine(Protocol):
     """A model, a discount and totals, made ready to optimise and evaluate policies on."""
 
     def evaluate(self, policy: IntArray) -> FloatArray:
-        """Give the exact values [K, S] of a policy [S] under every total."""
+        """Return the exact values [K, S] of a policy [S] under every total."""
         ...
 
     def optimise(
@@ -80,17 +58,17 @@ class Engine(Protocol):
         limit: int = ROUND_LIMIT,
         state: int | None = None,
     ) -> PolicySolution:
-        """Find a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones.
+        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones.
 
-        Stopped at `limit` rounds, its policy is still at least as good as those. Where only one
-        `state` matters and nothing is better there than a known policy, that one is given back, in
-        no rounds. An action whose first total is −inf is never chosen, whatever its weight.
+        At the `limit` of rounds, the policy is still at least as good as those. If only one `state`
+        matters and no policy is better there than a known one, that one is returned, with 0 rounds.
+        An action whose first total is −inf is never chosen, whatever its weight.
         """
         ...
 
 
 def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
-    """Make the engine that suits the kind of model; `totals` is [K, S, A]."""
+    """Return the engine for a model after checking its totals [K, S, A]."""
     totals = np.ascontiguousarray(totals, dtype=np.float64)
     if totals.ndim != 3 or totals.shape[1:] != (model.states, model.actions) or not len(totals):
         raise InvalidProblemError(
@@ -98,17 +76,26 @@ def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
         )
     if not 0.0 < discount < 1.0:
         raise InvalidProblemError(f"γ is {discount:g}, expected 0 < γ < 1")
-    largest = LARGEST * (1.0 - discount)  # NaN is not below it either
+    largest = LARGEST_TOTAL * (1.0 - discount)  # NaN is not below it either
     lowest = totals.min()
     if lowest == -np.inf:
         lowest = totals.min(where=totals > -np.inf, initial=0.0)
     if not (totals.max() < largest and lowest > -largest):
-        raise InvalidProblemError(f"the totals hold NaN or what would add up past {LARGEST:g}")
+        raise InvalidProblemError(
+            f"the totals hold NaN or what would add up past {LARGEST_TOTAL:g}"
+        )
     return engine_of(model, discount, totals)
 
 
+def engine_for(problem: Problem) -> Engine:
+    """Return the engine that evaluates and optimises the policies of a problem."""
+    if isinstance(problem, HorizonProblem):
+        return HorizonEngine(problem)
+    return engine_of(problem.model, problem.discount, problem.totals)
+
+
 def engine_of(model: Model, discount: float, totals: FloatArray) -> Engine:
-    """Make an engine on totals that were checked before."""
+    """Return the engine for a model on totals that were checked before."""
     if isinstance(model, Moves):
         return MovesEngine(model, discount, totals)
     return SparseEngine(model, discount, totals)
@@ -118,27 +105,17 @@ class MovesEngine:
     """Policy iteration on a move-or-stay graph, by compiled kernels."""
 
     def __init__(self, model: Moves, discount: float, totals: FloatArray) -> None:
-        self.model, self.discount, self.totals = model, discount, totals
-        states, shape = model.states, totals.shape[1:]
-        tries, dest = np.empty(shape), unsigned(model.dest)
+        self.discount, self.totals = discount, totals
+        tries, dest = np.empty(totals.shape[1:]), unsigned(model.dest)
         kernels.tries_of(dest, model.success, discount, tries)
-        self.graph = kernels.Graph(dest, model.success, tries, *ways_to(model)[:2])
-        self.scratch = kernels.Scratch(
-            worth=np.empty(states),
-            blend=np.empty(states),
-            onto=np.empty(states, np.uint32),
-            share=np.empty(states),
-            gain=np.empty(totals.shape[:2]),
-            mark=np.empty(states, np.uint8),
-            path=np.empty(states, np.uint32),
-            stale=np.empty(-(-states // 8) * 8, np.uint8),
+        self._problem = kernels.MoveProblem(
+            dest, model.success, tries, *ways_to(model)[:2], discount, totals
         )
 
     def evaluate(self, policy: IntArray) -> FloatArray:
-        """Give the exact values [K, S] of a policy [S] under every total."""
+        """Return the exact values [K, S] of a policy [S] under every total."""
         values = np.empty(self.totals.shape[:2])
-        chosen = unsigned(policy)
-        kernels.value_moves(self.graph, self.discount, self.totals, chosen, values, self.scratch)
+        kernels.evaluate_moves(self._problem, unsigned(policy), values)
         return values
 
     def optimise(
@@ -148,23 +125,16 @@ class MovesEngine:
         limit: int = ROUND_LIMIT,
         state: int | None = None,
     ) -> PolicySolution:
-        """Find a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
+        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
         policy, worth, size = first_policy(self.totals[0], weights, start)
-        values: FloatArray = np.empty(self.totals.shape[:2])
-        rounds, most = kernels.optimise_moves(
-            self.graph,
-            self.discount,
-            self.totals,
+        rounds, most, values = kernels.optimise_moves(
+            self._problem,
             weights,
-            SLACK,
-            SWEEPS,
-            limit,
-            -1 if state is None else state,
-            size,
             unsigned(policy),
             worth,
-            values,
-            self.scratch,
+            size,
+            limit,
+            -1 if state is None else state,
         )
         gap = most / (1.0 - self.discount)
         if rounds == 0:
@@ -183,7 +153,7 @@ class SparseEngine:
         self._states = np.arange(model.states, dtype=np.int32)
 
     def evaluate(self, policy: IntArray) -> FloatArray:
-        """Give the exact values [K, S] of a policy [S] under every total."""
+        """Return the exact values [K, S] of a policy [S] under every total."""
         onward, leave = self.folded.rows(self._states, policy)
         gain = np.ascontiguousarray(self.totals[:, self._states, policy].T)
         value = solve_folded(onward, leave, gain)
@@ -197,7 +167,7 @@ class SparseEngine:
         limit: int = ROUND_LIMIT,
         state: int | None = None,
     ) -> PolicySolution:
-        """Find a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
+        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
         reward = np.empty(self.totals.shape[1:])
         kernels.combine(self.totals, weights, reward)
         policy, worth, size = first_policy(self.totals[0], weights, start)
@@ -225,7 +195,7 @@ class SparseEngine:
 
 
 def _weigh(values: FloatArray, weights: FloatArray, worth: FloatArray) -> float:
-    """Write what values [K, S] are worth together [S]; give the size of what is added up."""
+    """Write the weighted sum [S] of values [K, S]; return that of their largest sizes."""
     kernels.weigh(values, weights, worth)
     return float(np.abs(weights) @ np.abs(values).max(axis=1))
 
@@ -233,10 +203,11 @@ def _weigh(values: FloatArray, weights: FloatArray, worth: FloatArray) -> float:
 def first_policy(
     reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]
 ) -> tuple[IntArray, FloatArray, float]:
-    """Pick where to start: the best of known policies in each state, or the first that can be.
+    """Return the policy [S] to start from, its worth [S] and the size of its values.
 
-    Gives the policy [S] and, of known ones, what the best is worth [S], which no improvement step
-    lowers, and the largest size of what is added up to that. Without any the size is −1.
+    That is the best of known policies in each state; its worth, the best of theirs, is a lower
+    bound that no improvement step lowers. With no known policy it is the first action that can be
+    chosen, the worth is not set and the size is −1.
     """
     worth = np.empty(len(reward))
     if not start:
@@ -259,9 +230,8 @@ def known_best(
     state: int | None,
     gap: float,
 ) -> PolicySolution:
-    """Give what is best of known policies that nothing beats: in one state, or everywhere."""
+    """Return the best of known policies that nothing beats, in one state or everywhere."""
     if state is None:
         return PolicySolution(policy, engine.evaluate(policy), gap, Status.OPTIMAL, 0)
-    shares = weights.tolist()
-    best = max(start, key=lambda known: known.worth(shares, state))
+    best = best_known(start, weights.tolist(), state)
     return PolicySolution(best.policy, best.values, gap, Status.OPTIMAL, 0)

@@ -1,7 +1,7 @@
 """Exits: actions that pay once and end the process, written into a model and its totals.
 
-On `SparseMDP` an exit's row is empty. On `Moves`, where nothing ends, it is a move that never works
-and pays 1 − γ of it each time: repeated for good, that adds up to the same.
+On `SparseMDP` an exit's row is empty. On `Moves`, where no process ends, it is a move that never
+works and pays 1 − γ of the amount each time: repeated for ever, that adds up to the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from scipy.sparse import diags_array
 
 from homeward.models import Moves, SparseMDP
@@ -17,7 +16,7 @@ from homeward.models import Moves, SparseMDP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray
     from homeward.models import Model
 
 
@@ -29,63 +28,24 @@ def end_at(
     value: FloatArray,
     worths: Sequence[FloatArray | None],
 ) -> Model:
-    """Make `exits` [S, A] end the process; `totals` [1 + K, S, A] are written to. Gives the model.
+    """Return the model with `exits` [S, A] that end it; write what they pay to `totals`.
 
-    Under the first total an exit pays its reward and the discounted mean of `value` [S] after it;
-    under the others 1 − γ times their `worths`, each [S] or [S, A], or None for nothing.
+    Under the first total [S, A] an exit pays its reward and the discounted mean of `value` [S]
+    after it; under the others 1 − γ times their `worths`, each [S], [S, A] or None for 0.
     """
-    if isinstance(model, Moves):
-        success = np.empty_like(model.success)
-        leave_moves(model.dest, model.success, discount, exits, value, totals[0], success)
-        for total, worth in zip(totals[1:], worths, strict=True):
-            pay_once(exits, _table(worth, model.states), (1.0 - discount) ** 2, total)
-        return model.with_success(success)
-    outside = np.flatnonzero(exits.ravel())
-    ahead = discount * (model.transitions[outside] @ value)
-    totals[0].reshape(-1)[outside] += ahead
+    s, a = np.nonzero(exits)
+    once = (1.0 - discount) ** 2 if isinstance(model, Moves) else 1.0 - discount
     for total, worth in zip(totals[1:], worths, strict=True):
-        pay_once(exits, _table(worth, model.states), 1.0 - discount, total)
+        total[s, a] = (
+            0.0 if worth is None else once * (worth[s] if worth.ndim == 1 else worth[s, a])
+        )
+    if isinstance(model, Moves):
+        p = model.success[s, a]
+        ahead = p * value[model.dest[s, a]] + (1.0 - p) * value[s]
+        totals[0, s, a] = (1.0 - discount) * (totals[0, s, a] + discount * ahead)
+        return model.with_success(np.where(exits, 0.0, model.success))
+    totals[0, s, a] += discount * (model.transitions[s * model.actions + a] @ value)
     inside = diags_array((~exits).astype(np.float64).ravel())
     rows = (inside @ model.transitions).tocsr()
     rows.eliminate_zeros()
     return SparseMDP(rows, model.reward, model.state_names, model.action_names)
-
-
-def _table(worth: FloatArray | None, states: int) -> FloatArray:
-    """See a worth as a table [S, 1] or [S, A]."""
-    if worth is None:
-        return np.zeros((states, 1))
-    return worth[:, None] if worth.ndim == 1 else worth
-
-
-@njit(cache=True, error_model="numpy")
-def leave_moves(
-    dest: IntArray,
-    success: FloatArray,
-    discount: float,
-    exits: BoolArray,
-    value: FloatArray,
-    objective: FloatArray,
-    rest: FloatArray,
-) -> None:
-    """Write what exits pay each time, into ``objective`` [S, A], and the ``rest`` that can work."""
-    states, actions = success.shape
-    for s in range(states):
-        for a in range(actions):
-            p = success[s, a]
-            rest[s, a] = p
-            if exits[s, a]:
-                ahead = p * value[dest[s, a]] + (1.0 - p) * value[s]
-                objective[s, a] = (1.0 - discount) * (objective[s, a] + discount * ahead)
-                rest[s, a] = 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def pay_once(exits: BoolArray, worth: FloatArray, factor: float, total: FloatArray) -> None:
-    """Write ``factor·worth`` into a total [S, A] at the exits; ``worth`` is [S, 1] or [S, A]."""
-    states, actions = total.shape
-    wide = worth.shape[1] > 1
-    for s in range(states):
-        for a in range(actions):
-            if exits[s, a]:
-                total[s, a] = factor * worth[s, a if wide else 0]

@@ -1,11 +1,13 @@
-"""Self-loops folded away: trying an action until the state changes is one move.
+"""Models with folded self-loops, and the linear systems of their policies.
 
-With γ ∈ (0, 1] and a row p[s, a, ·], repeating a in s until something happens gives::
+Trying an action until the state changes counts as one move. With γ ∈ (0, 1] and a row p[s, a, ·],
+repeating a in s until the state changes gives::
 
     value[s] = (reward + γ Σ_{t≠s} p[s, a, t]·value[t]) / leave,   leave = 1 − γ·p[s, a, s].
 
 The chance to leave is summed from the other entries rather than subtracted from one, so that a
-success probability of 1e-12 keeps all its digits.
+success probability of 1e-12 keeps all its digits. Systems are solved by LU or GMRES, with one step
+of refinement or down to `MAX_RESIDUAL`; a singular system returns None.
 """
 
 from __future__ import annotations
@@ -22,19 +24,20 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import SparseMDP
 
-NEVER = 1e-250
-"""An action that leaves its state with less than this never does, as far as we count on it."""
-DENSE = 150
-"""Up to this many states a dense solve beats a sparse one."""
+RARE = 1e-250
+"""A probability of leaving a state below this counts as 0."""
 
-ITERATE = 1500
-"""Beyond this many states an iterative solve is tried before LU."""
+MAX_DENSE_STATES = 150
+"""Up to this many states a dense solve is faster than a sparse one."""
 
-NARROW = 3.0
-"""A graph whose edges span no more than this times √S, well ordered, is like a map: LU's."""
+MIN_GMRES_STATES = 1500
+"""Beyond this many states GMRES may be tried before LU."""
 
-RESIDUAL = 4e-15
-"""What an iterative solve must come down to, relative to the largest value."""
+MAX_LU_BANDWIDTH = 3.0
+"""Up to this bandwidth, in units of √S, a graph is like a map, and LU is faster than GMRES."""
+
+MAX_RESIDUAL = 4e-15
+"""Largest residual of GMRES, relative to the largest value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,39 +48,39 @@ class Folded:
     leave: FloatArray  # [S, A] 1 − γ·p[s, a, s]; zero where an undiscounted action only loops
 
     def q(self, reward: FloatArray, value: FloatArray) -> FloatArray:
-        """Give the value [S, A] of repeating an action until it leaves, then `value` [S]."""
+        """Return the value [S, A] of repeating an action until it leaves, then `value` [S]."""
         total = reward + (self.onward @ value).reshape(reward.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             q: FloatArray = total / self.leave
         if not self.leave.all():
-            q[self.leave == 0.0] = -np.inf  # sits for good: worth no more than giving up
+            q[self.leave == 0.0] = -np.inf  # never leaves: no better than giving up
         return q
 
     def rows(self, states: IntArray, policy: IntArray) -> tuple[csr_array, FloatArray]:
-        """Give onward rows [n, S] and leave [n] of `states` under `policy` [S]."""
+        """Return onward rows [n, S] and leave [n] of `states` under `policy` [S]."""
         actions = self.leave.shape[1]
         picked = states.astype(np.int64) * actions + policy[states]
         return self.onward[picked], self.leave.ravel()[picked]
 
 
 def fold(model: SparseMDP, discount: float) -> Folded:
-    """Fold the self-loops of a model under a discount in (0, 1]."""
+    """Return a model with its self-loops folded, under a discount in (0, 1]."""
     rows = model.transitions.tocoo()
     loop = rows.row // model.actions == rows.col
     onward = csr_array(
         (rows.data[~loop], (rows.row[~loop], rows.col[~loop])), shape=model.transitions.shape
     )
     leave = (1.0 - discount) + discount * (onward.sum(axis=1) + missing_mass(model.transitions))
-    leave[leave < NEVER] = 0.0
+    leave[leave < RARE] = 0.0
     onward.data *= discount
     return Folded(onward, leave.reshape(model.states, model.actions))
 
 
 def missing_mass(rows: csr_array) -> FloatArray:
-    """Give what each row lacks to one, to all digits: a row may end the process once in 1e15.
+    """Return 1 − the sum of each row, to all digits: a row may end the process once in 1e15.
 
-    One less the largest entry is exact where that is above one half, and the others are taken from
-    it in extended precision.
+    1 − the largest entry is exact if that is above one half; the others are subtracted from it in
+    extended precision.
     """
     lacks = np.ones(rows.shape[0], np.longdouble)
     filled = np.flatnonzero(np.diff(rows.indptr))
@@ -86,7 +89,7 @@ def missing_mass(rows: csr_array) -> FloatArray:
         largest = np.maximum.reduceat(rows.data, first)
         row = np.repeat(np.arange(filled.size), np.diff(rows.indptr)[filled])
         at = np.flatnonzero(rows.data == largest[row])
-        at = at[np.unique(row[at], return_index=True)[1]]  # one of them in each row
+        at = at[np.unique(row[at], return_index=True)[1]]  # one in each row
         others = rows.data.astype(np.longdouble)
         others[at] = 0.0
         lacks[filled] = (1.0 - largest.astype(np.longdouble)) - np.add.reduceat(others, first)
@@ -96,9 +99,9 @@ def missing_mass(rows: csr_array) -> FloatArray:
 def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
     """Solve ``leave·x − onward·x = gain`` for columns [n, K], with one step of refinement.
 
-    `onward` is [n, n]. None where rounding makes the system singular.
+    `onward` is [n, n]. Returns None if rounding makes the system singular.
     """
-    if len(leave) <= DENSE:
+    if len(leave) <= MAX_DENSE_STATES:
         among = np.diag(leave) - onward.toarray()
         try:
             value = np.linalg.solve(among, gain)
@@ -106,19 +109,20 @@ def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> Floa
         except np.linalg.LinAlgError:
             return None
     among = (diags_array(leave) - onward).tocsr()
-    wide = len(leave) > ITERATE and _width(among) > NARROW * np.sqrt(len(leave))
-    if wide and (found := _iterate(among, leave, gain)) is not None:
-        return found
+    if len(leave) > MIN_GMRES_STATES:
+        wide = _bandwidth(among) > MAX_LU_BANDWIDTH * np.sqrt(len(leave))
+        if wide and (found := _iterate(among, leave, gain)) is not None:
+            return found
     try:
         factors = splu(among.tocsc())
-    except RuntimeError:  # SciPy's word for an exactly singular matrix
+    except RuntimeError:  # what SciPy raises for a singular matrix
         return None
     value = factors.solve(gain)
     return np.asarray(value + factors.solve(gain - among @ value), np.float64)
 
 
-def _width(among: csr_array) -> int:
-    """Give how many states an edge spans at most, in an order that keeps neighbours together."""
+def _bandwidth(among: csr_array) -> int:
+    """Return the bandwidth after reordering: the most states that an edge spans."""
     if not among.nnz:
         return 0
     order = reverse_cuthill_mckee(among)
@@ -129,10 +133,10 @@ def _width(among: csr_array) -> int:
 
 
 def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Solve by GMRES to rounding, or give None where that takes long.
+    """Return the solution by GMRES to rounding, or None if that takes too long.
 
-    A well-mixed model takes a few dozen products with the matrix, where LU would fill it up; one
-    with long paths, as a grid, is LU's.
+    A well-mixed model takes a few dozen products with the matrix, while LU would fill it up; on a
+    model with long paths, such as a grid, LU is faster.
     """
     scaled = diags_array(1.0 / leave) @ among
     value = np.empty_like(gain)
@@ -140,8 +144,8 @@ def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArra
         found = np.zeros(len(leave))
         for _ in range(3):  # each pass is a step of refinement
             rest = side - scaled @ found
-            if np.abs(rest).max() <= RESIDUAL * np.abs(found).max():
-                break  # NaN never is
+            if np.abs(rest).max() <= MAX_RESIDUAL * np.abs(found).max():
+                break  # NaN never is small
             step, _ = gmres(scaled, rest, rtol=1e-9, atol=0.0, restart=60, maxiter=1)
             found += step
         else:

@@ -1,32 +1,252 @@
-"""What the solvers need to know of a move-or-stay graph apart from its chances, found once."""
+"""Shortest ways home on move-or-stay graphs, over edges listed by where they lead.
+
+An edge from s by action a costs ``−correction[s, a] / success[s, a]`` and is absent if its success
+is below `RARE`. Distances beyond 1 are infinite. Sums are rounded up one by one, so that no way is
+taken for shorter than it is.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from homeward.solvers import kernels
+from numba import njit
 
 if TYPE_CHECKING:
-    from homeward.arrays import IntArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.models import Moves
+
+UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51
+"""Factors that outweigh the rounding of a division, of a sum or difference, and of the product."""
+
+RARE = 1e-250
+"""Success probabilities below this are not counted on."""
+
+BUCKET_POWERS, BUCKET_BITS = 64, 6
+"""Distances are sorted into buckets down to 2**−64, each power of 2 in 2**6 buckets."""
 
 
 def unsigned(indices: IntArray) -> IntArray:
-    """See int32 indices as uint32: compiled code then need not ask whether they are negative."""
+    """Return int32 indices as uint32: compiled code then need not check for negative ones."""
     return indices.view(np.uint32)
 
 
 def ways_to(model: Moves) -> tuple[IntArray, IntArray, IntArray]:
-    """List the edges between states by where they lead: (first, source, action).
+    """Return the edges between states by where they lead; see `reverse_edges`.
 
-    Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``.
+    They are found once for a graph and kept in its memo.
     """
     if "ways" not in model.memo:
-        small: IntArray = np.empty(0, np.uint32)
-        if model.actions <= 256:
-            small = small.astype(np.uint8)
-        model.memo["ways"] = kernels.reverse_edges(unsigned(model.dest), small)
+        small: IntArray = np.empty(0, np.uint8 if model.actions <= 256 else np.uint32)
+        model.memo["ways"] = reverse_edges(unsigned(model.dest), small)
     ways: tuple[IntArray, IntArray, IntArray] = model.memo["ways"]
     return ways
+
+
+@njit(cache=True, error_model="numpy")
+def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the edges between states by where they lead: (first, source, action).
+
+    Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``, which is
+    of the type of ``small``.
+    """
+    states, actions = dest.shape
+    first = np.zeros(states + 1, np.int32)
+    for s in range(states):
+        for a in range(actions):
+            if dest[s, a] != s:
+                first[dest[s, a] + 1] += 1
+    for t in range(states):
+        first[t + 1] += first[t]
+    source = np.empty(first[states], np.uint32)
+    action = np.empty(first[states], small.dtype)
+    filled = first[:-1].copy()
+    for s in range(states):
+        for a in range(actions):
+            t = dest[s, a]
+            if t != s:
+                source[filled[t]] = s
+                action[filled[t]] = a
+                filled[t] += 1
+    return first, source, action
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def distances_home(
+    dest: IntArray,
+    success: FloatArray,
+    correction: FloatArray,
+    home: IntArray,
+    first: IntArray,
+    source: IntArray,
+    action: IntArray,
+) -> tuple[FloatArray, IntArray]:
+    """Return the distance home [S] and the action that starts the shortest way (−1: none).
+
+    Of equal ways it is the one through the lower-numbered successor, unless that is no nearer.
+
+    States wait in buckets of nearly equal distance, by its exponent and first bits; a state whose
+    distance still falls after its turn has another, so that the end is exact.
+    """
+    states = len(dest)
+    distance = np.full(states, np.inf)
+    choice = np.full(states, -1, np.int32)
+    buckets = 1 + (BUCKET_POWERS << BUCKET_BITS)
+    # Each bucket is a ring of states, closed by a node of its own, states + its number.
+    after = np.arange(states + buckets).astype(np.uint32)
+    before = after.copy()
+    for h in home:
+        if distance[h] != 0.0:
+            distance[h] = 0.0
+            _link(after, before, h, states)
+    now = states
+    while now < len(after):
+        t = after[now]
+        if t == now:
+            now += 1
+            continue
+        _unlink(after, before, t)
+        here = distance[t]
+        for e in range(first[t], first[t + 1]):
+            s = source[e]
+            if distance[s] <= here:
+                continue
+            a = action[e]
+            p = success[s, a]
+            if p < RARE:
+                continue
+            cost = -correction[s, a] / p
+            candidate = (here + cost) * UP if cost > 0.0 else here
+            if candidate >= 1.0 or candidate > distance[s]:
+                continue
+            if candidate < distance[s]:
+                distance[s] = candidate
+                choice[s] = a
+                power = int(np.float64(candidate).view(np.int64) >> (52 - BUCKET_BITS))
+                bucket = power - ((1023 - BUCKET_POWERS) << BUCKET_BITS)
+                _unlink(after, before, s)
+                _link(after, before, s, states + (bucket if bucket > 0 else 0))
+            elif t < dest[s, choice[s]]:
+                choice[s] = a
+    return distance, choice
+
+
+@njit(cache=True, error_model="numpy")
+def chances_home(distance: FloatArray) -> None:
+    """Replace distances [S] by lower bounds on the probability of a return: 1 − distance."""
+    for s in range(len(distance)):
+        worth = (1.0 - distance[s]) * DOWN if distance[s] > 0.0 else 1.0
+        distance[s] = worth if worth > 0.0 else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def shortest_within(
+    dest: IntArray,
+    success: FloatArray,
+    correction: FloatArray,
+    home: IntArray,
+    first: IntArray,
+    source: IntArray,
+    action: IntArray,
+    steps: int,
+    small: IntArray,
+) -> tuple[FloatArray, IntArray, int]:
+    """Return the shortest distances home [S] over at most ``steps`` edges.
+
+    Also returns the actions [L, S] that start the shortest way of at most 1, 2, … L edges (−1:
+    none), of the type of ``small``, and L.
+    """
+    states = len(dest)
+    distance = np.full(states, np.inf)
+    choice = np.full(states, -1, small.dtype)
+    rose = np.zeros(states, np.bool_)
+    front, ahead = np.empty(states, np.int64), np.empty(states, np.int64)
+    here = np.empty(states)  # the distances of the front, before this layer
+    count = 0
+    for h in home:
+        if distance[h] != 0.0:
+            distance[h] = 0.0
+            front[count] = h
+            here[count] = 0.0
+            count += 1
+    layers = np.empty((min(steps, 8), states), small.dtype)
+    layer = 0
+    while layer < steps and count > 0:
+        more = 0
+        for i in range(count):
+            t = front[i]
+            for e in range(first[t], first[t + 1]):
+                s = source[e]
+                if distance[s] <= here[i]:
+                    continue
+                a = action[e]
+                p = success[s, a]
+                if p < RARE:
+                    continue
+                cost = -correction[s, a] / p
+                candidate = (here[i] + cost) * UP if cost > 0.0 else here[i]
+                if candidate >= 1.0 or candidate >= distance[s]:
+                    continue
+                distance[s] = candidate
+                choice[s] = a
+                if not rose[s]:
+                    rose[s] = True
+                    ahead[more] = s
+                    more += 1
+        if more == 0:
+            break
+        for i in range(more):
+            s = ahead[i]
+            rose[s] = False
+            front[i] = s
+            here[i] = distance[s]
+        count = more
+        if layer == len(layers):
+            longer = np.empty((min(steps, 2 * layer), states), small.dtype)
+            longer[:layer] = layers
+            layers = longer
+        layers[layer] = choice
+        layer += 1
+    return distance, layers, layer
+
+
+@njit(cache=True, error_model="numpy")
+def longest(dest: IntArray, policy: IntArray) -> int:
+    """Return the most edges that a policy [S] without cycles follows until it gives up."""
+    states = len(dest)
+    edges = np.full(states, -1, np.int64)
+    path = np.empty(states, np.int64)
+    most = 0
+    for root in range(states):
+        s, length = root, 0
+        while edges[s] < 0 and policy[s] >= 0:
+            path[length] = s
+            length += 1
+            s = dest[s, policy[s]]
+        if edges[s] < 0:
+            edges[s] = 0
+        total = edges[s]
+        for i in range(length - 1, -1, -1):
+            total += 1
+            edges[path[i]] = total
+        most = max(most, total)
+    return most
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _link(after: IntArray, before: IntArray, s: int, node: int) -> None:
+    """Append a state to the ring that a node closes."""
+    last = before[node]
+    after[last] = s
+    before[s] = last
+    after[s] = node
+    before[node] = s
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _unlink(after: IntArray, before: IntArray, s: int) -> None:
+    """Remove a state from its ring, if it is in one."""
+    after[before[s]] = after[s]
+    before[after[s]] = before[s]
+    after[s] = s
+    before[s] = s

@@ -1,94 +1,29 @@
-r"""Constrained MDPs over a fixed number of steps: backward induction in place of policy iteration.
+r"""MDPs over a fixed number of steps, by backward induction.
 
-Problem: from one start state, over n steps without discount, maximise the total of the first of
-``totals`` [1 + K, S, A] and of ``final`` [1 + K, S] where the steps end, subject to floors on the
-others. Actions may be `exits`: they pay their own totals, the first of them also what `after`
-[n + 1, S] says of the state that they lead to, and end it.
+Problem: a `HorizonProblem`; for fixed weights on its totals, the policy [n, S] (what to do at step
+t in state s) with the largest weighted total. `constrained` finds the weights.
 
-A deterministic policy is [n, S]: what to do at step t in state s. For fixed multipliers the best
-one comes of backward induction, exactly, in O(n·S·A); column generation over such policies is that
-of `constrained`.
+Method: backward induction, exact, in O(n·S·A). It ends after n steps and leaves no gap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-from homeward.arrays import index
-from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
-from homeward.solvers.engines import LARGEST, SLACK, PolicySolution
+from homeward.solvers.kernels import SLACK
+from homeward.solvers.policies import PolicySolution, best_known
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
-    from homeward.models import Model
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HorizonProblem:
-    """Maximise one total over so many steps subject to floors on others."""
-
-    model: Model
-    steps: int
-    start: int
-    totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
-    final: FloatArray  # [1 + K, S] what is added where the steps end
-    levels: FloatArray  # [K]
-    exits: BoolArray | None = None  # [S, A]
-    after: FloatArray | None = None  # [n + 1, S] what the objective has after an exit, by step
-    closed: bool = field(init=False)  # some action can't be chosen
-    worth: float = field(init=False)  # the most, either way, that the objective could add up to
-
-    def __post_init__(self) -> None:
-        error = InvalidProblemError
-        if self.steps < 1:
-            raise error(f"a horizon of {self.steps} steps, expected at least 1")
-        index(self.start, self.model.states, "the start", error)
-        shape = (1 + len(self.levels), self.model.states, self.model.actions)
-        object.__setattr__(self, "totals", np.ascontiguousarray(self.totals, dtype=np.float64))
-        object.__setattr__(self, "final", np.ascontiguousarray(self.final, dtype=np.float64))
-        object.__setattr__(self, "levels", np.asarray(self.levels, dtype=np.float64))
-        if self.totals.shape != shape or self.final.shape != shape[:2]:
-            raise error(
-                f"the totals have shape {self.totals.shape} and {self.final.shape}, "
-                f"expected {shape} and {shape[:2]}"
-            )
-        usable = self.objective > -np.inf
-        if not usable.any(axis=1).all():
-            idle = int(np.argmin(usable.any(axis=1)))
-            raise error(f"state s={idle} has no action that can be chosen")
-        largest = LARGEST / self.steps
-        parts = (self.objective[usable], self.constraints, self.final, self.levels)
-        if not all((np.abs(part) < largest).all() for part in parts):
-            raise error(f"the totals hold NaN or what would add up past {LARGEST:g}")
-        object.__setattr__(self, "closed", not usable.all())
-        most = float(np.abs(self.objective[usable]).max()) * self.steps
-        object.__setattr__(self, "worth", most + float(np.abs(self.final[0]).max()))
-
-    @property
-    def objective(self) -> FloatArray:
-        """What is maximised, [S, A]."""
-        objective: FloatArray = self.totals[0]
-        return objective
-
-    @property
-    def constraints(self) -> FloatArray:
-        """What is kept above its level, [K, S, A]."""
-        constraints: FloatArray = self.totals[1:]
-        return constraints
-
-    @property
-    def span(self) -> float:
-        """How many steps it lasts."""
-        return float(self.steps)
+    from homeward.solvers.problems import HorizonProblem
 
 
 class HorizonEngine:
@@ -105,11 +40,11 @@ class HorizonEngine:
             self._rows = model.transitions
 
     def evaluate(self, policy: IntArray) -> FloatArray:
-        """Give the exact values [1 + K, S] of a policy [n, S] under every total."""
+        """Return the exact values [1 + K, S] of a policy [n, S] under every total."""
         return self.from_step(policy, 0)
 
     def from_step(self, policy: IntArray, step: int) -> FloatArray:
-        """Give the values [1 + K, S] of a policy [n, S] from some step on."""
+        """Return the values [1 + K, S] of a policy [n, S] from some step on."""
         values = self.problem.final.copy()
         for t in range(self.problem.steps - 1, step - 1, -1):
             values = self._follow(policy[t], self._after[t + 1], values)
@@ -122,9 +57,9 @@ class HorizonEngine:
         limit: int = 0,
         state: int | None = None,
     ) -> PolicySolution:
-        """Find a policy [n, S] that maximises ``Σ weights[k]·totals[k]``; it is always exact.
+        """Return a policy [n, S] that maximises ``Σ weights[k]·totals[k]``, exactly.
 
-        Where nothing is better in the `state` than a known policy, that one is given back.
+        If nothing is better in the `state` than a known policy, that one is returned.
         """
         problem = self.problem
         reward = np.empty(problem.objective.shape)
@@ -152,7 +87,7 @@ class HorizonEngine:
             values = self._follow(policy[t], after, values)
         if state is not None and start:
             used = weights.tolist()
-            best = max(start, key=lambda known: known.worth(used, state))
+            best = best_known(start, used, state)
             slack = SLACK * float(np.abs(weights) @ np.abs(values).max(axis=1))
             behind = float(weights @ values[:, state]) - best.worth(used, state)
             if behind <= slack:
@@ -161,7 +96,7 @@ class HorizonEngine:
         return PolicySolution(policy, values, 0.0, Status.OPTIMAL, 1)
 
     def _follow(self, policy: IntArray, after: FloatArray, values: FloatArray) -> FloatArray:
-        """Go one step back along a policy [S], from values [1 + K, S] after it."""
+        """Return the values [1 + K, S] one step before `values`, under a policy [S]."""
         problem = self.problem
         if isinstance(problem.model, Moves):
             before = np.empty_like(values)
@@ -196,7 +131,7 @@ def choose_moves(
     after: FloatArray,
     policy: IntArray,
 ) -> None:
-    """Write the best action of each state, the first of equals, with ``worth`` [S] after it."""
+    """Write the best action of each state, the first of equals; ``worth`` [S] follows it."""
     states, actions = dest.shape
     for s in range(states):
         best, choice = -np.inf, 0

@@ -3,9 +3,8 @@
 Over weights w ≥ 0 that sum to 1 and shortfalls t ≥ 0, with ``Σ w·g_k + t_k ≥ level_k``: first
 minimise the total shortfall, then, with the shortfall held, maximise ``Σ w·f``. A simplex method of
 our own solves it in full double precision, since an LP solver's usual tolerance of 1e-9 is coarser
-than the exact values that go in; it starts from the basis that it had before the last column came.
-Where it does not get to the end HiGHS finds the basis, and weights and multipliers are recomputed
-from that.
+than the exact values that go in; it starts from the basis before the last column was added. If it
+does not finish, HiGHS finds the basis, and weights and multipliers are recomputed from that.
 """
 
 from __future__ import annotations
@@ -23,31 +22,30 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
 
-ASKED = 10_000
-"""Iterations that HiGHS may take."""
+MAX_HIGHS_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
-    """The master's answer: weights over all columns, and what they price."""
+    """The solution of the master: weights over all columns, and their prices."""
 
     weights: FloatArray  # [J]
     multipliers: FloatArray  # [K] λ ≥ 0
     shortfall: float  # Σ t
-    levels: FloatArray  # [K] what the constraints are held to: level − t
-    sound: bool  # it is optimal
-    price: float  # f + λ·g of every column with weight; a column above it helps
+    levels: FloatArray  # [K] level − t
+    sound: bool  # proven optimal
+    price: float  # f + λ·g of every column with weight; a column above it improves the mixture
 
 
 class Master:
-    """The LP itself, growing by a column at a time and solved from where it was.
+    """The LP itself: it grows by a column at a time and is solved from its last basis.
 
     Its variables are the shortfalls t [K], the surpluses [K] and the weights [J], in this order.
     """
 
     def __init__(self, levels: FloatArray, scale: float) -> None:
         self.levels = levels
-        self.scale = scale  # objectives are divided by it, so that tolerances mean something
+        self.scale = scale  # objectives are divided by it, so that tolerances are relative
         self.points: list[FloatArray] = []  # each [1 + K]
         self.held: FloatArray | None = None  # the shortfall, once it is fixed
         self._basis: IntArray | None = None
@@ -61,11 +59,11 @@ class Master:
         """Hold the shortfall at its present least, and turn to the objective."""
         count = len(self.levels)
         self.held = self._short
-        if self._basis is not None:  # what had a shortfall now has a surplus, of 0
+        if self._basis is not None:  # shortfalls become surpluses of 0
             self._basis = np.where(self._basis < count, self._basis + count, self._basis)
 
     def solve(self) -> Mixture:
-        """Give the best mixture of what is there."""
+        """Return the best mixture of the columns added so far."""
         count, seeking = len(self.levels), self.held is None
         points = np.array(self.points)
         matrix = np.zeros((count + 1, 2 * count + len(points)))
@@ -79,7 +77,7 @@ class Master:
         if seeking:
             cost[:count] = 1.0
         else:
-            cost[:count] = np.inf  # a shortfall is not wanted any more
+            cost[:count] = np.inf  # the shortfall is fixed
             cost[2 * count :] = -points[:, 0] / self.scale
         open_ = matrix if seeking else matrix[:, count:]
         basis = self._first(points) if self._basis is None else self._basis.copy()
@@ -102,7 +100,7 @@ class Master:
         short = self._short if self.held is None else self.held
         return Mixture(
             weights=weights / total,
-            multipliers=np.maximum(0.0, dual[:count]) * unit + 0.0,  # and not −0
+            multipliers=np.maximum(0.0, dual[:count]) * unit + 0.0,  # no −0
             shortfall=float(short.sum()),
             levels=self.levels - short,
             sound=bool(sound and fine),
@@ -110,7 +108,7 @@ class Master:
         )
 
     def _first(self, points: FloatArray) -> IntArray:
-        """Start from one policy: the one with the least shortfall."""
+        """Return the basis of one policy: the one with the least shortfall."""
         count = len(self.levels)
         short = self.levels - points[:, 1:]
         best = int(np.argmin(np.maximum(0.0, short).sum(axis=1)))
@@ -121,14 +119,14 @@ class Master:
     def _ask(
         self, matrix: FloatArray, side: FloatArray, cost: FloatArray, seeking: bool
     ) -> tuple[bool, IntArray]:
-        """Let HiGHS find a basis; tell whether it calls it optimal."""
+        """Return whether HiGHS finds an optimal basis, and that basis."""
         from highspy import Highs, HighsBasisStatus, HighsModelStatus, HighsStatus
 
         lp: Any = Highs()
         lp.silent()
         for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
             lp.setOptionValue(option, 1e-10)
-        lp.setOptionValue("simplex_iteration_limit", ASKED)
+        lp.setOptionValue("simplex_iteration_limit", MAX_HIGHS_ITERATIONS)
         rows = np.arange(len(side), dtype=np.int32)
         for b in side:
             lp.addRow(float(b), float(b), 0, np.empty(0, np.int32), np.empty(0))

@@ -5,12 +5,15 @@ Variables x[s, a] ≥ 0, the discounted expected number of times that a is taken
     maximise   Σ objective·x   subject to   Σ_a x[t, a] − γ Σ p[s, a, t]·x[s, a] = 1{t = start}
                                             Σ constraints[k]·x ≥ levels[k]
 
-HiGHS solves it, by simplex or by interior point with crossover. The solution is then taken apart
-into the deterministic policies on its support: the measures with that support form a face whose
-corners are exactly those policies, so a mixture of them has the same values. They are re-evaluated
-exactly, and the gap is recomputed from the LP's duals y and λ alone: with e the largest
-``objective + λ·constraints + γPy − y``, no feasible policy is worth more than
-y[start] + e/(1 − γ) − λ·levels. Nothing that is claimed rests on the solver's own tolerances.
+Method: HiGHS, by simplex or by interior point with crossover. The solution is then split into the
+deterministic policies on its support: the measures with that support form a face whose corners are
+exactly those policies, so a mixture of them has the same values.
+
+Stopping: HiGHS's own, or its iteration limits.
+
+Proof: the policies are re-evaluated exactly, and the gap is recomputed from the LP's duals y and λ
+alone: with e the largest ``objective + λ·constraints + γPy − y``, no feasible policy is worth more
+than y[start] + e/(1 − γ) − λ·levels. No result relies on the solver's own tolerances.
 """
 
 from __future__ import annotations
@@ -22,40 +25,41 @@ from typing import TYPE_CHECKING, Literal
 
 import highspy
 import numpy as np
-from scipy.sparse import csc_array, csr_array, identity, kron, vstack
+from scipy.sparse import csc_array, csr_array, hstack, identity, kron, vstack
 
 from homeward.solvers.constrained import ConstrainedSolution
-from homeward.solvers.engines import PolicySolution, engine
+from homeward.solvers.engines import engine
 from homeward.solvers.master import Master
+from homeward.solvers.policies import PolicySolution
 from homeward.solvers.status import Status
-from homeward.solvers.tolerances import GAP, aimed_within, met_within
+from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within, met_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
-    from homeward.solvers.constrained import ConstrainedProblem
+    from homeward.solvers.problems import ConstrainedProblem
 
 Method = Literal["simplex", "ipm"]
-SMALLEST = 1e-12
-"""HiGHS would drop probabilities below 1e-9, which costs 1e-7 of the objective."""
+SMALLEST_ENTRY = 1e-12
+"""Smallest matrix entry kept; HiGHS's default, 1e-9, costs 1e-7 of the objective."""
 IPM_ITERATIONS = 1000
-"""Iterations of the interior point method; near γ = 1 it may go on for ever."""
+"""Most iterations of the interior point method; near γ = 1 it may not end."""
 SIMPLEX_ITERATIONS = 10_000, 100
-"""Iterations of the simplex method: so many, and so many more for each variable."""
-CORNERS = 256
-"""How many deterministic policies a support may have before it is not a corner of the LP."""
+"""Most iterations of the simplex method: a constant, plus this many for each variable."""
+MAX_CORNERS = 256
+"""Most deterministic policies on the support of a corner of the LP."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occupancy:
-    """What the LP solver said, untouched except for scale."""
+    """The LP solver's own solution, rescaled."""
 
     status: Status
     objective: float
     measure: FloatArray  # [S, A] discounted expected visits
     value: FloatArray  # [S] duals of the flow: the value under objective + λ·constraints
     multipliers: FloatArray  # [K] λ ≥ 0
-    shortfall: float  # total, if it was to be minimised
-    gap: float  # of the objective, from the duals alone; infinite if it has none
+    shortfall: float  # total, if that was minimised
+    gap: float  # of the objective, from the duals alone; infinite if unknown
     rounds: int  # iterations of the LP solver
     seconds: float  # its own time
 
@@ -63,11 +67,11 @@ class Occupancy:
 def occupancy_lp(
     problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
 ) -> Occupancy:
-    """Solve the LP; where that fails, find the measure with the least total shortfall.
+    """Solve the LP; if that fails, return the measure with the least total shortfall.
 
-    Where `method` gives no answer at its tolerance the other one is asked. Infeasible is what has
-    a least shortfall above `aimed_within`, not what the LP solver says or fails to decide: one
-    always exists, so where none is found the solver is in trouble.
+    If `method` finds no solution at its tolerance, the other method is tried. The problem is
+    infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. A
+    least shortfall always exists: if none is found, the status is numerical.
     """
     methods: tuple[Method, Method] = (
         ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
@@ -88,10 +92,10 @@ def occupancy_lp(
 def statement_of(
     problem: ConstrainedProblem,
 ) -> tuple[csc_array, FloatArray, FloatArray, float]:
-    """Write the LP down: rows [S + K, n], their lower sides [S + K], costs [n] and their unit.
+    """Return the LP: rows [S + K, n], their lower limits [S + K], costs [n] and their unit.
 
-    The first S rows are equations, the others floors; the n variables are the state-actions that
-    can be chosen. It is a minimisation, of the objective's negative in that unit.
+    The first S rows are equations, the others lower bounds; the n variables are the state-actions
+    that can be chosen. The objective's negative, in that unit, is minimised.
     """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
@@ -111,7 +115,7 @@ def run_lp(
     problem: ConstrainedProblem,
     method: Method,
     tolerance: float,
-    smallest: float = SMALLEST,
+    smallest: float = SMALLEST_ENTRY,
     *,
     closest: bool = False,
 ) -> Occupancy:
@@ -129,7 +133,7 @@ def run_lp(
             (np.ones(count), (states + np.arange(count), np.arange(count))),
             shape=(states + count, count),
         )
-        matrix = csc_array(_beside(matrix, slack))
+        matrix = csc_array(hstack([matrix, slack]))
         cost = np.concatenate([np.zeros_like(cost), np.ones(count)])
 
     lp = highspy.HighsLp()
@@ -186,7 +190,7 @@ def run_lp(
 
 
 def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
-    """Solve by the occupancy LP; see the module's docstring."""
+    """Solve a constrained problem by the occupancy LP."""
     answer = occupancy_lp(problem, method)
     infeasible = answer.status is Status.INFEASIBLE
     columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
@@ -208,10 +212,10 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     upper = -np.inf if infeasible else _bound(problem, answer)
     gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
     status = answer.status
-    if infeasible and mix.shortfall <= aimed_within(problem.span):  # its own policies say otherwise
+    if infeasible and mix.shortfall <= aimed_within(problem.span):  # its policies meet the levels
         status = Status.NUMERICAL
     if status is Status.OPTIMAL and not (
-        gap <= 100 * GAP * max(abs(upper), abs(float(mixed[0])))
+        gap <= 100 * GAP_TOLERANCE * max(abs(upper), abs(float(mixed[0])))
         and (mixed[1:] >= problem.levels - met_within(problem.span)).all()
     ):
         status = Status.NUMERICAL
@@ -229,15 +233,10 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     )
 
 
-def _beside(left: csc_array, right: csc_array) -> csc_array:
-    """Put two sparse matrices side by side."""
-    return vstack([left.T, right.T]).T
-
-
 def _corners(
     problem: ConstrainedProblem, answer: Occupancy, closest: bool
 ) -> list[PolicySolution] | None:
-    """List the deterministic policies on the support of a measure; None if there are too many."""
+    """Return the deterministic policies on the support of a measure; None if too many."""
     usable = np.isfinite(problem.objective)
     reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
     reward = np.where(usable, reward if closest else reward + problem.objective, -np.inf)
@@ -251,7 +250,7 @@ def _corners(
     policy[seen] = answer.measure[seen].argmax(axis=1)
     shared = [(int(s), np.flatnonzero(share[s] > 1e-9)) for s in np.flatnonzero(seen)]
     shared = [(s, choices) for s, choices in shared if len(choices) > 1]
-    if np.prod([float(len(choices)) for _, choices in shared]) > CORNERS:
+    if np.prod([float(len(choices)) for _, choices in shared]) > MAX_CORNERS:
         return None
     solver = engine(problem.model, problem.discount, problem.totals)
     columns = []
@@ -265,7 +264,7 @@ def _corners(
 
 
 def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
-    """Bound every feasible policy's objective from the duals alone."""
+    """Return an upper bound on every feasible policy's objective, from the duals alone."""
     reward = problem.objective + np.tensordot(answer.multipliers, problem.constraints, axes=1)
     rows = problem.model.sparse().transitions
     q = reward + problem.discount * (rows @ answer.value).reshape(reward.shape)
@@ -275,7 +274,7 @@ def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
 
 
 def _nothing(problem: ConstrainedProblem, answer: Occupancy) -> ConstrainedSolution:
-    """Report an LP that gave no usable answer: no policies, infinite gap."""
+    """Return the result of an LP without a usable solution: no policies, infinite gap."""
     count = len(problem.levels)
     status = Status.NUMERICAL if answer.status is Status.OPTIMAL else answer.status
     return ConstrainedSolution(

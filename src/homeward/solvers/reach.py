@@ -1,12 +1,12 @@
-"""What can be reached from a state, and how that decides how large a number is.
+"""Reachable states, and an objective whose scale depends on them alone.
 
 "Optimal", "worthless" and rounding are judged by the largest value of an objective. A reward that
-no policy can reach from the start must have no say in that: next to 1e12 elsewhere a plan worth 9
-would look worth nothing. So where the largest rewards are out of reach, the objective is set to 0
-in every state that is. That changes no value in the start.
+no policy can reach from the start must not count: next to 1e12 elsewhere a plan worth 9 would look
+worth nothing. So if the largest rewards are out of reach, the objective is set to 0 in every
+unreachable state. That changes no value in the start.
 
-The search goes over actions that can be chosen and transitions with a positive probability. It ends
-where a reward of at least `ENOUGH` of the largest is met, which is usually near.
+The search goes over actions that can be chosen and transitions with a positive probability. It
+stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually near.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Model
 
-ENOUGH = 0.1
-"""A reward in reach that is this fraction of the largest anywhere is of its size."""
+LARGE_FRACTION = 0.1
+"""A reachable reward of this fraction of the largest settles the scale of the objective."""
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
@@ -31,73 +31,42 @@ def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None
     lowest = float(objective.min())
     if lowest == -np.inf:
         lowest = float(objective.min(where=objective > -np.inf, initial=0.0))
-    enough = ENOUGH * max(float(objective.max()), -lowest)
-    seen = np.zeros(model.states, np.bool_)
+    large = LARGE_FRACTION * max(float(objective.max()), -lowest)
     if isinstance(model, Moves):
-        found = meet_moves(model.dest, model.success, objective, start, enough, seen)
+        edges = np.arange(model.dest.size + 1), model.dest.ravel(), model.success.ravel()
     else:
         rows = model.transitions
-        found = meet_rows(rows.indptr, rows.indices, rows.data, objective, start, enough, seen)
+        edges = rows.indptr, rows.indices, rows.data
+    found, seen = search(*edges, objective, start, large)
     if not found:
-        silence(objective, seen)
+        objective[~seen[:, None] & (objective > -np.inf)] = 0.0
+
+
+def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
+    """Return the mask [S] of states that moves with positive probability lead to from a state."""
+    edges = np.arange(dest.size + 1), dest.ravel(), success.ravel()
+    seen: BoolArray = search(*edges, np.zeros(dest.shape), state, np.inf)[1]
+    return seen
 
 
 @njit(cache=True, error_model="numpy")
-def silence(objective: FloatArray, seen: BoolArray) -> None:
-    """Write 0 for what is not −inf in states that were not seen."""
-    states, actions = objective.shape
-    for s in range(states):
-        if not seen[s]:
-            for a in range(actions):
-                if objective[s, a] > -np.inf:
-                    objective[s, a] = 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def meet_moves(
-    dest: IntArray,
-    success: FloatArray,
-    objective: FloatArray,
-    start: int,
-    enough: float,
-    seen: BoolArray,
-) -> bool:
-    """Mark what can be reached; tell, at once, if a reward of that size is there."""
-    queue = np.empty(len(seen), np.int64)
-    queue[0], count, seen[start] = start, 1, True
-    for i in range(len(queue)):
-        if i == count:
-            break
-        s = queue[i]
-        for a in range(dest.shape[1]):
-            reward = objective[s, a]
-            if reward == -np.inf:
-                continue
-            if abs(reward) >= enough:
-                return True
-            t = dest[s, a]
-            if not seen[t] and success[s, a] > 0.0:
-                seen[t] = True
-                queue[count] = t
-                count += 1
-    return False
-
-
-@njit(cache=True, error_model="numpy")
-def meet_rows(
+def search(
     indptr: IntArray,
     indices: IntArray,
     data: FloatArray,
     objective: FloatArray,
     start: int,
-    enough: float,
-    seen: BoolArray,
-) -> bool:
-    """Do the same over sparse rows [S·A]."""
-    actions = objective.shape[1]
-    queue = np.empty(len(seen), np.int64)
+    large: float,
+) -> tuple[bool, BoolArray]:
+    """Return whether a reward of size ``large`` is reachable, and the states [S] seen until then.
+
+    Row s·A + a of the sparse matrix (indptr, indices, data) holds the transitions of a in s.
+    """
+    states, actions = objective.shape
+    seen = np.zeros(states, np.bool_)
+    queue = np.empty(states, np.int64)
     queue[0], count, seen[start] = start, 1, True
-    for i in range(len(queue)):
+    for i in range(states):
         if i == count:
             break
         s = queue[i]
@@ -105,8 +74,8 @@ def meet_rows(
             reward = objective[s, a]
             if reward == -np.inf:
                 continue
-            if abs(reward) >= enough:
-                return True
+            if abs(reward) >= large:
+                return True, seen
             row = s * actions + a
             for k in range(indptr[row], indptr[row + 1]):
                 t = indices[k]
@@ -114,21 +83,4 @@ def meet_rows(
                     seen[t] = True
                     queue[count] = t
                     count += 1
-    return False
-
-
-@njit(cache=True)
-def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
-    """Return which states [S] moves that may work lead to from a state."""
-    found = np.zeros(len(dest), np.bool_)
-    ahead = np.empty(len(dest), np.int64)
-    found[state], ahead[0], count = True, state, 1
-    while count > 0:
-        count -= 1
-        here = ahead[count]
-        for a in range(dest.shape[1]):
-            there = dest[here, a]
-            if success[here, a] > 0.0 and not found[there]:
-                found[there], ahead[count] = True, there
-                count += 1
-    return found
+    return False, seen

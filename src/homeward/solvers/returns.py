@@ -1,19 +1,21 @@
-"""The way home: how likely a return can be made, bounded from below.
+"""The way home: a lower bound on the probability of returning, and the policy that achieves it.
 
 Problem: from every state, collect ``correction[s, a] ≤ 0`` and move by p, until home pays 1 and
 ends it. Giving up is always allowed and worth 0. Hence 0 ≤ value ≤ 1 and value[home] = 1.
 
-On `Moves` this is a shortest path: repeating a in s until it works pays correction/success once,
+Method on `Moves`: a shortest path. Repeating a in s until it works pays correction/success once,
 so value = max(0, 1 − distance), by one Dijkstra search from home over reversed edges. Exact.
 
-On `SparseMDP` it is policy iteration from giving up everywhere. Switching only where it strictly
+Method on `SparseMDP`: policy iteration from giving up everywhere. Switching only where it strictly
 helps keeps every policy proper (a closed loop would have to earn something, and all corrections
-are ≤ 0), so each iterate's exact value is a valid bound and stopping early is sound. What is
-returned is the last policy's value less an allowance for the rounding of its linear solve:
+are ≤ 0), so each iterate's exact value is a valid bound and stopping early is sound.
+
+Stopping: no state gains more than `STRICT` from one step. A smaller gain is mostly rounding, but
+may repeat; so at the end all of them are taken together, and kept if they add up.
+
+Proof: the result is the last policy's value less an allowance for the rounding of its linear solve,
 `UNIT` times the expected number of moves until it ends. The gap is the most that one improvement
-step could still add in any state, and that allowance. A gain below `STRICT` is mostly rounding, but
-may be had again and again; so before the end all of them are taken together, and kept if they add
-up.
+step could still add in any state, plus that allowance.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
-from homeward.solvers.graphs import unsigned, ways_to
+from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
@@ -37,12 +39,15 @@ if TYPE_CHECKING:
     from homeward.solvers.folding import Folded
 
 STRICT = 1e-13
+"""A gain above this is an improvement, not rounding."""
 CLOSE = 1e-9
+"""Largest gap of an optimal way home."""
 UNIT = 32 * float(np.finfo(np.float64).eps)
+"""Rounding of a probability per move."""
 ROUND_LIMIT = 1000
 
 GIVE_UP = -1
-"""The action of a return policy that stops trying (and of home, where nothing is left to do)."""
+"""The action of a return policy that stops trying; also its action at home."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +60,7 @@ class ReturnSolution:
     status: Status
     rounds: int
     layers: IntArray | None = None  # [L, S] with a limit on steps: the policies by steps left
-    since: IntArray | None = None  # [L] each is followed while at least so many steps are left
+    since: IntArray | None = None  # [L] least number of steps left at which each is followed
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
@@ -63,29 +68,45 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
 
     `correction` [S, A] is at most 0.
     """
-    error = InvalidProblemError
-    shape = (model.states, model.actions)
-    home = indices(home, "home", None, (0, model.states), "n", error)
-    if home.ndim != 1 or home.size == 0:
-        raise error(f"home has shape {home.shape}, expected at least one state [n]")
-    correction = numbers(correction, "the correction", shape, error)
-    if not kernels.are_within(correction, -np.inf, 0.0):
-        at = np.argwhere(~((correction <= 0.0) & (correction > -np.inf)))[0]
-        where = place(tuple(int(i) for i in at), "sa")
-        raise error(f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0")
+    home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
         return _shortest_path(model, correction, home)
     return _policy_iteration(model, correction, home)
 
 
+def check_home(model: Model, home: IntArray) -> IntArray:
+    """Return states [n] of a model, at least one, as int32."""
+    home = indices(home, "home", None, (0, model.states), "n", InvalidProblemError)
+    if home.ndim != 1 or home.size == 0:
+        raise InvalidProblemError(f"home has shape {home.shape}, expected at least one state [n]")
+    return home
+
+
+def check_correction(model: Model, correction: FloatArray) -> FloatArray:
+    """Return a finite correction [S, A], at most 0."""
+    shape = (model.states, model.actions)
+    correction = numbers(correction, "the correction", shape, InvalidProblemError)
+    if not kernels.are_within(correction, -np.inf, 0.0):
+        at = np.argwhere(~((correction <= 0.0) & (correction > -np.inf)))[0]
+        where = place(tuple(int(i) for i in at), "sa")
+        raise InvalidProblemError(
+            f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0"
+        )
+    return correction
+
+
+def open_success(model: Moves) -> FloatArray:
+    """Return the success probabilities [S, A], 0 for actions that can't be chosen."""
+    if is_nothing(model.reward):
+        return model.success
+    return np.where(np.isfinite(model.reward), model.success, 0.0)
+
+
 def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    success = model.success
-    if not is_nothing(model.reward):  # some actions may not be chosen
-        success = np.where(np.isfinite(model.reward), success, 0.0)
-    distance, policy = kernels.distances_home(
-        unsigned(model.dest), success, correction, unsigned(home), *ways_to(model)
+    distance, policy = distances_home(
+        unsigned(model.dest), open_success(model), correction, unsigned(home), *ways_to(model)
     )
-    kernels.chances_home(distance)
+    chances_home(distance)
     return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1)
 
 
@@ -103,7 +124,7 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
         choice = q.argmax(axis=1).astype(np.int32)
         gain = np.where(at_home, 0.0, q[np.arange(model.states), choice] - value)
         gap = max(0.0, float(gain.max()))
-        settled = gap <= STRICT  # then what is left is rounding, or a small gain that repeats
+        settled = gap <= STRICT  # the rest is rounding, or a small gain that repeats
         rising = gain > (0.0 if settled else STRICT)
         better = np.where(rising, choice, policy)
         solved = _evaluate(folded, reward, better, at_home) if gap > 0.0 else None
@@ -123,16 +144,16 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
 
 
 def _repeats(rise: FloatArray) -> bool:
-    """Tell whether small gains have added up, in some state and against none."""
+    """Return whether small gains have added up in some state, and no state has lost."""
     return bool(rise.max() > CLOSE and rise.min() >= -CLOSE)
 
 
 def _evaluate(
     folded: Folded, reward: FloatArray, policy: IntArray, at_home: BoolArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Give the value [S] of a proper return policy and its expected number of moves [S].
+    """Return the value [S] of a proper return policy and its expected number of moves [S].
 
-    None where rounding makes the linear system singular or its answer absurd.
+    Returns None if rounding makes the linear system singular or its solution impossible.
     """
     value = at_home.astype(np.float64)
     moves = np.zeros_like(value)

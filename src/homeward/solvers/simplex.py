@@ -1,9 +1,11 @@
 """A simplex method for the master LP: a handful of rows, a few dozen columns, exact to rounding.
 
 Minimise c·x subject to A·x = b, x ≥ 0. Every round solves for the basis anew, so nothing drifts.
-The most negative reduced cost enters; after `PATIENT` rounds the first negative one does, and the
-first of those that bind leaves, so that it can't circle (Bland). At its end the answer is looked at
-once more: what is basic is not negative, and no column is priced below 0 by more than rounding.
+The most negative reduced cost enters; after `BLAND_AFTER` rounds the first negative one does, and
+the first of the binding rows leaves, so that it can't cycle (Bland's rule).
+
+Stopping: no reduced cost is below 0 by more than rounding. The basis is optimal if its values are
+then not negative; after `MAX_ROUNDS` the method gives up.
 """
 
 import numpy as np
@@ -11,31 +13,31 @@ from numba import njit
 
 from homeward.arrays import FloatArray, IntArray
 
-PRICED, NEGATIVE = 1e-14, 1e-13
-"""A reduced cost, and a basic value, that is below 0 by less than this is 0."""
+COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13
+"""A reduced cost, and a basic value, below 0 by less than this counts as 0."""
 
-PIVOT = 1e-11
-"""What is below this can't be divided by."""
+MIN_PIVOT = 1e-11
+"""Smallest absolute value of a pivot."""
 
-PATIENT, LIMIT = 50, 400
-"""Rounds before the careful rule, and before giving up."""
+BLAND_AFTER, MAX_ROUNDS = 50, 400
+"""Rounds before Bland's rule, and before giving up."""
 
 
 @njit(cache=True, error_model="numpy")
 def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray) -> bool:
-    """Solve from a basis [m] of columns, which is feasible; it is written to.
+    """Improve a feasible basis [m] of columns in place; return whether it is optimal.
 
-    ``matrix`` is [m, n], ``side`` [m], ``cost`` [n]. Tells whether the basis is optimal.
+    ``matrix`` is [m, n], ``side`` [m], ``cost`` [n].
     """
     rows, columns = matrix.shape
     basic = np.zeros(columns, np.bool_)
     for i in basis:
         basic[i] = True
-    for count in range(LIMIT):
+    for count in range(MAX_ROUNDS):
         value, dual, fine = at_basis(matrix, side, cost, basis)
         if not fine:
             return False
-        enter, least = -1, -PRICED
+        enter, least = -1, -COST_TOLERANCE
         for j in range(columns):
             if basic[j]:
                 continue
@@ -46,17 +48,17 @@ def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntAr
                 size = max(size, abs(dual[i] * matrix[i, j]))
             if reduced < least * max(1.0, size):
                 enter = j
-                if count >= PATIENT:
+                if count >= BLAND_AFTER:
                     break
                 least = reduced / max(1.0, size)
         if enter < 0:
-            return bool((value >= -NEGATIVE).all())
+            return bool((value >= -VALUE_TOLERANCE).all())
         step, fine = solve_small(matrix[:, basis].copy(), matrix[:, enter].copy())
         if not fine:
             return False
         leave, most = -1, np.inf
         for i in range(rows):
-            if step[i] > PIVOT:
+            if step[i] > MIN_PIVOT:
                 ratio = max(0.0, value[i]) / step[i]
                 if ratio < most or (ratio == most and basis[i] < basis[leave]):
                     leave, most = i, ratio
@@ -72,7 +74,7 @@ def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntAr
 def at_basis(
     matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Give what is basic [m], the rows' duals [m], and whether the basis can be solved for."""
+    """Return the basic values [m], the rows' duals [m], and whether the basis is regular."""
     square = matrix[:, basis].copy()
     value, fine = solve_small(square.copy(), side.copy())
     rest = side - square @ value  # one step of refinement
@@ -83,14 +85,14 @@ def at_basis(
 
 @njit(cache=True, error_model="numpy")
 def solve_small(square: FloatArray, side: FloatArray) -> tuple[FloatArray, bool]:
-    """Solve ``square·x = side`` by elimination, both written to; tells whether it could be."""
+    """Return x of ``square·x = side``, and whether it exists; both arguments are overwritten."""
     size = len(side)
     for k in range(size):
         pivot = k
         for i in range(k + 1, size):
             if abs(square[i, k]) > abs(square[pivot, k]):
                 pivot = i
-        if not abs(square[pivot, k]) > PIVOT:
+        if not abs(square[pivot, k]) > MIN_PIVOT:
             return side, False
         if pivot != k:
             for j in range(size):

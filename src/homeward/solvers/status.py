@@ -1,19 +1,19 @@
-"""How a solve ended. Not converged and infeasible are different words, and neither is silent."""
+"""How a solve ended; not converged and infeasible are different statuses."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The end of a solve, a plan or a bound."""
+    """The status of a solve, a plan or a bound."""
 
     OPTIMAL = "optimal"
     """Solved, with the reported gap as evidence."""
 
     INFEASIBLE = "infeasible"
-    """Proven: no policy meets the constraints. What is returned comes closest."""
+    """Proven: no policy meets the constraints. The result comes closest to them."""
 
     NOT_CONVERGED = "not converged"
-    """The round limit came first. What is returned is valid, its optimality unproven."""
+    """Stopped at the round limit. The result is valid; its optimality is unproven."""
 
     NUMERICAL = "numerical trouble"
-    """Rounding got in the way of the requested gap. What is returned is still valid."""
+    """Rounding prevented the requested gap. The result is still valid."""

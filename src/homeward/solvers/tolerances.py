@@ -1,50 +1,47 @@
-"""How close is close: the tolerances that the constrained solvers share."""
+"""Tolerances that the constrained solvers share."""
 
 import numpy as np
-from numba import njit
 
-FEASIBLE = 1e-9
-"""What is this close to a level counts as meeting it, but for rounding; see `met_within`."""
+FEASIBILITY_TOLERANCE = 1e-9
+"""A total this far below its level still meets it; see `met_within`."""
 
-GAP = 1e-8
-"""An optimal answer's gap, as a fraction of the largest value, is at most this."""
+GAP_TOLERANCE = 1e-8
+"""Largest gap of an optimal solution, as a fraction of the largest value."""
 
-EXACT = 1e-13
-"""A column that prices above another by less than this fraction is above by rounding alone."""
+PRICE_TOLERANCE = 1e-13
+"""A column improves the mixture if it prices above it by more than this fraction."""
 
-CLOSE = 1e-11
-"""A gap of this fraction is not worth another round."""
+CLOSE_GAP = 1e-11
+"""A gap below this fraction of the largest value ends the search."""
 
-TINY = 1e-290
-"""What is this small is nothing."""
+SMALLEST_GAP = 1e-290
+"""A gap below this counts as 0, whatever the values."""
 
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-"""What an evaluation may be off by, as a fraction and times 1 − γ."""
+"""Relative rounding error of an evaluation, per step."""
 
-PRICINGS = 2000
-"""Ordinary MDPs that one constrained problem may take."""
+MAX_PRICINGS = 2000
+"""Most ordinary MDPs that one constrained problem may solve."""
 
-PATIENCE = 1
-"""Rounds of policy iteration that a column may take which only narrows a bracket."""
+BRACKET_ROUNDS = 1
+"""Rounds of policy iteration for a column that only narrows a bracket."""
 
-AROUND = (1.0, 2.0)
-"""By which factors a multiplier's neighbourhood is searched for the first bracket."""
+HINT_FACTORS = (1.0, 2.0)
+"""Factors on the hinted multiplier at which the first bracket is searched."""
 
 
-@njit(cache=True)
 def met_within(span: float) -> float:
-    """Return how far below its level a total over `span` steps may be and count as meeting it.
+    """Return how far below its level a total over `span` steps may be and still meet it.
 
-    All who judge a plan judge by this. Near γ = 1 rounding alone is more than `FEASIBLE`: of the
-    total, and of what is taken off it to be reported as a bound.
+    Solvers, plans and budgets all use this number. Near γ = 1 the rounding of the total, and of
+    the bound that is reported for it, exceeds `FEASIBILITY_TOLERANCE`.
     """
-    return FEASIBLE + 4.0 * ROUNDING * span
+    return FEASIBILITY_TOLERANCE + 4.0 * ROUNDING * span
 
 
-@njit(cache=True)
 def aimed_within(span: float) -> float:
-    """Return how far below its level a solver lets a policy be, and again the mixture of some.
+    """Return how far below its level a solver lets one policy be, and then the mixture.
 
-    Twice this is less than `met_within` by the rounding of what is reported.
+    Twice this is less than `met_within`, by the rounding of what is reported.
     """
-    return 0.5 * FEASIBLE + ROUNDING * span
+    return 0.5 * FEASIBILITY_TOLERANCE + ROUNDING * span

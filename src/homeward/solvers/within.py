@@ -1,27 +1,27 @@
-r"""The way home within a number of steps: how likely it can be made, bounded from below.
+r"""The way home within H steps: a lower bound on the probability of returning in time.
 
 Problem: from every state, with H steps left, reach home. ``value_h[home] = 1``, ``value_0 = 0``
 elsewhere, giving up is worth 0, and one step of action a in s is worth at least
 
 - ``correction[s, a] + Σ_t p[s, a, t]·value_{h−1}[t]`` (a correction that holds for any policy), or
-- on `Moves`, ``value_{h−1}[dest] − (1 − success)``: it works at once or is not counted on.
+- on `Moves`, ``value_{h−1}[dest] − (1 − success)``: only the first attempt counts.
 
-Either bound may be left out; where both are given each step takes the better. Both hold for every
-belief, whatever its correlations and also where success is random within a world.
+Either bound may be left out; with both, each step takes the better. Both hold for every belief,
+whatever its correlations, also if success is random within a world.
 
 Method: layer by layer, h = 1, 2, … H, each from the one before. A state keeps its value and action
-until a layer gives it more, so values rise with h, and a layer in which nothing rises (by more than
-`STILL`) is the last that is needed: stopping there, or anywhere, is sound. With the second bound
-alone it is a shortest path of at most H edges of cost 1 − success, and a layer looks only at what
-leads to states that rose in the layer before. For large H the shortest path without a limit comes
-first: where all its ways have at most H edges, that is the answer.
+until a layer raises it, so values rise with h. With the second bound alone it is a shortest path of
+at most H edges of cost 1 − success, and a layer looks only at predecessors of states that rose in
+the layer before. For large H the shortest path without a limit comes first: if all its ways have at
+most H edges, that is the answer.
+
+Stopping: a layer raises no value by more than `STILL`. Stopping there, or anywhere, is sound.
 
 The policy depends on the steps that are left. ``layers[i]`` [S] is followed while at least
 ``since[i]`` steps are left (and fewer than ``since[i + 1]``): only layers that change it are kept.
-From a state with H steps left it needs no more than ``since`` says.
 
-Proof of rounding: sums of the second bound are rounded against us, one by one; of the first,
-`UNIT` is taken off for every layer.
+Proof of rounding: each sum of the second bound is rounded down; for the first, `UNIT` is
+subtracted for every layer.
 """
 
 from __future__ import annotations
@@ -31,24 +31,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from homeward.arrays import indices, is_nothing, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.solvers import kernels
-from homeward.solvers.graphs import unsigned, ways_to
-from homeward.solvers.kernels import UP
-from homeward.solvers.returns import GIVE_UP, UNIT, ReturnSolution
+from homeward.solvers.graphs import (
+    chances_home,
+    distances_home,
+    longest,
+    shortest_within,
+    unsigned,
+    ways_to,
+)
+from homeward.solvers.returns import (
+    GIVE_UP,
+    UNIT,
+    ReturnSolution,
+    check_correction,
+    check_home,
+    open_success,
+)
 from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.models import Model, SparseMDP
+    from homeward.models import Model
 
 STILL = 1e-15
-"""A layer that raises no value by more than this is the last."""
+"""The last layer raises no value by more than this."""
 
 FAR = 2.0
-"""Beyond this times √S steps, most ways are shorter than the limit: try without it first."""
+"""Beyond this times √S steps, a search without the limit comes first."""
 
 
 def solve_return_within(
@@ -59,84 +70,66 @@ def solve_return_within(
     *,
     at_once: bool = False,
 ) -> ReturnSolution:
-    """Maximise the bound on the probability of reaching `home` [n] within so many steps.
+    """Maximise the bound on the probability of reaching `home` [n] within `steps`.
 
-    `correction` [S, A] is at most 0, or None to count on first attempts alone; `at_once` allows
-    for these, on `Moves`.
+    `correction` [S, A], at most 0, gives the first bound; None leaves it out. `at_once` adds the
+    second bound, on `Moves`.
     """
     error = InvalidProblemError
     if steps < 1:
         raise error(f"a horizon of {steps} steps: nothing can be reached in less than 1")
-    home = indices(home, "home", None, (0, model.states), "n", error)
-    if home.ndim != 1 or home.size == 0:
-        raise error(f"home has shape {home.shape}, expected at least one state [n]")
+    home = check_home(model, home)
     if at_once and not isinstance(model, Moves):
         raise error("first attempts are counted on for move-or-stay models alone")
     if correction is None:
         if not (at_once and isinstance(model, Moves)):
             raise error("without a correction, first attempts must be counted on")
         return _first_attempts(model, steps, home)
-    correction = numbers(correction, "the correction", (model.states, model.actions), error)
-    if not kernels.are_within(correction, -np.inf, 0.0):
-        at = np.argwhere(~((correction <= 0.0) & (correction > -np.inf)))[0]
-        where = place(tuple(int(i) for i in at), "sa")
-        raise error(f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0")
-    if isinstance(model, Moves):
-        closed = ~np.isfinite(model.reward)
-        found = layer_moves(
-            unsigned(model.dest),
-            model.success,
-            closed,
-            correction,
-            unsigned(home),
-            steps,
-            at_once,
-            STILL,
-        )
-        return _answer(*found, home)
-    return _layered(model, steps, home, correction)
+    return _layered(model, steps, home, check_correction(model, correction), at_once)
 
 
 def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
-    """Find the shortest ways of at most so many edges, of cost 1 − success."""
-    success = model.success
-    if not is_nothing(model.reward):  # some actions may not be chosen
-        success = np.where(np.isfinite(model.reward), success, 0.0)
+    """Return the shortest ways of at most `steps` edges, of cost 1 − success."""
+    success = open_success(model)
     dest, ways = unsigned(model.dest), ways_to(model)
     correction = (success - 1.0) * success
     if steps >= FAR * np.sqrt(model.states):
-        distance, policy = kernels.distances_home(dest, success, correction, unsigned(home), *ways)
+        distance, policy = distances_home(dest, success, correction, unsigned(home), *ways)
         if steps >= model.states - 1 or longest(dest, policy) <= steps:
-            kernels.chances_home(distance)
+            chances_home(distance)
             since = np.ones(1, np.int64)
             return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1, policy[None], since)
     small: IntArray = np.empty(0, np.int32 if model.actions > 127 else np.int8)
     distance, layers, count = shortest_within(
         dest, success, correction, unsigned(home), *ways, steps, small
     )
-    kernels.chances_home(distance)
+    chances_home(distance)
     layers = layers[:count] if count else np.full((1, model.states), GIVE_UP, small.dtype)
     policy, since = layers[-1].astype(np.int32), 1 + np.arange(len(layers))
     return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, count, layers, since)
 
 
 def _layered(
-    model: SparseMDP, steps: int, home: IntArray, correction: FloatArray
+    model: Model, steps: int, home: IntArray, correction: FloatArray, at_once: bool
 ) -> ReturnSolution:
-    """Go layer by layer on a general model."""
+    """Raise values layer by layer, and keep the layers that change the policy."""
     reward = np.where(np.isfinite(model.reward), correction, -np.inf)
-    value = np.zeros(model.states)
-    value[home] = 1.0
+    at_home = np.zeros(model.states, np.bool_)
+    at_home[home] = True
+    value, best = at_home.astype(np.float64), np.empty(model.states)
     policy = np.full(model.states, GIVE_UP, np.int32)
-    layers, since, each = [policy], [1], np.arange(model.states)
-    count = 0
+    choice = policy.copy()
+    layers, since, count = [policy], [1], 0
     while count < steps:
         count += 1
-        q = reward + (model.transitions @ value).reshape(reward.shape)
-        choice = q.argmax(axis=1).astype(np.int32)
-        best = q[each, choice]
-        rises = best > value
-        rises[home] = False
+        if isinstance(model, Moves):
+            dest, success = unsigned(model.dest), model.success
+            improve_moves(dest, success, reward, at_once, value, best, choice)
+        else:
+            q = reward + (model.transitions @ value).reshape(reward.shape)
+            choice = q.argmax(axis=1).astype(np.int32)
+            best = q[np.arange(model.states), choice]
+        rises = (best > value) & ~at_home
         if not (best - value > STILL)[rises].any():
             break
         value = np.where(rises, best, value)
@@ -147,174 +140,36 @@ def _layered(
             else:
                 layers.append(policy)
                 since.append(count)
-    return _answer(value, np.array(layers), np.array(since), count, home)
-
-
-def _answer(
-    value: FloatArray, layers: IntArray, since: IntArray, count: int, home: IntArray
-) -> ReturnSolution:
-    """Take the rounding of so many layers off the values."""
-    sure = np.clip(value - UNIT * count, 0.0, 1.0)
-    sure[home] = 1.0
-    return ReturnSolution(sure, layers[-1], UNIT * count, Status.OPTIMAL, count, layers, since)
+    rounding = UNIT * count
+    sure = np.where(at_home, 1.0, np.clip(value - rounding, 0.0, 1.0))
+    status = Status.OPTIMAL
+    return ReturnSolution(sure, policy, rounding, status, count, np.array(layers), np.array(since))
 
 
 @njit(cache=True, error_model="numpy")
-def layer_moves(
+def improve_moves(
     dest: IntArray,
     success: FloatArray,
-    closed: IntArray,
-    correction: FloatArray,
-    home: IntArray,
-    steps: int,
+    reward: FloatArray,
     at_once: bool,
-    still: float,
-) -> tuple[FloatArray, IntArray, IntArray, int]:
-    """Go layer by layer on a move-or-stay graph: values [S], layers [L, S], since [L], the count.
+    value: FloatArray,
+    best: FloatArray,
+    choice: IntArray,
+) -> None:
+    """Write the ``best`` [S] of one more step before ``value`` [S], and the action's ``choice``.
 
-    Actions that are ``closed`` [S, A] can't be chosen.
+    An action with reward −inf, or that leads back to its state, is not taken.
     """
     states, actions = dest.shape
-    before, value = np.zeros(states), np.zeros(states)
-    at_home = np.zeros(states, np.bool_)
-    for h in home:
-        before[h] = value[h] = 1.0
-        at_home[h] = True
-    layers = np.full((1, states), GIVE_UP, np.int32)
-    since = np.ones(1, np.int64)
-    kept, count = 1, 0
-    policy = layers[0].copy()
-    while count < steps:
-        count += 1
-        most = 0.0
-        changed = False
-        for s in range(states):
-            if at_home[s]:
+    for s in range(states):
+        best[s], choice[s] = -np.inf, 0
+        for a in range(actions):
+            t = dest[s, a]
+            if reward[s, a] == -np.inf or t == s:
                 continue
-            best, choice = before[s], GIVE_UP
-            for a in range(actions):
-                t = dest[s, a]
-                if closed[s, a] or t == s:
-                    continue
-                p = success[s, a]
-                q = correction[s, a] + p * before[t] + (1.0 - p) * before[s]
-                if at_once:
-                    q = max(q, before[t] - (1.0 - p))
-                if q > best:
-                    best, choice = q, a
-            if choice != GIVE_UP:
-                most = max(most, best - before[s])
-                value[s] = best
-                if policy[s] != choice:
-                    policy[s] = choice
-                    changed = True
-        if most <= still:
-            break
-        before[:] = value
-        if changed:
-            if count > 1:
-                if kept == len(layers):
-                    more = np.empty((2 * kept, states), np.int32)
-                    more[:kept] = layers
-                    later = np.empty(2 * kept, np.int64)
-                    later[:kept] = since
-                    layers, since = more, later
-                kept += 1
-            layers[kept - 1] = policy
-            since[kept - 1] = count
-    return before, layers[:kept], since[:kept], count
-
-
-@njit(cache=True, error_model="numpy")
-def shortest_within(
-    dest: IntArray,
-    success: FloatArray,
-    correction: FloatArray,
-    home: IntArray,
-    first: IntArray,
-    source: IntArray,
-    action: IntArray,
-    steps: int,
-    small: IntArray,
-) -> tuple[FloatArray, IntArray, int]:
-    """Find the shortest ways home of at most so many edges, up to distance 1.
-
-    Gives the distance [S] (infinite beyond 1), the actions [L, S] that start the shortest way of at
-    most 1, 2, … L edges (−1: none), of the type of ``small``, and L. Edges and their rounding are
-    as in `distances_home`.
-    """
-    states = len(dest)
-    distance = np.full(states, np.inf)
-    choice = np.full(states, GIVE_UP, small.dtype)
-    rose = np.zeros(states, np.bool_)
-    front, ahead = np.empty(states, np.int64), np.empty(states, np.int64)
-    here = np.empty(states)  # the distances of the front, before this layer
-    count = 0
-    for h in home:
-        if distance[h] != 0.0:
-            distance[h] = 0.0
-            front[count] = h
-            here[count] = 0.0
-            count += 1
-    layers = np.empty((min(steps, 8), states), small.dtype)
-    layer = 0
-    while layer < steps and count > 0:
-        more = 0
-        for i in range(count):
-            t = front[i]
-            for e in range(first[t], first[t + 1]):
-                s = source[e]
-                if distance[s] <= here[i]:
-                    continue
-                a = action[e]
-                p = success[s, a]
-                if p < 1e-250:  # so rare a success is not counted on
-                    continue
-                cost = -correction[s, a] / p
-                candidate = (here[i] + cost) * UP if cost > 0.0 else here[i]
-                if candidate >= 1.0 or candidate >= distance[s]:
-                    continue
-                distance[s] = candidate
-                choice[s] = a
-                if not rose[s]:
-                    rose[s] = True
-                    ahead[more] = s
-                    more += 1
-        if more == 0:
-            break
-        for i in range(more):
-            s = ahead[i]
-            rose[s] = False
-            front[i] = s
-            here[i] = distance[s]
-        count = more
-        if layer == len(layers):
-            longer = np.empty((min(steps, 2 * layer), states), small.dtype)
-            longer[:layer] = layers
-            layers = longer
-        layers[layer] = choice
-        layer += 1
-    return distance, layers, layer
-
-
-@njit(cache=True, error_model="numpy")
-def longest(dest: IntArray, policy: IntArray) -> int:
-    """Give the most edges that a policy [S] without circles follows until it gives up."""
-    states = len(dest)
-    edges = np.full(states, -1, np.int64)
-    path = np.empty(states, np.int64)
-    most = 0
-    for root in range(states):
-        s, length = root, 0
-        while edges[s] < 0 and policy[s] >= 0:
-            path[length] = s
-            length += 1
-            s = dest[s, policy[s]]
-        if edges[s] < 0:
-            edges[s] = 0
-        total = edges[s]
-        for i in range(length - 1, -1, -1):
-            total += 1
-            edges[path[i]] = total
-        most = max(most, total)
-    return most
+            p = success[s, a]
+            q = reward[s, a] + p * value[t] + (1.0 - p) * value[s]
+            if at_once:
+                q = max(q, value[t] - (1.0 - p))
+            if q > best[s]:
+                best[s], choice[s] = q, a

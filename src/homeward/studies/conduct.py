@@ -1,12 +1,12 @@
-"""Conducting a study: hand out what is left, enter what comes back, lose nothing.
+"""Conducting a study: submit the tasks that are left and record their outcomes.
 
-Tasks take from a millisecond to a minute, so they are handed out in batches that should take about
-`BUDGET` seconds, judged by those that came back; a batch that takes longer is cut short, and what
-it had not begun is handed out again. Rows are entered as they come, so that a crash costs no more
-than what was under way.
+Tasks take from a millisecond to a minute, so they are submitted in batches of `BATCH_SECONDS` or
+so, estimated from finished tasks. A batch that takes longer is cut short, and its tasks that were
+not begun are submitted again. Rows are recorded as they come, so a crash loses only tasks in
+progress.
 
 A task whose worker dies is tried again, alone, and not beside another such task: so it is known
-whose fault it was. After `DEATHS` dead workers it is entered as failed.
+which task killed the worker. After `MAX_DEATHS` dead workers it is recorded as failed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from homeward.studies.work import Outcome
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from homeward.studies.crews import Crew, Report
+    from homeward.studies.crews import Cluster, Report
     from homeward.studies.ledger import Ledger
 
-BUDGET = 0.5
-MOST = 500
-DEATHS = 3
-PATIENCE = 60.0
-"""Seconds that a study waits for workers when there are none."""
+BATCH_SECONDS = 0.5
+MAX_BATCH_TASKS = 500
+MAX_DEATHS = 3
+PATIENCE_SECONDS = 60.0
+"""Time that a study waits for workers when there are none."""
 
 
 def conduct(
@@ -39,23 +39,28 @@ def conduct(
     *,
     workers: int | None = None,
     scheduler: str | None = None,
-    patience: float = PATIENCE,
+    patience: float = PATIENCE_SECONDS,
 ) -> Generator[Outcome, None, None]:
-    """Do what is left of a study, and yield each outcome once it is entered.
-
-    By default on as many processes as there are cores. `workers` says how many; 0 does everything
-    in this process, one task after the other. A `scheduler` is the address of a Dask scheduler
-    whose workers can import homeward and the task; then `workers` is not given.
+    """Finish a study, and yield each outcome once it is recorded.
 
     Processes import the main module anew, so a script that calls this does so under
     ``if __name__ == "__main__"``.
+
+    Parameters
+    ----------
+    workers
+        Number of processes, by default one per core; 0 runs all tasks in this process.
+    scheduler
+        Address of a Dask scheduler whose workers can import homeward and the task; excludes
+        `workers`.
+    patience
+        Seconds to wait for workers when there are none.
     """
     if workers is not None and scheduler is not None:
         raise InvalidInputError("give a number of workers or a scheduler, not both")
     if workers is not None and workers < 0:
         raise InvalidInputError(f"the number of workers is {workers}, expected 0 or more")
-    task = load(ledger.study.task, "the task")
-    if not callable(task):
+    if not callable(load(ledger.study.task, "the task")):
         raise InvalidInputError(f"the task {ledger.study.task} can't be called")
     return _conduct(ledger, workers, scheduler, patience)
 
@@ -63,57 +68,57 @@ def conduct(
 def _conduct(
     ledger: Ledger, workers: int | None, scheduler: str | None, patience: float
 ) -> Generator[Outcome, None, None]:
-    """Keep every slot busy until nothing is left."""
-    desk = Desk(ledger)
-    if not desk.left:
+    """Keep every slot busy until no task is left."""
+    queue = TaskQueue(ledger)
+    if not queue.left:
         return
     with ExitStack() as stack:
-        crew: Crew
+        crew: Inline | Cluster
         if scheduler is not None:
             crew = stack.enter_context(remote_crew(scheduler, patience))
         elif workers == 0:
             crew = Inline()
         else:
-            count = min(cores() if workers is None else workers, len(desk.left))
+            count = min(cores() if workers is None else workers, len(queue.left))
             crew = stack.enter_context(local_crew(count, patience))
-        while desk.left or desk.suspects or desk.flying:
-            while (batch := desk.next(crew.slots)) is not None:
+        while queue.left or queue.suspects or queue.submitted:
+            while (batch := queue.next(crew.slots)) is not None:
                 crew.submit(batch)
-            found = [outcome for report in crew.collect() for outcome in desk.settle(report)]
+            found = [outcome for report in crew.collect() for outcome in queue.settle(report)]
             ledger.record(found)
             yield from found
 
 
-class Desk:
-    """Keeps what is left, what is under way, and who is under suspicion."""
+class TaskQueue:
+    """The tasks that are left, submitted, or suspected of killing their worker."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.study = ledger.study
         self.left = deque(ledger.left())
-        self.suspects: deque[int] = deque()  # tasks over which a worker has died
+        self.suspects: deque[int] = deque()  # tasks whose worker has died
         self.deaths: Counter[int] = Counter()
-        self.flying = 0
-        self.suspected: Batch | None = None  # the suspect that is under way
-        self.pace = BUDGET  # seconds that a task takes, judged by the last ones
+        self.submitted = 0  # batches
+        self.suspected: Batch | None = None  # the suspect that is being tried
+        self.pace = BATCH_SECONDS  # estimated seconds of a task
 
     def next(self, slots: int) -> Batch | None:
-        """Give the next batch, if one may be handed out now."""
-        if self.flying >= slots:
+        """Return the next batch; None if none may be submitted now."""
+        if self.submitted >= slots:
             return None
         if self.suspects and self.suspected is None:
             self.suspected = batch = self._batch([self.suspects.popleft()])
         elif self.left:
             share = ceil(len(self.left) / (2 * slots))
-            size = max(1, min(MOST, share, int(BUDGET / max(self.pace, 1e-6))))
+            size = max(1, min(MAX_BATCH_TASKS, share, int(BATCH_SECONDS / max(self.pace, 1e-6))))
             batch = self._batch([self.left.popleft() for _ in range(min(size, len(self.left)))])
         else:
             return None
-        self.flying += 1
+        self.submitted += 1
         return batch
 
     def settle(self, report: Report) -> list[Outcome]:
-        """Take a report in and give the outcomes that are final."""
-        self.flying -= 1
+        """Return the outcomes of a report that are final; queue the other tasks again."""
+        self.submitted -= 1
         batch, found = report.batch, list(report.outcomes)
         if batch is self.suspected:
             self.suspected = None
@@ -126,7 +131,7 @@ class Desk:
             return found
         for position in batch.positions:
             self.deaths[position] += report.deaths
-            if len(batch.items) == 1 and self.deaths[position] >= DEATHS:
+            if len(batch.items) == 1 and self.deaths[position] >= MAX_DEATHS:
                 text = f"{self.deaths[position]} workers died over it. {report.cause}"
                 found.append(Outcome(position, None, text, 0.0))
             else:
@@ -135,4 +140,4 @@ class Desk:
 
     def _batch(self, positions: list[int]) -> Batch:
         items = tuple((position, *self.study.task_at(position)) for position in positions)
-        return Batch(self.study.task, items, BUDGET)
+        return Batch(self.study.task, items, BATCH_SECONDS)

@@ -1,7 +1,7 @@
-"""Who does the work: this process, processes on this machine, or a cluster.
+"""Where tasks run: in this process, in processes on this machine, or on a cluster.
 
-A crew is handed batches of tasks and hands back reports. Each slot of a crew works on one batch at
-a time, and no more batches than slots are under way: then a worker that dies takes one with it.
+A crew takes batches of tasks and returns reports. Each slot works on one batch at a time, and no
+more batches than slots are submitted: so a worker that dies takes one batch with it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.extras import need
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
     from homeward.studies.work import Outcome
 
-ANSWER = 5.0
-"""Seconds that a scheduler has to answer."""
+ANSWER_SECONDS = 5.0
+"""Time that a scheduler has to answer."""
 
-LOOK = 1.0
-"""Seconds between looks at who is there to work."""
+POLL_SECONDS = 1.0
+"""Time between two counts of the workers."""
 
 
 class CrewError(HomewardError):
-    """The workers are out of reach; what they had done is kept."""
+    """The workers are out of reach; finished tasks are kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Batch:
 
     task: str  # module:name
     items: tuple[tuple[int, dict[str, Any], int], ...]  # (position, cell, seed)
-    budget: float  # seconds after which what is not begun is handed back
+    budget: float  # seconds after which no further task is begun
 
     @property
     def positions(self) -> tuple[int, ...]:
@@ -53,33 +53,16 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """What became of a batch."""
+    """Result of a batch."""
 
     batch: Batch
-    outcomes: list[Outcome]  # of the tasks that came to an end
-    deaths: int = 0  # workers that died over it
-    cause: str = ""  # what is known of that
-
-
-class Crew(Protocol):
-    """Those who do the work."""
-
-    @property
-    def slots(self) -> int:
-        """How many batches can be under way."""
-        ...
-
-    def submit(self, batch: Batch) -> None:
-        """Hand over a batch."""
-        ...
-
-    def collect(self) -> list[Report]:
-        """Wait for at least one report and give all that are there."""
-        ...
+    outcomes: list[Outcome]  # of the tasks that ended
+    deaths: int = 0  # number of workers that died
+    cause: str = ""  # of their death
 
 
 class Inline:
-    """The very process that conducts the study, one batch after the other."""
+    """Runs batches in this process, one after the other."""
 
     slots = 1
 
@@ -87,48 +70,48 @@ class Inline:
         self._waiting: deque[Batch] = deque()
 
     def submit(self, batch: Batch) -> None:
-        """Take a batch."""
+        """Queue a batch."""
         self._waiting.append(batch)
 
     def collect(self) -> list[Report]:
-        """Do it now."""
+        """Run the next batch and return its report."""
         batch = self._waiting.popleft()
         return [Report(batch, perform(batch.task, batch.items, batch.budget))]
 
 
 class Cluster:
-    """The workers of a Dask scheduler."""
+    """Runs batches on the workers of a Dask scheduler."""
 
     def __init__(self, client: Any, patience: float) -> None:
         self._client = client
         self._patience = patience
         self._ended: SimpleQueue[Any] = SimpleQueue()
-        self._flying: dict[str, tuple[Any, Batch]] = {}
+        self._submitted: dict[str, tuple[Any, Batch]] = {}
         self._count = 0
-        self._looked = self._manned = -float("inf")
-        self._look()
+        self._counted = self._last_worker = -float("inf")
+        self._count_threads()
 
     @property
     def slots(self) -> int:
-        """How many threads the workers have together, as of the last look; at least one."""
+        """Number of threads of all workers at the last count, at least one."""
         return max(1, self._count)
 
     def submit(self, batch: Batch) -> None:
-        """Hand over a batch."""
+        """Submit a batch."""
         future = self._client.submit(
             perform_alone, batch.task, batch.items, batch.budget, pure=False
         )
-        self._flying[future.key] = (future, batch)
+        self._submitted[future.key] = (future, batch)
         future.add_done_callback(self._ended.put)
 
     def collect(self) -> list[Report]:
-        """Wait for at least one report, and look now and then whether anybody is at work."""
+        """Return all reports, at least one; count the workers while waiting."""
         reports: list[Report] = []
         while not reports:
             with suppress(Empty):
-                reports.append(self._report(self._ended.get(timeout=LOOK)))
-            if time.monotonic() - self._looked > LOOK:
-                self._look()
+                reports.append(self._report(self._ended.get(timeout=POLL_SECONDS)))
+            if time.monotonic() - self._counted > POLL_SECONDS:
+                self._count_threads()
         while not self._ended.empty():
             reports.append(self._report(self._ended.get()))
         return reports
@@ -136,9 +119,9 @@ class Cluster:
     def _report(self, future: Any) -> Report:
         from distributed import KilledWorker
 
-        _, batch = self._flying.pop(future.key)
+        _, batch = self._submitted.pop(future.key)
         try:
-            # A worker that dies with a result not yet fetched: the batch is done once more.
+            # If a worker dies with a result not yet fetched, the batch runs once more.
             return Report(batch, future.result(timeout=self._patience))
         except KilledWorker as death:
             return Report(batch, [], death.allowed_failures + 1, str(death))
@@ -148,18 +131,18 @@ class Cluster:
             text = f"{type(error).__name__}: {error}"
             raise CrewError(f"the workers can't do {batch.task}: {text}") from error
 
-    def _look(self) -> None:
-        """Count the workers' threads; give up if there have been none for too long."""
+    def _count_threads(self) -> None:
+        """Count the workers' threads; raise `CrewError` if there were none for too long."""
         now = time.monotonic()
         try:
             threads = self._client.nthreads(callback_timeout=self._patience)
         except (OSError, TimeoutError) as cause:
             raise CrewError(f"the scheduler does not answer any more: {cause}") from cause
         self._count = sum(threads.values())
-        if self._count or self._manned == -float("inf"):
-            self._manned = now
-        self._looked = now
-        if now - self._manned > self._patience:
+        if self._count or self._last_worker == -float("inf"):
+            self._last_worker = now
+        self._counted = now
+        if now - self._last_worker > self._patience:
             raise CrewError(
                 f"the scheduler has had no workers for {self._patience:g} s; start some with "
                 f"`dask worker {self._client.scheduler.address}`"
@@ -168,7 +151,7 @@ class Cluster:
 
 @contextmanager
 def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
-    """Start that many processes on this machine, with one thread each."""
+    """Start a number of processes on this machine, with one thread each."""
     distributed = _distributed()
     with (
         distributed.LocalCluster(
@@ -190,34 +173,36 @@ def remote_crew(address: str, patience: float) -> Iterator[Cluster]:
     """Use the workers of a scheduler at ``tcp://host:port``."""
     distributed = _distributed()
     with ExitStack() as stack:
-        # What goes wrong is told by our own errors.
+        # Our own errors report what goes wrong.
         stack.enter_context(distributed.utils.silence_logging_cmgr(logging.CRITICAL))
         try:
-            _shake_hands(distributed, address)
-            client = distributed.Client(address, timeout=ANSWER, set_as_default=False)
+            _connect_once(distributed, address)
+            client = distributed.Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
         except (OSError, TimeoutError) as cause:
-            raise CrewError(f"no scheduler answers at {address} within {ANSWER:g} s") from cause
+            raise CrewError(
+                f"no scheduler answers at {address} within {ANSWER_SECONDS:g} s"
+            ) from cause
         except ValueError as cause:
-            raise InvalidInputError(f"{address!r} is no address of a scheduler: {cause}") from cause
+            raise InvalidInputError(f"{address!r} is not a scheduler's address: {cause}") from cause
         stack.enter_context(client)
         yield Cluster(client, patience)
 
 
-def _shake_hands(distributed: Any, address: str) -> None:
-    """Greet a scheduler; a client would wait without end for one that listens and says nothing."""
+def _connect_once(distributed: Any, address: str) -> None:
+    """Connect to a scheduler; a client would wait forever for one that never answers."""
 
-    async def greet() -> None:
+    async def connect() -> None:
         keys = distributed.Security().get_connection_args("client")
-        answer = distributed.comm.connect(address, timeout=ANSWER, **keys)
-        comm = await asyncio.wait_for(answer, ANSWER)
+        answer = distributed.comm.connect(address, timeout=ANSWER_SECONDS, **keys)
+        comm = await asyncio.wait_for(answer, ANSWER_SECONDS)
         await comm.close()
 
-    with ThreadPoolExecutor(1) as aside:  # whoever calls may have an event loop of their own
-        aside.submit(lambda: asyncio.run(greet())).result()
+    with ThreadPoolExecutor(1) as aside:  # the caller may have an event loop of its own
+        aside.submit(lambda: asyncio.run(connect())).result()
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,7 +1,7 @@
-"""The file of a study: one SQLite database, written by one process, whole after every crash.
+"""The file of a study: one SQLite database, written by one process, consistent after every crash.
 
-It holds the definition and one entry per task that came to an end. A study is resumed by opening
-its file with the same definition: what is done stays done, what failed is tried again.
+It holds the definition and one entry per task that ended. A study is resumed by opening its file
+with the same definition: finished tasks are kept, failed ones are tried again.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from homeward.studies.work import Scalar
 
 FORMAT = 1
-MARK = 0x486F6D65
-"""SQLite's application id of our files."""
+APPLICATION_ID = 0x486F6D65
+"""SQLite's application id of study files."""
 
 SCHEMA = f"""
     BEGIN IMMEDIATE;
-    PRAGMA application_id = {MARK};
+    PRAGMA application_id = {APPLICATION_ID};
     CREATE TABLE study (format INTEGER, homeward TEXT, created TEXT, definition TEXT);
     CREATE TABLE task (
         position INTEGER PRIMARY KEY,
@@ -48,7 +48,7 @@ SCHEMA = f"""
 
 
 class Ledger:
-    """A study's file, open."""
+    """An open study file."""
 
     def __init__(self, path: Path, study: Study, base: sqlite3.Connection) -> None:
         self.path = path
@@ -58,10 +58,10 @@ class Ledger:
     @classmethod
     @contextmanager
     def open(cls, path: Path | str, study: Study) -> Iterator[Ledger]:
-        """Open the file of a study to go on with it, or begin one.
+        """Open the file of a study to continue it, or create one.
 
-        Refused, and left as it is: what is no file of ours, a study of another definition or
-        version, and one that another process is at.
+        Refused, and left unchanged: a file of another format, a study of another definition or
+        version, and a study that another process is writing.
         """
         path = Path(path)
         if not path.parent.is_dir():
@@ -77,7 +77,7 @@ class Ledger:
     @classmethod
     @contextmanager
     def read(cls, path: Path | str) -> Iterator[Ledger]:
-        """Open the file of a study to look at it, also while another process is at it."""
+        """Open the file of a study to read it, also while another process writes it."""
         path = Path(path)
         if not path.is_file():
             raise InvalidFileError(f"{path}: there is no such file")
@@ -89,50 +89,45 @@ class Ledger:
 
     @property
     def done(self) -> int:
-        """How many tasks have a row."""
+        """Number of tasks that have a row."""
         ((count,),) = self._base.execute("SELECT count(*) FROM task WHERE row IS NOT NULL")
         return int(count)
 
     def left(self) -> list[int]:
-        """List the tasks that have no row, in order."""
+        """Return the tasks that have no row, in order."""
         rows = self._base.execute("SELECT position FROM task WHERE row IS NOT NULL")
         done = {position for (position,) in rows}
         return [position for position in range(self.study.tasks) if position not in done]
 
     def record(self, outcomes: Iterable[Outcome]) -> None:
-        """Enter outcomes, all or none of them."""
+        """Record outcomes, all or none of them."""
         entries = []
         for outcome in outcomes:
             cell, seed = self.study.task_at(outcome.position)
             row = None if outcome.row is None else _to_text(outcome.row)
             where = json.dumps(cell, ensure_ascii=False)
             entries.append((outcome.position, where, seed, row, outcome.error, outcome.seconds))
+        insert = "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?)"
         try:
             self._base.execute("BEGIN IMMEDIATE")
-            try:
-                self._base.executemany(
-                    "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?)", entries
-                )
-            except BaseException:
-                self._base.execute("ROLLBACK")
-                raise
-            self._base.execute("COMMIT")
+            with self._base:  # commits, or rolls back
+                self._base.executemany(insert, entries)
         except sqlite3.Error as cause:
             raise InvalidFileError(f"{self.path}: can't be written: {cause}") from cause
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield what became of the tasks, in their order."""
+        """Yield the outcomes of the tasks, in their order."""
         query = "SELECT position, row, error, seconds FROM task ORDER BY position"
         for position, row, error, seconds in self._base.execute(query):
             yield Outcome(position, None if row is None else _from_text(row), error, seconds)
 
     def failures(self) -> list[Outcome]:
-        """List the tasks that failed."""
+        """Return the outcomes of the tasks that failed."""
         return [outcome for outcome in self.outcomes() if outcome.failed]
 
 
 def _to_text(row: dict[str, Scalar]) -> str:
-    """Give a row as plain JSON, which has no infinities."""
+    """Return a row as plain JSON, which has no infinities."""
     plain = {key: encode(value, ()) for key, value in row.items()}
     return json.dumps(plain, ensure_ascii=False, allow_nan=False)
 
@@ -148,7 +143,7 @@ def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         if path.exists() and path.stat().st_size:
             with open(path, "rb") as file:
                 if file.read(16) != b"SQLite format 3\0":
-                    raise InvalidFileError(f"{path}: is not a study: it is no SQLite file")
+                    raise InvalidFileError(f"{path}: is not a study: it is not an SQLite file")
     try:
         address = f"{path.absolute().as_uri()}?mode={mode}"
         base = sqlite3.connect(address, uri=True, isolation_level=None, timeout=30.0)
@@ -159,14 +154,14 @@ def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | None:
-    """Read the definition and the version that made it; None if the database is empty."""
+    """Return the definition and the version that made it; None if the database is empty."""
     try:
         base.execute("PRAGMA synchronous = FULL")
-        ((mark,),) = base.execute("PRAGMA application_id")
+        ((identity,),) = base.execute("PRAGMA application_id")
         ((tables,),) = base.execute("SELECT count(*) FROM sqlite_schema")
-        if mark == 0 and tables == 0:
+        if identity == 0 and tables == 0:
             return None
-        if mark != MARK:
+        if identity != APPLICATION_ID:
             raise InvalidFileError(f"{path}: is not a study: it is a database of something else")
         ((format_, version, text),) = base.execute("SELECT format, homeward, definition FROM study")
     except (sqlite3.Error, ValueError) as cause:
@@ -182,7 +177,7 @@ def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | Non
 
 
 def _begin(path: Path, base: sqlite3.Connection, study: Study) -> None:
-    """Lay out an empty database for a study."""
+    """Create the tables of a study in an empty database."""
     entry = (FORMAT, __version__, now(), study.model_dump_json())
     try:
         base.executescript(SCHEMA)
@@ -193,7 +188,7 @@ def _begin(path: Path, base: sqlite3.Connection, study: Study) -> None:
 
 
 def _check_same(path: Path, known: Study, version: str, study: Study) -> None:
-    """Refuse a file that holds another study, and say how it differs."""
+    """Raise `InvalidFileError` if a file holds another study, with the difference."""
     if version != __version__:
         raise InvalidFileError(
             f"{path}: was made by homeward {version}, this is {__version__}; their rows don't mix"

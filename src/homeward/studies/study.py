@@ -1,7 +1,7 @@
 """A study: every cell of a grid with every seed, computed by one function.
 
-The function is named as ``module:name``, so that any worker finds it. It is handed a cell (a dict
-of JSON values) and a seed, and gives one flat row. The same cell and seed must give the same row.
+The function is named as ``module:name``, so that any worker finds it. It takes a cell (a dict of
+JSON values) and a seed, and returns one flat row. The same cell and seed must give the same row.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Study(Strict):
     task: str  # module:name of a function (cell, seed) -> row
     cells: Annotated[tuple[dict[str, JsonValue], ...], Field(min_length=1)]
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
-    counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # how many seeds each cell takes
-    version: Annotated[int, Field(ge=1)] = 1  # grows whenever a task would give another row
+    counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # number of seeds of each cell
+    version: Annotated[int, Field(ge=1)] = 1  # grows whenever a task would return another row
 
     @field_validator("task")
     @classmethod
@@ -63,16 +63,16 @@ class Study(Strict):
 
     @cached_property
     def _ends(self) -> list[int]:
-        """The number of tasks up to each cell and with it."""
+        """Number of tasks up to and including each cell."""
         return list(accumulate(self.counts or [len(self.seeds)] * len(self.cells)))
 
     @property
     def tasks(self) -> int:
-        """How many tasks there are; they are numbered by cell, then by seed."""
+        """Number of tasks; they are numbered by cell, then by seed."""
         return self._ends[-1]
 
     def task_at(self, position: int) -> tuple[dict[str, Any], int]:
-        """Give the cell and the seed of a task."""
+        """Return the cell and the seed of a task."""
         cell = bisect_right(self._ends, position)
         seed = position - (self._ends[cell - 1] if cell else 0)
         return dict(self.cells[cell]), self.seeds[seed]
@@ -86,7 +86,7 @@ def define(
     version: int = 1,
     counts: Iterable[int] | None = None,
 ) -> Study:
-    """Define a study; refuse what is none. Each cell takes the first `counts` of the seeds."""
+    """Return a checked study. Each cell takes the first `counts` of the seeds."""
     values = {
         "name": name,
         "task": task,
@@ -99,12 +99,12 @@ def define(
 
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Give every combination of the axes' values; the last axis changes fastest."""
+    """Return every combination of the axes' values; the last axis changes fastest."""
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 def read_study(path: Path) -> Study:
-    """Read a study from TOML: name, task, seeds (a list or a count), and ``[grid]`` or cells."""
+    """Return the study of a TOML file: name, task, seeds (list or count), ``[grid]`` or cells."""
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:

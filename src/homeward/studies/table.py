@@ -1,8 +1,7 @@
-"""The tidy table of a study: a row per task that is done, in the order of the tasks.
+"""The table of a study: a row per finished task, in the order of the tasks.
 
 The columns are the cells' keys, the seed, and the rows' keys in the order in which they first
-appear. So the same study gives the same table, byte for byte, whoever did its tasks and in whatever
-order they came back.
+appear. So the same study gives the same table, byte for byte, in whatever order tasks finished.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from homeward.extras import need
 from homeward.files import replace_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from homeward.studies.ledger import Ledger
     from homeward.studies.work import Scalar
 
@@ -27,14 +28,14 @@ KINDS = (".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns and rows; a row holds None where its task gave no such value."""
+    """Columns and rows; an entry is None where its task returned no such value."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Scalar, ...], ...]
 
 
 def table_of(ledger: Ledger) -> Table:
-    """Lay out what is done so far."""
+    """Return the table of the tasks that are done so far."""
     study = ledger.study
     columns: dict[str, None] = {key: None for cell in study.cells for key in cell}
     columns["seed"] = None
@@ -42,15 +43,27 @@ def table_of(ledger: Ledger) -> Table:
     for outcome in ledger.outcomes():
         if outcome.row is not None:
             cell, seed = study.task_at(outcome.position)
-            entry = {key: _single(value) for key, value in cell.items()}
-            entries.append({**entry, "seed": seed, **outcome.row})
+            for key, value in cell.items():
+                if isinstance(value, list | dict):
+                    cell[key] = json.dumps(value, ensure_ascii=False)
+            entries.append({**cell, "seed": seed, **outcome.row})
             columns.update(dict.fromkeys(outcome.row))
     rows = tuple(tuple(entry.get(name) for name in columns) for entry in entries)
     return Table(tuple(columns), rows)
 
 
+def grouped(
+    rows: Iterable[dict[str, Any]], keys: Sequence[str]
+) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Return rows by their values in some columns, in the order in which these first appear."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return found
+
+
 def check_table(out: Path | str) -> None:
-    """Refuse, before the work is done, a file that a table can't be written to."""
+    """Raise `InvalidFileError` if a table can't be written to a file, before the work is done."""
     out = Path(out)
     if out.suffix.lower() not in KINDS:
         raise InvalidFileError(f"{out}: a table can be written as {' or '.join(KINDS)}")
@@ -69,7 +82,7 @@ def write_table(table: Table, out: Path | str) -> None:
 
 
 def _as_csv(table: Table) -> bytes:
-    """Give CSV in UTF-8: floats to the bit, true and false, nothing for what is not there."""
+    """Return CSV in UTF-8: floats to the bit, true and false, an empty entry for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -101,14 +114,6 @@ def _as_parquet(table: Table, out: Path) -> bytes:
 
 def _pyarrow() -> Any:
     return need("pyarrow", "parquet", "Parquet needs pyarrow (a .csv needs nothing)")
-
-
-def _single(value: Any) -> Scalar:
-    """Give a cell's value as one entry: lists and dicts as JSON."""
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    scalar: Scalar = value
-    return scalar
 
 
 def _cell(value: Scalar) -> str:

@@ -1,4 +1,4 @@
-"""What a worker does: some tasks, one after the other, for about as long as it is told."""
+"""What a worker does: some tasks, one after the other, within a time budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Scalar: TypeAlias = str | bool | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a task: a row, or an error."""
+    """Result of a task: a row, or an error."""
 
     position: int
     row: dict[str, Scalar] | None
@@ -36,9 +36,9 @@ class Outcome:
 def perform(
     reference: str, items: Sequence[tuple[int, Mapping[str, Any], int]], budget: float
 ) -> list[Outcome]:
-    """Do tasks (position, cell, seed) until all are done or `budget` seconds are used up.
+    """Run tasks (position, cell, seed) until all are done or `budget` seconds are used up.
 
-    At least one is done. A task that raises gives a failed outcome.
+    At least one is run. A task that raises gives a failed outcome.
     """
     task = load(reference, "the task")
     found: list[Outcome] = []
@@ -60,14 +60,14 @@ def perform(
 def perform_alone(
     reference: str, items: Sequence[tuple[int, Mapping[str, Any], int]], budget: float
 ) -> list[Outcome]:
-    """Do tasks in a process that shares the machine with others like it: with one thread."""
+    """Run tasks in one thread, in a process that shares the machine with others like it."""
     load(reference, "the task")
     one_thread()
     return perform(reference, items, budget)
 
 
 def one_thread() -> None:
-    """Keep Numba to one thread; distributed itself does so for BLAS when it starts a worker."""
+    """Limit Numba to one thread; distributed itself limits BLAS when it starts a worker."""
     if "numba" in sys.modules:
         sys.modules["numba"].set_num_threads(1)
     else:
@@ -75,24 +75,24 @@ def one_thread() -> None:
 
 
 def flat(row: Any, cell: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Check that a row is a dict of single values whose keys are not the cell's."""
+    """Return a row with plain values; raise unless it is a dict of single values with new keys."""
     if not isinstance(row, dict):
-        raise TypeError(f"the task gave a {type(row).__name__}, expected a dict")
+        raise TypeError(f"the task returned a {type(row).__name__}, expected a dict")
     found: dict[str, Scalar] = {}
     for key, value in row.items():
         if not isinstance(key, str):
             raise TypeError(f"the row has the key {key!r}, expected a text")
         if key == "seed" or key in cell:
-            raise ValueError(f"the row has the key {key!r}, which the cell has too")
+            raise ValueError(f"the row has the key {key!r}, which the cell also has")
         plain = value.item() if type(value).__module__ == "numpy" and value.ndim == 0 else value
         if not (plain is None or isinstance(plain, str | bool | int | float)):
             raise TypeError(f"{key!r} of the row is a {type(value).__name__}, expected one value")
         if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
-            raise ValueError(f"{key!r} of the row is {plain}, which no table holds")
+            raise ValueError(f"{key!r} of the row is {plain}, outside of 64 bits")
         found[key] = plain
     return found
 
 
 def dask_setup(worker: Any) -> None:
-    """Leave Ctrl-C to the process that conducts the study; called in each local worker."""
+    """Ignore Ctrl-C, which the process that conducts the study handles; called in each worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

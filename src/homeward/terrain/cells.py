@@ -1,4 +1,4 @@
-"""Cells: what is believed of the terrain at the scale of a rover's steps, before it drives.
+"""Cells: the prior belief about the terrain at the scale of a rover's steps.
 
 The paper's prior. With h the heights of a terrain model, g a Gaussian filter, D^n the sub-sampling
 of every n-th pixel and v₀ the variance of a measured height::
@@ -7,12 +7,11 @@ of every n-th pixel and v₀ the variance of a measured height::
     variance = D^n[g∘(h − g∘h)²] + v₀
 
 A cell is n by n pixels; D^n takes the pixel at its centre, for an even n the one below and right of
-it. Where the raster is no whole number of cells, the rest is left off at the far edges.
+it. Incomplete cells at the far edges are left out.
 
-Where there is no data the filter is a normalised convolution, g∘(w·h) / g∘w with w = 1 for data and
-0 for none: no number that stands for nodata, and nothing beyond the raster's edge, has any weight.
-The filter is cut off at `REACH` σ. The raster is worked through in bands of rows, so that little
-more than the terrain model itself is in memory.
+At missing data and at the raster's edge the filter is a normalised convolution, g∘(w·h) / g∘w with
+w = 1 for data and 0 elsewhere. The filter is cut off at `FILTER_REACH` σ. The raster is filtered in
+bands of rows, so that little more than the terrain model itself is in memory.
 """
 
 from __future__ import annotations
@@ -39,34 +38,45 @@ from homeward.terrain.transforms import (
 if TYPE_CHECKING:
     from homeward.terrain.elevation import Elevation
 
-REACH = 4.0
-"""How many σ the Gaussian filter reaches."""
+FILTER_REACH = 4.0
+"""Reach of the Gaussian filter, in σ."""
 
-BAND = 1 << 23
+BAND_PIXELS = 1 << 23
 """About how many pixels are filtered at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """A grid of cells over a terrain model: what is believed of each height, and where each lies.
+    """A grid of cells over a terrain model: the prior of each height, and the place of each cell.
 
-    A cell is blocked where the terrain model has no data at its centre, or in more than half of it.
-    There the numbers mean nothing: `mean` and `centre` hold the average of the others' means and
-    `variance` the smallest of the others', so that all arrays are finite and variances positive.
+    A cell is blocked if the terrain model has no data at its centre, or in more than half of it.
+    There `mean` and `centre` hold the average mean of the other cells and `variance` the smallest
+    variance, so that all arrays are finite and variances positive.
+
+    Attributes
+    ----------
+    mean : [R, C] m
+    variance : [R, C] m²
+    centre : [R, C] m, height of the terrain model at the cell's centre
+    blocked : [R, C]
+    transform : from cell corners to map coordinates
+    crs : coordinate system as WKT, if there is one
+    name : shown to people
+    unit : m, length of a unit of the map
+    is_own : whether map coordinates are metres from the terrain's own corner
     """
 
-    mean: FloatArray  # [R, C] m
-    variance: FloatArray  # [R, C] m²
-    centre: FloatArray  # [R, C] m, the terrain model's own height at the cell's centre
-    blocked: BoolArray  # [R, C]
-    transform: Transform  # from cell corners to map coordinates
+    mean: FloatArray
+    variance: FloatArray
+    centre: FloatArray
+    blocked: BoolArray
+    transform: Transform
     crs: str | None = None
     name: str = "terrain"
-    unit: float = 1.0  # m, the length of a unit of the map
-    is_own: bool = False  # whether map coordinates are metres from the terrain's own corner
+    unit: float = 1.0
+    is_own: bool = False
 
     def __post_init__(self) -> None:
-        """Check that the arrays have one shape, are finite, and that variances are positive."""
         error = InvalidInputError
         mean = numbers(self.mean, "the mean", None, error)
         if mean.ndim != 2 or not mean.size:
@@ -92,17 +102,25 @@ class Cells:
 
     @property
     def size(self) -> tuple[float, float]:
-        """The height and the width of a cell, in metres."""
+        """Height and width of a cell, in metres."""
         height, width = spacing(self.transform)
         return height * self.unit, width * self.unit
 
     @property
     def crs_name(self) -> str | None:
-        """What the coordinate system is called, if there is one."""
+        """Name of the coordinate system, if there is one."""
         return None if self.crs is None else wkt_name(self.crs)
 
+    @property
+    def extent(self) -> str:
+        """The corners of the grid in map coordinates, as text for messages."""
+        rows, columns = self.shape
+        corners = [to_map(self.transform, c, r) for c in (0, columns) for r in (0, rows)]
+        (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
+        return f"from ({left:.10g}, {bottom:.10g}) to ({right:.10g}, {top:.10g})"
+
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
-        """Give the (row, column) of the cell at these map coordinates; refuse a place off the map.
+        """Return the (row, column) of the cell at these map coordinates; raise if off the map.
 
         The near edges of the grid belong to it, the far ones do not.
         """
@@ -110,16 +128,13 @@ class Cells:
         column, row = to_grid(self.transform, x, y)
         rows, columns = self.shape
         if not (0.0 <= row < rows and 0.0 <= column < columns):
-            corners = [to_map(self.transform, c, r) for c in (0, columns) for r in (0, rows)]
-            (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
             raise InvalidInputError(
-                f"({x:.10g}, {y:.10g}) is off the map, which reaches from ({left:.10g}, "
-                f"{bottom:.10g}) to ({right:.10g}, {top:.10g})"
+                f"({x:.10g}, {y:.10g}) is off the map, which reaches {self.extent}"
             )
         return math.floor(row), math.floor(column)
 
     def centre_of(self, row: int, column: int) -> tuple[float, float]:
-        """Give the map coordinates (x, y) of the middle of a cell."""
+        """Return the map coordinates (x, y) of the middle of a cell."""
         rows, columns = self.shape
         row = index(row, rows, "the row", InvalidInputError)
         column = index(column, columns, "the column", InvalidInputError)
@@ -129,33 +144,45 @@ class Cells:
 def to_cells(
     elevation: Elevation, cell: float = 20.0, blur: float = 5.0, error: float = 2.0**-4
 ) -> Cells:
-    """Make cells of a terrain model, with the paper's prior on their heights.
+    """Return the cells of a terrain model, with the paper's prior on their heights.
 
     Parameters
     ----------
     elevation
         The terrain model.
     cell
-        The side of a cell in metres, rounded to a whole number of pixels along each axis, at least
-        one; the cells' `size` is what came of it.
+        Side of a cell in metres, rounded to a whole number of pixels along each axis, at least
+        one; `Cells.size` is the result.
     blur
-        σ of the Gaussian filter in metres, 0 for none.
+        σ of the Gaussian filter in metres, 0 for no filter.
     error
-        The variance of a height of the terrain model, in m².
+        Variance of a height of the terrain model, in m².
     """
-    cell, blur, error = _check_sizes(cell, blur, error)
+    refuse = InvalidInputError
+    cell = number(cell, "the cell size", refuse)
+    blur = number(blur, "the blur", refuse)
+    error = number(error, "the error", refuse)
+    if not 0.0 < cell < math.inf:
+        raise refuse(f"the cell size is {cell:g} m, expected a positive length")
+    if not 0.0 <= blur < math.inf:
+        raise refuse(f"the blur is {blur:g} m, expected 0 or more")
+    if not 0.0 < error < math.inf:
+        raise refuse(f"the error is {error:g} m², expected a positive variance")
     sides = tuple(max(1, round(cell / pixel)) for pixel in elevation.pixel)
     rows, columns = (length // side for length, side in zip(elevation.shape, sides, strict=True))
     if not rows or not columns:
         sizes = zip(elevation.shape, elevation.pixel, strict=True)
         have = " x ".join(f"{length * pixel:g}" for length, pixel in sizes)
-        raise InvalidInputError(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
+        raise refuse(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
 
-    centres = (_middles(rows, sides[0]), _middles(columns, sides[1]))
+    centres = (
+        np.arange(rows) * sides[0] + sides[0] // 2,
+        np.arange(columns) * sides[1] + sides[1] // 2,
+    )
     centre = elevation.heights[np.ix_(*centres)]
     blocked = np.isnan(centre) | (_share(elevation.heights, (rows, columns), sides) < 0.5)
     if blocked.all():
-        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data, all is nodata")
+        raise refuse(f"{elevation.name}: no cell of {cell:g} m has data, all is nodata")
 
     mean, variance = _prior(elevation, centres, blur)
     variance += error
@@ -176,27 +203,8 @@ def to_cells(
     )
 
 
-def _check_sizes(cell: float, blur: float, error: float) -> tuple[float, float, float]:
-    refuse = InvalidInputError
-    cell = number(cell, "the cell size", refuse)
-    blur = number(blur, "the blur", refuse)
-    error = number(error, "the error", refuse)
-    if not 0.0 < cell < math.inf:
-        raise refuse(f"the cell size is {cell:g} m, expected a positive length")
-    if not 0.0 <= blur < math.inf:
-        raise refuse(f"the blur is {blur:g} m, expected 0 or more")
-    if not 0.0 < error < math.inf:
-        raise refuse(f"the error is {error:g} m², expected a positive variance")
-    return cell, blur, error
-
-
-def _middles(cells: int, side: int) -> IntArray:
-    """Give the pixel at the centre of each cell along one axis."""
-    return np.arange(cells) * side + side // 2
-
-
 def _share(heights: FloatArray, shape: tuple[int, int], sides: tuple[int, ...]) -> FloatArray:
-    """Give the share [R, C] of each cell's pixels that have data."""
+    """Return the share [R, C] of each cell's pixels that have data."""
     (rows, columns), (down, across) = shape, sides
     found = np.empty(shape)
     for row in range(rows):
@@ -208,7 +216,7 @@ def _share(heights: FloatArray, shape: tuple[int, int], sides: tuple[int, ...]) 
 def _prior(
     elevation: Elevation, centres: tuple[IntArray, IntArray], blur: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Give D^n[g∘h] and D^n[g∘(h − g∘h)²], band of rows by band of rows."""
+    """Return D^n[g∘h] and D^n[g∘(h − g∘h)²], computed in bands of rows."""
     heights = elevation.heights
     tall, wide = heights.shape
     middle_rows, middle_columns = centres
@@ -221,10 +229,10 @@ def _prior(
     while first < len(mean):
         last = first + 1
         start = max(0, middle_rows[first] - 2 * reach)
-        while last < len(mean) and (middle_rows[last] + 2 * reach - start) * wide <= BAND:
+        while last < len(mean) and (middle_rows[last] + 2 * reach - start) * wide <= BAND_PIXELS:
             last += 1
         stop = min(tall, middle_rows[last - 1] + 2 * reach + 1)
-        # g∘h is right in the band but within one reach of a cut, and D^n∘g asks no further.
+        # Within one reach of a cut g∘h is wrong; D^n∘g reads only what is further inside.
         own_rows = middle_rows[first:last] - start
         mean[first:last], variance[first:last] = _prior_of_band(
             heights[start:stop], taps, own_rows, middle_columns
@@ -236,7 +244,7 @@ def _prior(
 def _prior_of_band(
     heights: FloatArray, taps: list[FloatArray], rows: IntArray, columns: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Give the two moments at the centres of one band; NaN where the filter meets no data."""
+    """Return the two moments at the centres of one band; NaN where the filter finds no data."""
     known = ~np.isnan(heights)
     if known.all():
         weight = [_convolved(np.ones(length), taps[i], 0) for i, length in enumerate(known.shape)]
@@ -262,8 +270,8 @@ def _prior_of_band(
 
 
 def _taps(sigma: float, length: int) -> FloatArray:
-    """Give the weights of a Gaussian filter with σ in pixels, no wider than the raster asks."""
-    reach = int(min(REACH * sigma + 0.5, length - 1))
+    """Return the weights of a Gaussian filter with σ in pixels, no wider than the raster."""
+    reach = int(min(FILTER_REACH * sigma + 0.5, length - 1))
     if not reach:
         return np.ones(1)
     weights: FloatArray = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
@@ -272,15 +280,13 @@ def _taps(sigma: float, length: int) -> FloatArray:
 
 
 def _convolved(values: FloatArray, taps: FloatArray, axis: int) -> FloatArray:
-    """Filter along one axis; nothing lies beyond the edges."""
-    if len(taps) == 1:
-        return values.copy()
+    """Filter along one axis, with zeros beyond the edges."""
     found: FloatArray = correlate1d(values, taps, axis, mode="constant", cval=0.0)
     return found
 
 
 def _convolved_at(values: FloatArray, taps: FloatArray, rows: IntArray) -> FloatArray:
-    """Filter down the rows, at some of them only; nothing lies beyond the edges."""
+    """Filter down the rows at some of them, with zeros beyond the edges."""
     reach = len(taps) // 2
     found = np.zeros((len(rows), values.shape[1]))
     for shift, weight in zip(range(-reach, reach + 1), taps, strict=True):

@@ -1,4 +1,4 @@
-"""A terrain model: heights on a grid of pixels, and where the grid lies."""
+"""A terrain model: heights on a grid of pixels, and the place of the grid on a map."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from homeward.terrain.transforms import Transform, check_transform, spacing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elevation:
-    """Heights in metres, one per pixel, NaN where there is no data.
+    """Heights in metres, one per pixel.
 
-    `transform` leads from pixel corners to map coordinates, whose unit is `unit` metres long; `crs`
-    says in WKT which map that is, None where nothing does. `is_own` tells that it is a plane of the
-    terrain's own, in metres from its south-west corner. `name` says to people what it is.
+    Attributes
+    ----------
+    heights : [rows, columns] m, NaN for no data
+    transform : from pixel corners to map coordinates
+    crs : coordinate system as WKT; None if unknown
+    name : shown to people
+    unit : m, length of a unit of the map
+    is_own : whether map coordinates are metres from the terrain's own south-west corner
     """
 
-    heights: FloatArray  # [rows, columns] m, NaN for no data
+    heights: FloatArray
     transform: Transform
     crs: str | None = None
     name: str = "terrain"
-    unit: float = 1.0  # m
+    unit: float = 1.0
     is_own: bool = False
 
     def __post_init__(self) -> None:
-        """Check the heights, the transform and the unit."""
         error = InvalidInputError
         heights = numbers(self.heights, "the heights", None, error)
         if heights.ndim != 2 or not heights.size:
@@ -52,6 +56,6 @@ class Elevation:
 
     @property
     def pixel(self) -> tuple[float, float]:
-        """The height and the width of a pixel, in metres."""
+        """Height and width of a pixel, in metres."""
         height, width = spacing(self.transform)
         return height * self.unit, width * self.unit

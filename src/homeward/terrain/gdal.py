@@ -1,4 +1,4 @@
-"""Rasters as GDAL reads them, by way of rasterio: opened quietly, checked, and read in strips."""
+"""Rasters read by GDAL through rasterio: opened, checked, and read in strips."""
 
 from __future__ import annotations
 
@@ -24,54 +24,45 @@ if TYPE_CHECKING:
     from homeward.terrain.windows import PixelWindow
 
 LABELS = (".LBL", ".lbl", ".XML", ".xml")
-"""How the detached label of a file of bare numbers may end."""
+"""Suffixes of the detached label of a raw raster."""
 
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
 """Drivers that may read a file upside down."""
 
 PICTURES = ("red", "green", "blue", "alpha", "palette", "cyan", "magenta", "yellow", "black")
-"""What a band of a picture shows; heights are gray or undefined."""
+"""Colour interpretations of pictures; heights are gray or undefined."""
 
 PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
 """The special pixels of 16-bit planetary rasters."""
 
-STRIP = 1 << 23
-"""Pixels that are read at once."""
+STRIP_PIXELS = 1 << 23
+"""About how many pixels are read at once."""
 
-VERTICAL = {
-    "": 1.0,
-    "m": 1.0,
-    "metre": 1.0,
-    "metres": 1.0,
-    "meter": 1.0,
-    "meters": 1.0,
-    "km": 1000.0,
-    "kilometre": 1000.0,
-    "kilometres": 1000.0,
-    "kilometer": 1000.0,
-    "kilometers": 1000.0,
-    "dm": 0.1,
-    "cm": 0.01,
-    "mm": 0.001,
-    "ft": 0.3048,
-    "foot": 0.3048,
-    "feet": 0.3048,
-    "us-ft": 1200 / 3937,
-    "us_survey_foot": 1200 / 3937,
-    "us survey foot": 1200 / 3937,
+METRES = {
+    name: metres
+    for metres, names in {
+        1.0: ("", "m", "metre", "metres", "meter", "meters"),
+        1000.0: ("km", "kilometre", "kilometres", "kilometer", "kilometers"),
+        0.1: ("dm",),
+        0.01: ("cm",),
+        0.001: ("mm",),
+        0.3048: ("ft", "foot", "feet"),
+        1200 / 3937: ("us-ft", "us_survey_foot", "us survey foot"),
+    }.items()
+    for name in names
 }
-"""Metres in a unit of height, by the names that rasters give it; none means metres."""
+"""Metres in a unit of height, by the names that rasters give it; no name means metres."""
 
 
 def need_rasterio(what: str) -> Any:
-    """Import rasterio; `what` names the task in the message where it is missing."""
+    """Return rasterio; raise with the name of the task `what` if it is not installed."""
     return need("rasterio", "terrain", f"{what} needs rasterio")
 
 
 @contextmanager
 def opened(path: Path, band: int) -> Iterator[Source]:
-    """Open a raster as a source of heights; refuse what is none."""
+    """Open a raster as a source of heights; raise if it has no heights."""
     need_rasterio(f"reading {path}")
     dataset = _open(path)
     try:
@@ -83,7 +74,7 @@ def opened(path: Path, band: int) -> Iterator[Source]:
 
 
 def _open(path: Path) -> Any:
-    """Open a file, or the label beside it where it is bare numbers."""
+    """Return the opened file, or the opened label beside a raw raster."""
     import rasterio
     from rasterio.errors import NotGeoreferencedWarning, RasterioIOError
 
@@ -104,7 +95,7 @@ def _open(path: Path) -> Any:
 
 
 def _check_kind(path: Path, dataset: Any, band: int) -> None:
-    """Refuse pictures, complex numbers, missing bands, and formats that come back flipped."""
+    """Raise on pictures, complex numbers, missing bands, and formats that may be flipped."""
     if dataset.driver in FLIPPED:
         files = _quoted(path, path.with_suffix(".tif"))
         raise InvalidFileError(
@@ -124,22 +115,21 @@ def _check_kind(path: Path, dataset: Any, band: int) -> None:
 
 
 def _source(path: Path, dataset: Any, band: int) -> Source:
-    """Give an opened raster as a source: its place on the map, and how to read it."""
+    """Return an opened raster as a source: its place on the map, and how to read it."""
     crs = dataset.crs
     a, b, c, d, e, f = (float(value) for value in tuple(dataset.transform)[:6])
     unplaced = (a, b, c, d, e, f) == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-    reader = _Band(path, dataset, band)
     return Source(
         shape=(dataset.height, dataset.width),
         transform=None if unplaced else (a, b, c, d, e, f),
         crs=crs.to_wkt() if crs else None,
         unit=_unit(path, dataset) if crs else 1.0,
-        read=reader.read,
+        read=_Band(path, dataset, band).read,
     )
 
 
 def _unit(path: Path, dataset: Any) -> float:
-    """Give the length of a unit of the map in metres; refuse degrees and what is not known."""
+    """Return the length of a unit of the map in metres; raise on degrees and unknown units."""
     crs = dataset.crs
     wkt = crs.to_wkt()
     if crs.is_geographic:
@@ -159,7 +149,7 @@ def _unit(path: Path, dataset: Any) -> float:
 
 
 def _warp(path: Path, dataset: Any, wkt: str) -> str:
-    """Give the command that brings a raster in degrees to metres, true at its middle."""
+    """Return the command that reprojects a raster from degrees to metres."""
     left, bottom, right, top = dataset.bounds
     radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
     size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
@@ -170,7 +160,7 @@ def _warp(path: Path, dataset: Any, wkt: str) -> str:
 
 
 def _quoted(*paths: Path) -> str:
-    """Give paths as a shell takes them."""
+    """Return paths quoted for a shell."""
     return shlex.join(str(path) for path in paths)
 
 
@@ -181,9 +171,9 @@ class _Band:
         self.path, self.dataset, self.band = path, dataset, band
         at = band - 1
         name = dataset.units[at] or ""
-        if name.strip().lower() not in VERTICAL:
-            raise InvalidFileError(f"{path}: band {band} is in {name!r}, no unit of height")
-        metres = VERTICAL[name.strip().lower()]
+        if name.strip().lower() not in METRES:
+            raise InvalidFileError(f"{path}: band {band} is in {name!r}, not a unit of height")
+        metres = METRES[name.strip().lower()]
         self.scale, self.offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
         marked = dataset.nodatavals[at] is not None
         self.masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
@@ -192,13 +182,13 @@ class _Band:
             self.fills += SPECIAL_PIXELS
 
     def read(self, part: PixelWindow) -> FloatArray:
-        """Read a window in strips of whole blocks, so that little more than it is in memory."""
+        """Return the heights of a window, read in strips of whole blocks to save memory."""
         from rasterio.errors import RasterioIOError
         from rasterio.windows import Window
 
         heights = np.empty((part.height, part.width))
         block = self.dataset.block_shapes[self.band - 1][0]
-        step = max(1, STRIP // part.width // block) * block
+        step = max(1, STRIP_PIXELS // part.width // block) * block
         bottom = part.row + part.height
         edges = sorted({part.row, *range(part.row // step * step + step, bottom, step), bottom})
         try:
@@ -223,7 +213,7 @@ class _Band:
 
 
 def told(error: BaseException | None) -> str:
-    """Give what GDAL said first: the message at the bottom of a chain of causes."""
+    """Return GDAL's first message: the one at the bottom of a chain of causes."""
     while error is not None and error.__cause__ is not None:
         error = error.__cause__
     return str(getattr(error, "errmsg", None) or error)

@@ -1,24 +1,17 @@
-"""Areas on a map: polygons from GeoJSON, and the cells whose centres lie in them.
+"""Areas on a map: polygons from GeoJSON, and the cells with centres in them.
 
-An area is what any of its polygons covers. A polygon is what its first ring encloses without what
-the other rings, its holes, enclose. A cell belongs to an area where its centre does; of a centre on
-an edge, the grid's left and top sides of the area belong to it, the right and bottom ones do not.
+An area is the union of its polygons. A polygon is the inside of its first ring without the insides
+of the other rings, its holes. A cell belongs to an area if its centre does; a centre on an edge
+belongs to it on the grid's left and top sides of the area, not on the right and bottom ones.
 
-Coordinates are the terrain's own map coordinates. Only a `crs` member of the whole that names
-another coordinate system says otherwise: longitudes and latitudes by
-``urn:ogc:def:crs:OGC:1.3:CRS84``. Corners are then brought to the terrain's map, which takes
-rasterio, and edges are straight there. (GeoJSON of today, RFC 7946, means WGS 84 where nothing is
-said; a map of Mars has no place there, so a file that says nothing is taken to be of the terrain's
-map.) A `crs` member of a part is refused.
+Coordinates are those of the terrain's map, unless a `crs` member of the whole file names another
+coordinate system, such as ``urn:ogc:def:crs:OGC:1.3:CRS84`` for longitudes and latitudes. Then the
+corners are transformed to the terrain's map, and edges are straight there. (RFC 7946 assumes WGS 84
+where no system is named; that would exclude Mars.) A `crs` member of a part is refused.
 
-Refused are files that are no GeoJSON or hold no polygon, rings that are open, enclose nothing or
-have fewer than three corners, and polygons whose edges cross. So are more than 200,000 corners, any
-of them beyond 10¹⁵, and collections nested more than 20 deep. Heights of positions are not looked
-at, and geometries that are no polygons are refused, not left out.
-
-Edges cross where each passes between the ends of the other. Rings may touch, so one that crosses
-itself or another exactly in a corner is not refused. Nor is a hole outside of its polygon: it takes
-nothing away.
+Two edges cross if each passes between the ends of the other; such polygons are refused. Rings may
+touch, also in a corner, and a hole may lie outside of its polygon, where it removes nothing.
+Heights of positions are ignored; geometries other than polygons are refused.
 """
 
 from __future__ import annotations
@@ -34,8 +27,8 @@ from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
 from homeward.terrain.gdal import need_rasterio, told
-from homeward.terrain.transforms import to_grid, to_map, wkt_name
-from homeward.terrain.writing import crs_name
+from homeward.terrain.transforms import to_grid, wkt_name
+from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:
     import os
@@ -45,23 +38,21 @@ if TYPE_CHECKING:
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
-"""Polygons, each the ring around it and then its holes; a ring is closed: (x, y) … (x, y)."""
+"""Polygons: each has an outer ring, then its holes; a ring is closed: (x, y) … (x, y)."""
 
-MOST = 200_000
-"""Corners of an area, at most."""
-
-FURTHEST = 1e15
-"""The largest coordinate; up to there, what is computed of corners is finite."""
+MAX_CORNERS = 200_000
+MAX_COORDINATE = 1e15
+"""Largest coordinate; products of such coordinates are finite."""
 
 QUERY_EDGES = 512
-"""Most edges whose crossings are looked for at once; it bounds the memory that crossings take."""
+"""Edges whose crossings are searched at once, at most; it bounds the memory of the search."""
 
-DEEPEST = 20
-"""How many collections may be in each other."""
+MAX_DEPTH = 20
+"""Levels of nested collections, at most."""
 
 
 def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
-    """Read the polygons of a GeoJSON file, in the map coordinates of some cells."""
+    """Return the polygons of a GeoJSON file, in the map coordinates of some cells."""
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
@@ -87,24 +78,24 @@ def area_from(value: Any) -> Area:
 
 
 def check_area(area: Area) -> Area:
-    """Refuse polygons whose rings are open or flat, or whose edges cross; give the rest back."""
+    """Return valid polygons; raise if a ring is open or flat, or if edges cross."""
     if not area:
         raise InvalidInputError("there is no polygon in it")
     corners = sum(len(ring) for rings in area for ring in rings)
-    if corners > MOST:
-        raise InvalidInputError(f"it has {corners:,} corners, expected {MOST:,} at most")
+    if corners > MAX_CORNERS:
+        raise InvalidInputError(f"it has {corners:,} corners, expected {MAX_CORNERS:,} at most")
     for p, rings in enumerate(area, start=1):
         if not rings:
             raise InvalidInputError(f"polygon {p} has no ring")
         for r, ring in enumerate(rings, start=1):
             where = f"ring {r} of polygon {p}"
             if not all(math.isfinite(x) for corner in ring for x in corner):
-                raise InvalidInputError(f"{where} has a corner that is nowhere")
-            far = next((c for c in ring if max(abs(c[0]), abs(c[1])) > FURTHEST), None)
+                raise InvalidInputError(f"{where} has a corner that is not finite")
+            far = next((c for c in ring if max(abs(c[0]), abs(c[1])) > MAX_COORDINATE), None)
             if far is not None:
                 raise InvalidInputError(
-                    f"{where} has a corner at {_said(far)}, expected coordinates of {FURTHEST:g} "
-                    "at most"
+                    f"{where} has a corner at {_at(far)}, "
+                    f"expected coordinates of {MAX_COORDINATE:g} at most"
                 )
             if len(ring) < 4:
                 raise InvalidInputError(
@@ -112,32 +103,30 @@ def check_area(area: Area) -> Area:
                 )
             if ring[0] != ring[-1]:
                 raise InvalidInputError(
-                    f"{where} is open: it begins at {_said(ring[0])} and ends at {_said(ring[-1])}"
+                    f"{where} is open: it begins at {_at(ring[0])} and ends at {_at(ring[-1])}"
                 )
         _check_edges(p, rings)
     return area
 
 
 def cells_inside(area: Area, cells: Cells) -> BoolArray:
-    """Return which cells [R, C] have their centre in an area; refuse an area without any."""
-    rows, columns = cells.shape
-    corners = [
-        to_grid(cells.transform, *corner) for rings in area for ring in rings for corner in ring
+    """Return which cells [R, C] have their centre in an area; raise if there are none."""
+    grid = [
+        [np.array([to_grid(cells.transform, x, y) for x, y in ring]) for ring in rings]
+        for rings in area
     ]
-    (left, top), (right, bottom) = (tuple(map(end, *corners)) for end in (min, max))
-    if right <= 0.0 or bottom <= 0.0 or left >= columns or top >= rows:
-        ends = [to_map(cells.transform, c, r) for c in (0, columns) for r in (0, rows)]
-        (west, south), (east, north) = (tuple(map(end, *ends)) for end in (min, max))
+    corners = np.concatenate([ring for rings in grid for ring in rings])
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    if right <= 0.0 or bottom <= 0.0 or left >= cells.shape[1] or top >= cells.shape[0]:
         raise InvalidInputError(
-            f"the area to keep in is off the map, which reaches from ({west:.10g}, {south:.10g}) "
-            f"to ({east:.10g}, {north:.10g}); if its coordinates are longitudes and latitudes, "
-            "a crs member must say so"
+            f"the area to keep in is off the map, which reaches {cells.extent}; "
+            "if its coordinates are longitudes and latitudes, a crs member must say so"
         )
     inside = np.zeros(cells.shape, dtype=bool)
-    for outer, *holes in area:
-        covered = _fill(_on_grid(outer, cells), cells.shape)
+    for outer, *holes in grid:
+        covered = _fill(outer, cells.shape)
         for hole in holes:
-            covered &= ~_fill(_on_grid(hole, cells), cells.shape)
+            covered &= ~_fill(hole, cells.shape)
         inside |= covered
     if not inside.any():
         raise InvalidInputError("the area to keep in is empty: no cell has its centre in it")
@@ -146,20 +135,18 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
 
 def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
     """Return an area as a GeoJSON feature in the map coordinates of some cells."""
-    shape = {"type": "MultiPolygon", "coordinates": area}
-    name = {"name": crs_name(cells.crs)}
     return {
         "type": "Feature",
-        "crs": {"type": "name", "properties": name},
+        "crs": crs_member(cells),
         "properties": {"part": "keep in"},
-        "geometry": shape,
+        "geometry": {"type": "MultiPolygon", "coordinates": area},
     }
 
 
 def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring, ...]]:
-    """List the polygons of a GeoJSON value; `where` says which part of the file that is."""
-    if depth > DEEPEST:
-        raise InvalidInputError(f"is nested more than {DEEPEST} deep, at {where}")
+    """Return the polygons of a GeoJSON value; `where` names the part of the file."""
+    if depth > MAX_DEPTH:
+        raise InvalidInputError(f"is nested more than {MAX_DEPTH} deep, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidInputError(f"is not GeoJSON: {where} is not an object with a type")
     if depth and value.get("crs") is not None:
@@ -191,7 +178,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
 
 
 def _is_list(value: Any, depth: int) -> bool:
-    """Return whether a value is a list of lists, so many deep."""
+    """Return whether a value is a list of lists, with that number of levels."""
     return isinstance(value, list) and (
         depth == 1 or all(_is_list(part, depth - 1) for part in value)
     )
@@ -212,39 +199,39 @@ def _corner(value: Any, where: str) -> tuple[float, float]:
 
 
 def _shown(value: Any) -> str:
-    """Show a value, or what there is room for."""
+    """Return a value as text of at most 60 characters."""
     try:
         text = json.dumps(value)
     except RecursionError:
-        return "what is nested too deep"
+        return "a deeply nested list"
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _check_edges(number: int, rings: tuple[Ring, ...]) -> None:
-    """Refuse edges of a polygon that cross, and rings that enclose nothing."""
+    """Raise if edges of a polygon cross or a ring encloses no area."""
     crossed = _crossing(rings)
     if crossed is not None:
-        one, other = (f"{_said(a)} – {_said(b)}" for a, b in crossed)
+        one, other = (f"{_at(a)} – {_at(b)}" for a, b in crossed)
         raise InvalidInputError(
             f"polygon {number} crosses itself: the edge {one} and the edge {other}"
         )
     for r, ring in enumerate(rings, start=1):
         x, y = np.array(ring).T
-        x, y = x - x[0], y - y[0]  # so that far corners lose no digits
+        x, y = x - x[0], y - y[0]  # keeps the digits of distant corners
         twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
         if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
             raise InvalidInputError(f"ring {r} of polygon {number} encloses nothing")
 
 
 def _crossing(rings: Any) -> tuple[Any, Any] | None:
-    """Return the first two edges that cross, each inside of the other; None if no edges do."""
+    """Return the first two edges that cross; None if no edges do."""
     shapely = need("shapely", "terrain", "polygons to keep in need shapely")
     ends = np.concatenate(
         [np.stack([ring[:-1], ring[1:]], axis=1) for ring in map(np.array, rings)]
     )
     edges = shapely.linestrings(ends)  # ends: [n, 2, 2]
     tree = shapely.STRtree(edges)
-    first, count = 0, 1  # few at once to begin with: where all edges cross, one is enough
+    first, count = 0, 1  # starts small: where all edges cross, one is enough
     while first < len(edges):
         i, j = tree.query(edges[first : first + count], predicate="crosses")
         later = j > i + first
@@ -256,16 +243,11 @@ def _crossing(rings: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def _on_grid(ring: Ring, cells: Cells) -> FloatArray:
-    """Return a ring's corners [n, 2] as columns and rows of the grid."""
-    return np.array([to_grid(cells.transform, x, y) for x, y in ring])
-
-
 def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
-    """Return which cells [R, C] have their centre within a ring [n, 2] on the grid.
+    """Return which cells [R, C] have their centre within a ring [n, 2] of (column, row).
 
-    Shapely has no rule for centres on an edge; this one lets adjoining areas share no cell. Row by
-    row: a centre is inside if edges cross its row an odd number of times left of it.
+    Shapely has no rule for centres on an edge; with this one adjacent areas share no cell. A centre
+    is inside if edges cross its row an odd number of times left of it.
     """
     rows, columns = shape
     (x, y), (x_next, y_next) = ring[:-1].T, ring[1:].T
@@ -284,7 +266,7 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
 
 
 def _crs_of(value: Any) -> str | None:
-    """Return the name of the coordinate system that a GeoJSON object says it is in, if it does."""
+    """Return the name of the coordinate system of a GeoJSON object, if it has one."""
     crs = value.get("crs")
     if crs is None:
         return None
@@ -298,7 +280,7 @@ def _crs_of(value: Any) -> str | None:
 
 
 def _converted(area: Area, name: str, cells: Cells) -> Area:
-    """Bring an area from a named coordinate system to the map of some cells."""
+    """Return an area, given in a named coordinate system, on the map of some cells."""
     if cells.crs is None:
         raise InvalidInputError(
             f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area in "
@@ -323,15 +305,15 @@ def _converted(area: Area, name: str, cells: Cells) -> Area:
             found.append(tuple(moved))
     except (CRSError, RasterioError, ValueError) as cause:
         raise InvalidInputError(
-            f"can't be brought from {wkt_name(name)} to the map of {cells.name}: {told(cause)}"
+            f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: {told(cause)}"
         ) from cause
     return tuple(found)
 
 
-def _said(corner: Any) -> str:
+def _at(corner: Any) -> str:
     return f"({float(corner[0]):.10g}, {float(corner[1]):.10g})"
 
 
 def _no_number(word: str) -> float:
-    """Refuse NaN and infinities, which are no JSON."""
-    raise ValueError(f"{word} is no number")
+    """Raise on NaN and infinities, which JSON does not have."""
+    raise ValueError(f"{word} is not a number")

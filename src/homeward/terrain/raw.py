@@ -1,12 +1,12 @@
-"""Rasters whose numbers lie bare in a file: refused unless all of them are there.
+"""Size check of raw rasters, whose numbers are stored without compression or index.
 
-GDAL reads what is missing at the end of such a file as zeros, mostly without a word, and zeros are
-heights. So the size of the file is held against what the layout needs::
+GDAL reads missing bytes at the end of such a file as zeros, mostly without an error, and zeros look
+like heights. So we compare the size of the file with the size that its layout needs::
 
-    where the numbers begin + lines × (samples × bytes, and what is around a line) × bands
+    offset of the numbers + lines × (samples × bytes + padding of a line) × bands
 
-Where a format says in too many ways where its numbers begin, that is left out: then a file may lack
-as much as its own header has, but no whole file is ever refused.
+For formats with many ways to give the offset, it is left out: a file may then lack as many bytes as
+its header has, but a complete file is never refused.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ from homeward.files import refusing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BARE = (
+RAW_DRIVERS = (
     *("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR", "ENVI", "EHdr", "GenBin", "ERS", "PAux", "RST"),
     *("RRASTER", "GTX", "MFF", "ISCE", "ROI_PAC", "SAGA", "PNM", "NDF", "EIR", "KRO", "SNODAS"),
 )
-"""Drivers of files of bare numbers."""
+"""Drivers of raw rasters."""
 
-BESIDE = (
+SIDECARS = (
     *(".aux.xml", ".ovr", ".msk", ".hdr", ".prj", ".lbl", ".xml", ".aux", ".rdc", ".ref", ".ers"),
     *(".rsc", ".sgrd", ".grd", ".clr", ".stx", ".blw", ".vrt", ".sta", ".txt"),
 )
-"""How files end that lie beside the numbers."""
+"""Suffixes of files beside the numbers."""
 
 PACKED = (".gz", ".zip", ".tif", ".tiff", ".jp2", ".ecw", ".jpg", ".jpeg", ".png")
-"""How files end whose numbers are not bare, whatever the label is of."""
+"""Suffixes of compressed files, whatever their label says."""
 
-LABEL = 1 << 20
-"""Bytes in which the label of a planetary raster ends."""
+MAX_LABEL_BYTES = 1 << 20
 
 POINTER = re.compile(
     r'^\s*\^(?:IMAGE|QUBE|SPECTRAL_QUBE)\s*=\s*\(?\s*(?:"[^"]*"\s*,?)?\s*(\d+)?\s*(<BYTES>)?',
@@ -51,14 +50,14 @@ ARRAY = re.compile(r"<Array_[23]D\w*>.*?<offset[^>]*>\s*(\d+)", re.DOTALL)
 
 
 def check_whole(path: Path, dataset: Any) -> None:
-    """Refuse a raster of bare numbers whose file is shorter than they are."""
-    if dataset.driver not in BARE or dataset.tags(ns="IMAGE_STRUCTURE").get("COMPRESSION"):
+    """Raise if the file of a raw raster is shorter than its numbers."""
+    if dataset.driver not in RAW_DRIVERS or dataset.tags(ns="IMAGE_STRUCTURE").get("COMPRESSION"):
         return
     data = _data_file(path, dataset)
-    around = LAYOUTS.get(dataset.driver, _nothing)(dataset)
+    around = LAYOUTS.get(dataset.driver, lambda _: 0)(dataset)
     if around is None or data.suffix.lower() in PACKED:
         return
-    need = _numbers(dataset) + around
+    need = _number_bytes(dataset) + around
     with refusing(data, "can't be read"):
         size = data.stat().st_size
     if size < need:
@@ -69,28 +68,24 @@ def check_whole(path: Path, dataset: Any) -> None:
 
 
 def _data_file(path: Path, dataset: Any) -> Path:
-    """Give the file with the numbers: the largest of those that are not known to be others."""
+    """Return the file with the numbers: the largest one that is not a sidecar."""
     files = [Path(name) for name in dataset.files]
-    bare = [f for f in files if not f.name.lower().endswith(BESIDE) and f.is_file()]
+    bare = [f for f in files if not f.name.lower().endswith(SIDECARS) and f.is_file()]
     return max(bare, key=lambda f: f.stat().st_size, default=path)
 
 
-def _numbers(dataset: Any) -> int:
-    """Give the bytes that the numbers themselves fill."""
+def _number_bytes(dataset: Any) -> int:
+    """Return the size of the numbers alone."""
     bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
     each = int(bits) if bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
-    bands = 1 if dataset.driver == "MFF" else dataset.count  # of which each is a file
+    bands = 1 if dataset.driver == "MFF" else dataset.count  # MFF has one file per band
     return int(dataset.height * dataset.width * bands * each // 8)
 
 
-def _nothing(dataset: Any) -> int | None:
-    return 0
-
-
 def _around_pds(dataset: Any) -> int | None:
-    """Give the bytes before the numbers and around the lines; None where they are packed."""
+    """Return the bytes before the numbers and around the lines; None if compressed."""
     with open(dataset.name, "rb") as file:
-        text = file.read(LABEL).decode("latin-1")
+        text = file.read(MAX_LABEL_BYTES).decode("latin-1")
     ended = re.search(r"^\s*END\s*$", text, re.MULTILINE)
     text = text[: ended.end()] if ended else text
     encoding = re.search(r"^\s*ENCODING_TYPE\s*=\s*\"?([^\s\"]*)", text, re.MULTILINE)
@@ -107,13 +102,13 @@ def _around_pds(dataset: Any) -> int | None:
 
 
 def _value(text: str, name: str) -> int:
-    """Give a whole number of a label; 0 where it has none."""
+    """Return a whole number of a label; 0 if it is missing."""
     found = re.search(rf"^\s*{name}\s*=\s*(\d+)", text, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def _around_isis3(dataset: Any) -> int:
-    """Give the bytes before the core, and what fills the last tiles up."""
+    """Return the bytes before the core, plus the padding of the last tiles."""
     core = _json(dataset, "json:ISIS3").get("IsisCube", {}).get("Core", {})
     before = max(0, int(core.get("StartByte", 1)) - 1)
     if core.get("Format") != "Tile":
@@ -125,7 +120,7 @@ def _around_isis3(dataset: Any) -> int:
 
 
 def _around_vicar(dataset: Any) -> int | None:
-    """Give the bytes of the label and of what is before the lines; None where they are packed."""
+    """Return the bytes of the label and before the lines; None if compressed."""
     label = _json(dataset, "json:VICAR")
     if str(label.get("COMPRESS", "NONE")).upper() not in ("NONE", ""):
         return None
@@ -135,7 +130,7 @@ def _around_vicar(dataset: Any) -> int | None:
 
 
 def _around_envi(dataset: Any) -> int | None:
-    """Give the bytes before the numbers; None where they are packed."""
+    """Return the bytes before the numbers; None if compressed."""
     header = dataset.tags(ns="ENVI")
     if header.get("file_compression", "0").strip() != "0":
         return None
@@ -143,17 +138,13 @@ def _around_envi(dataset: Any) -> int | None:
 
 
 def _around_pds4(dataset: Any) -> int:
-    """Give the bytes before the first array."""
+    """Return the bytes before the first array."""
     label = " ".join(dataset.tags(ns="xml:PDS4").values())
     return min((int(offset) for offset in ARRAY.findall(label)), default=0)
 
 
-def _around_gtx(dataset: Any) -> int:
-    return 40
-
-
 def _json(dataset: Any, domain: str) -> dict[str, Any]:
-    """Give a label that GDAL keeps as JSON; rasterio takes its first colon for its own."""
+    """Return a label that GDAL keeps as JSON; rasterio splits it at its first colon."""
     for name, rest in dataset.tags(ns=domain).items():
         try:
             label: dict[str, Any] = json.loads(f"{name}:{rest}")
@@ -170,6 +161,6 @@ LAYOUTS: dict[str, Callable[[Any], int | None]] = {
     "VICAR": _around_vicar,
     "ENVI": _around_envi,
     "PDS4": _around_pds4,
-    "GTX": _around_gtx,
+    "GTX": lambda _: 40,
 }
-"""How many bytes a file has around its numbers; None where these are packed."""
+"""Bytes of a file around its numbers, by driver; None if these are compressed."""

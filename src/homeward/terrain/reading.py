@@ -1,19 +1,19 @@
-"""Read a terrain model from disk: any raster that GDAL knows, or a NumPy array with a pixel size.
+"""Reading of terrain models: any raster that GDAL knows, or a NumPy array with a pixel size.
 
-Only the window that is asked for is read. What is no height becomes NaN, and what can't be told
-from a height is refused:
+Only the requested window is read. Missing data becomes NaN:
 
-- what the file itself marks: its nodata value, its mask, its alpha;
-- NaN, ±inf, and any size above 1e30: the special constants of PDS and ISIS (−3.4028226550889045e38
-  and its neighbours) and the usual fills of NetCDF and GDAL;
+- pixels that the file itself marks: by its nodata value, its mask, its alpha;
+- NaN, ±inf, and magnitudes above 1e30: the special constants of PDS and ISIS, which are near
+  −3.4028226550889045e38, and the usual fill values of NetCDF and GDAL;
 - −32768 to −32764 in 16-bit PDS and ISIS rasters, which are their special pixels;
-- where a file marks nothing: −9999, −99999, −32767 and −32768 exactly, the usual fills. A hole in
-  the place of a true height costs a pixel; a fill that is taken for a height makes a cliff;
-- any other size above 1e7 m is no height above anything: the file is refused.
+- in a file that marks nothing: −9999, −99999, −32767 and −32768 exactly, the usual fill values. A
+  true height taken for missing costs a pixel; a fill value taken for a height makes a cliff.
 
-Heights are brought to metres by the band's scale, offset and unit. Distances are the map's own: a
-projection that stretches here, such as an equirectangular one far from its standard parallel,
-stretches the pixels too.
+Any other magnitude above 1e7 m can't be a height: the file is refused.
+
+Heights are converted to metres by the band's scale, offset and unit. Distances are those of the
+map: where a projection stretches distances, such as an equirectangular one far from its standard
+parallel, it stretches the pixels too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import number
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
 from homeward.files import refusing
 from homeward.terrain.elevation import Elevation
 from homeward.terrain.sources import FILLS, Source, holes
@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray
 
-MOST_PIXELS = 400_000_000
-"""How many pixels are read or made at once: 3.2 GB as float64."""
+MAX_PIXELS = 400_000_000
+"""Pixels that are read or made at once, at most: 3.2 GB as float64."""
 
-NO_PIXEL = "has no pixel size of its own"
-"""What is said of a raster that needs to be told one."""
-
-HIGHEST = 1e7
-"""No height in metres is larger, not even one above a planet's centre."""
+MAX_HEIGHT = 1e7
+"""Largest height in metres, even above a planet's centre."""
 
 
 def read_elevation(
@@ -55,22 +52,22 @@ def read_elevation(
     pixel: float | None = None,
     band: int = 1,
 ) -> Elevation:
-    """Read a terrain model, or the window of it that is given.
+    """Return a terrain model, or a window of it.
 
     Parameters
     ----------
     path
         HiRISE and other PDS3 (``.IMG``; a detached label by its ``.LBL``, or by the ``.IMG`` beside
-        it), PDS4, ISIS3, GeoTIFF, ESRI ASCII, ENVI, JPEG 2000, whatever else GDAL reads, or
+        it), PDS4, ISIS3, GeoTIFF, ESRI ASCII, ENVI, JPEG 2000, any other raster that GDAL reads, or
         ``.npy``. All but ``.npy`` need ``homeward[terrain]``.
     window
-        The part to read; all of it unless given, which is refused above `MOST_PIXELS`.
+        Part to read; by default all of it, if it has at most `MAX_PIXELS`.
     pixel
-        The side of a pixel in metres, for a raster that has none of its own, such as ``.npy``.
+        Side of a pixel in metres, for a raster without its own pixel size, such as ``.npy``.
     band
-        Which band holds the heights, from 1.
+        Band with the heights, from 1.
 
-    A raster that runs from south to north or from east to west comes back with north up.
+    A raster that runs from south to north or from east to west is turned to have north up.
     """
     path = Path(path)
     with _opened(path, band) as source:
@@ -80,10 +77,10 @@ def read_elevation(
             part = part.within(source.shape, transform)
         except InvalidInputError as cause:
             raise InvalidInputError(f"{path}: {cause}") from cause
-        if part.width * part.height > MOST_PIXELS:
+        if part.width * part.height > MAX_PIXELS:
             raise InvalidFileError(
                 f"{path}: {part.width} x {part.height} pixels are too many to read at once "
-                f"(the most is {MOST_PIXELS:,}): give a window"
+                f"(the most is {MAX_PIXELS:,}): give a window"
             )
         heights = source.read(part)
     _check_heights(path, heights, part)
@@ -96,7 +93,7 @@ def read_elevation(
 
 @contextmanager
 def _opened(path: Path, band: int) -> Iterator[Source]:
-    """Open a file as a source of heights; refuse what is no file."""
+    """Open a file as a source of heights; raise if it is not a plain file."""
     if path.exists() and not path.is_file():
         kind = "a directory" if path.is_dir() else "not a plain file"
         raise InvalidFileError(f"{path}: is {kind}, expected a raster file")
@@ -112,7 +109,7 @@ def _opened(path: Path, band: int) -> Iterator[Source]:
 
 
 def _array(path: Path, band: int) -> Source:
-    """Give a NumPy file as a source; only what is read of it comes to memory."""
+    """Return a NumPy file as a source; only the part that is read is in memory."""
     if band != 1:
         raise InvalidFileError(f"{path}: has no band {band!r}, an array has band 1 only")
     try:
@@ -136,16 +133,16 @@ def _array(path: Path, band: int) -> Source:
 
 
 def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
-    """Give the transform of a raster: its own, or one made of a pixel size, never both."""
+    """Return the transform of a raster: its own, or one made from a pixel size, never both."""
     if source.transform is None:
         if pixel is None:
-            raise InvalidInputError(f"{path}: {NO_PIXEL}: give one in metres")
+            raise MissingPixelSizeError(f"{path}: has no pixel size of its own: give one in metres")
         pixel = number(pixel, "the pixel size", InvalidInputError)
         if not 0.0 < pixel < np.inf:
             raise InvalidInputError(f"the pixel size is {pixel:g} m, expected a positive length")
         return from_corner(pixel, source.shape[0])
     if pixel is not None:
-        raise InvalidInputError(f"{path}: has a pixel size of its own: give none")
+        raise InvalidInputError(f"{path}: has a pixel size of its own: give no other")
     try:
         return check_transform(source.transform, InvalidFileError)
     except InvalidFileError as cause:
@@ -153,21 +150,21 @@ def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
 
 
 def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
-    """Refuse a window of nodata alone, and numbers that are no heights."""
+    """Raise on a window without data, and on numbers that can't be heights."""
     low, high = np.fmin.reduce(heights, axis=None), np.fmax.reduce(heights, axis=None)
     if np.isnan(low):
         raise InvalidFileError(f"{path}: holds no data in the window {part}, only nodata")
     worst = low if -low > high else high
-    if abs(worst) > HIGHEST:
+    if abs(worst) > MAX_HEIGHT:
         row, column = (int(i) for i in np.argwhere(heights == worst)[0])
         raise InvalidFileError(
             f"{path}: {worst:g} m at row {part.row + row}, column {part.column + column} is not a "
-            "height; if it means that there is no data, mark it so with gdal_edit.py -a_nodata"
+            "height; if it marks missing data, declare it with gdal_edit.py -a_nodata"
         )
 
 
 def _north_up(heights: FloatArray, transform: Transform) -> tuple[FloatArray, Transform]:
-    """Turn a raster that is not rotated so that rows run south and columns run east."""
+    """Return a raster with rows that run south and columns that run east, unless rotated."""
     a, b, c, d, e, f = transform
     if b or d:
         return heights, transform

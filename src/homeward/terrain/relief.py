@@ -1,7 +1,4 @@
-"""Random relief: hills on several scales, rougher than a rover's 5° in places.
-
-Going down is easy there and coming back is not. `terrain` has terrain that looks like Mars.
-"""
+"""Random hills on several scales, in places too steep for a rover to climb back up."""
 
 from __future__ import annotations
 
@@ -16,12 +13,11 @@ if TYPE_CHECKING:
 
 RELIEF = ((20.0, 25.0), (8.0, 12.0), (3.0, 4.0), (1.2, 1.0))  # cells across, m high
 CELL = 20.0  # m
-ACCURACY = 2.0**-4
-"""The paper's v₀, in m²: the variance of a terrain model's own error."""
+MODEL_VARIANCE = 2.0**-4  # m², the paper's v₀: variance of a terrain model's own error
 
 
 def draw_relief(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
-    """Draw heights [R, C] in m: noise that is smooth on several scales, each so many m high."""
+    """Draw heights [R, C] in m: the sum of smooth noise on the scales of `RELIEF`."""
     from scipy.ndimage import gaussian_filter
 
     field = np.zeros(shape)
@@ -32,7 +28,7 @@ def draw_relief(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
 
 
 def draw_belief(shape: tuple[int, int], rng: np.random.Generator) -> TerrainBelief:
-    """Draw a relief that is known up to a fraction of a metre."""
+    """Draw a relief with a prior that knows it up to a fraction of a metre."""
     field = draw_relief(shape, rng).ravel()
     deviation = 0.25 + 0.5 * rng.random(field.size)
-    return TerrainBelief(shape, field, deviation**2 + ACCURACY, CELL)
+    return TerrainBelief(shape, field, deviation**2 + MODEL_VARIANCE, CELL)

@@ -1,4 +1,4 @@
-"""A piece of real ground that is on every machine: the elevation model that Matplotlib carries."""
+"""Real terrain on every machine: the elevation model that comes with Matplotlib."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import numpy as np
 
 from homeward.terrain.elevation import Elevation
 
-EARTH = 6_371_000.0
-"""The mean radius of the Earth, in metres."""
+EARTH_RADIUS = 6_371_000.0  # m, mean
 
 
 def sample_terrain() -> Elevation:
-    """Give the hills around Jacksboro, Tennessee: 344 x 403 pixels of about 74 m by 93 m.
+    """Return the hills around Jacksboro, Tennessee: 344 x 403 pixels of about 74 m by 93 m.
 
-    The model is on a grid of 3 arc seconds. Its pixels are taken as rectangles with the lengths
-    that an arc second has at the middle latitude on a sphere; over the 32 km of it that is off by
-    less than half a per cent. Coordinates are metres from the south-west corner.
+    The model is on a grid of 3 arc seconds. Its pixels are treated as rectangles with the size of
+    an arc second at the middle latitude on a sphere; over its 32 km the error is below half a per
+    cent. Coordinates are metres from the south-west corner.
     """
     from matplotlib.cbook import get_sample_data
 
@@ -28,8 +27,8 @@ def sample_terrain() -> Elevation:
         south, north = sorted((float(data["ymin"]), float(data["ymax"])))
         across, down = (abs(math.radians(float(data[step]))) for step in ("dx", "dy"))
     heights.flags.writeable = False
-    width = EARTH * across * math.cos(math.radians((south + north) / 2))
-    height = EARTH * down
+    width = EARTH_RADIUS * across * math.cos(math.radians((south + north) / 2))
+    height = EARTH_RADIUS * down
     transform = (width, 0.0, 0.0, 0.0, -height, height * len(heights))
     name = "the hills around Jacksboro, Tennessee"
     return Elevation(heights, transform, None, name, is_own=True)

@@ -1,4 +1,4 @@
-"""What a file of heights offers to the reader, whichever library opens it."""
+"""An open file of heights, independent of the library that opened it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from homeward.terrain.transforms import Transform
     from homeward.terrain.windows import PixelWindow
 
-SPECIAL = 1e30
-"""Numbers of a larger size are the special constants of a format, never heights."""
+MAX_MAGNITUDE = 1e30
+"""Larger magnitudes are special constants of a format, never heights."""
 
 FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)
-"""What files that mark no nodata are usually filled with."""
+"""Usual fill values of files that mark no missing data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Source:
 
 
 def holes(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
-    """Tell which stored numbers are no heights: not finite, of a special size, or a fill."""
+    """Return which stored numbers mark missing data: not finite, too large, or a fill value."""
     with np.errstate(invalid="ignore"):
-        found = ~(np.abs(raw) <= SPECIAL)
+        found = ~(np.abs(raw) <= MAX_MAGNITUDE)
     for fill in fills:
         found |= raw == fill
     return found

@@ -1,14 +1,14 @@
 """Synthetic Mars: cratered ground as HiRISE sees it, from a seed.
 
-Three layers are added up:
+The heights are the sum of three layers:
 
-- *Relief*: noise whose amplitude falls with frequency f as (f² + f₀²)^−(H + 1)/2, which is fractal
-  with Hurst exponent H below the longest wavelength 1/f₀ and flat above it.
-- *Craters*: their number above a diameter D falls as D^−2 per area, so that each octave of sizes
-  covers as much ground. A fresh one is a bowl a fifth as deep as wide with a sharp raised rim; age
-  makes it shallow and round. Blankets of ejecta fall off from the rim with the cube of distance.
-  Old ones come first, so that fresh ones cut into them.
-- *Roughness*: decimetres of noise at the scale of a few pixels, stones and the errors of stereo.
+- *Relief*: noise with an amplitude that falls with frequency f as (f² + f₀²)^−(H + 1)/2: fractal
+  with Hurst exponent H below the longest wavelength 1/f₀, and flat above it.
+- *Craters*: the number above a diameter D falls as D^−2 per area, so that each octave of sizes
+  covers the same area. A fresh crater is a bowl a fifth as deep as wide with a sharp raised rim;
+  age makes it shallow and round. Ejecta fall off from the rim with the cube of distance. Old
+  craters come first, so that fresh ones cut into them.
+- *Roughness*: decimetres of noise at the scale of a few pixels, for stones and stereo errors.
 
 All lengths are in metres, so a coarser pixel shows a larger piece of the same kind of ground.
 """
@@ -25,57 +25,36 @@ from scipy.ndimage import gaussian_filter
 from homeward.arrays import FloatArray, index, number
 from homeward.errors import InvalidInputError
 from homeward.terrain.elevation import Elevation
-from homeward.terrain.reading import MOST_PIXELS
+from homeward.terrain.reading import MAX_PIXELS
 from homeward.terrain.transforms import from_corner
 
 HURST = 0.9
-LONGEST = 1500.0
-"""m, the wavelength above which the relief grows no further."""
-
-RELIEF = 1.3
-"""m, the root mean square difference of relief over `BASELINE`."""
-
-BASELINE = 20.0
-"""m"""
-
-CRATERS = 0.25
-"""Craters larger than D per area of D²."""
-
-SMALLEST = 6.0
-"""m, the diameter of the smallest craters; a crater has at least four pixels across."""
-
-LARGEST, WIDEST = 0.45, 3000.0
-"""The diameter of the largest craters: over the shorter side of the ground, and at most, in m."""
-
-FRESH, OLD = 0.2, 0.03
-"""Depth over diameter, of a fresh crater and of the oldest."""
-
-RIM = 0.2
-"""Height of a rim above the ground, over the depth of the floor below the rim."""
-
-BLANKET = 3.0
-"""Radii to which a blanket of ejecta reaches."""
-
-WAVE = 0.05
-"""The largest amplitude of a wave in a crater's outline, in radii."""
-
-ROUGHNESS = 0.1
-"""m, root mean square."""
+MAX_WAVELENGTH = 1500.0  # m, of the relief
+RELIEF = 1.3  # m, root mean square difference of the relief over BASELINE
+BASELINE = 20.0  # m
+CRATER_DENSITY = 0.25  # craters larger than D per area of D²
+MIN_DIAMETER = 6.0  # m, of craters; a crater has at least four pixels across
+MAX_DIAMETER_SHARE, MAX_DIAMETER = 0.45, 3000.0  # of craters: of the shorter side, and in m
+FRESH_DEPTH, OLD_DEPTH = 0.2, 0.03  # depth over diameter, of fresh and of the oldest craters
+RIM = 0.2  # height of a rim above the ground, over the depth of the floor below the rim
+EJECTA_REACH = 3.0  # radii
+OUTLINE_WAVE = 0.05  # radii, largest amplitude of a wave in a crater's outline
+ROUGHNESS = 0.1  # m, root mean square
 
 
 def synthetic_mars(
     seed: int = 0, rows: int = 1000, columns: int = 2000, pixel: float = 1.0
 ) -> Elevation:
-    """Make cratered ground of rows x columns pixels; the same seed makes the same ground."""
+    """Return cratered ground of rows x columns pixels; the same seed gives the same ground."""
     error = InvalidInputError
     seed = index(seed, 2**63, "the seed", error)
     rows, columns = (index(n, 2**31, w, error) for n, w in ((rows, "rows"), (columns, "columns")))
     if not rows or not columns:
         raise error(f"{rows} rows and {columns} columns make no terrain")
-    if rows * columns > MOST_PIXELS:
+    if rows * columns > MAX_PIXELS:
         raise error(
             f"{rows} rows and {columns} columns are too many pixels to make (the most is "
-            f"{MOST_PIXELS:,})"
+            f"{MAX_PIXELS:,})"
         )
     pixel = number(pixel, "the pixel size", error)
     if not 0.0 < pixel < math.inf:
@@ -93,7 +72,7 @@ def synthetic_mars(
 def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> FloatArray:
     """Draw fractal relief [rows, columns] in metres."""
     down, across = fft.fftfreq(shape[0], pixel)[:, np.newaxis], fft.rfftfreq(shape[1], pixel)
-    power = (down**2 + across**2 + LONGEST**-2) ** (-0.5 * (HURST + 1.0))
+    power = (down**2 + across**2 + MAX_WAVELENGTH**-2) ** (-0.5 * (HURST + 1.0))
     power[0, 0] = 0.0
     noise = fft.rfft2(rng.standard_normal(shape))
     field: FloatArray = fft.irfft2(noise * power, shape)
@@ -101,7 +80,7 @@ def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> Fl
 
 
 def _amplitude() -> float:
-    """Give the factor that makes the relief differ by `RELIEF` over `BASELINE`.
+    """Return the factor by which the relief differs by `RELIEF` over `BASELINE`.
 
     The structure function of the field is ∫ 2 (1 − J₀(2πfr)) S(f) 2πf df, summed here over the
     logarithm of the frequency; per pixel area the noise is white with unit density.
@@ -110,7 +89,7 @@ def _amplitude() -> float:
 
     f, step = np.linspace(math.log(1e-6), math.log(1e2), 20_000, retstep=True)
     f = np.exp(f)
-    density = (f**2 + LONGEST**-2) ** -(HURST + 1.0)
+    density = (f**2 + MAX_WAVELENGTH**-2) ** -(HURST + 1.0)
     mean_square = np.sum(2.0 * (1.0 - j0(2.0 * np.pi * f * BASELINE)) * density * f * f) * step
     return RELIEF / math.sqrt(2.0 * np.pi * float(mean_square))
 
@@ -120,22 +99,22 @@ def craters(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Draw craters, the oldest first.
 
-    Give the places [n, 2] of their middles (row, column) and their radii [n], in pixels, their
-    depths [n] from rim to floor in metres, their ages [n], 0 for fresh and 1 for the oldest, and
-    the waves [n, 4] in their outlines: cosine and sine, twice and three times around, in radii.
+    Return their centres [n, 2] (row, column) and radii [n], in pixels, their depths [n] from rim to
+    floor in metres, their ages [n] from 0, fresh, to 1, and the waves [n, 4] in their outlines, in
+    radii: cosine and sine, two and three times around.
     """
-    smallest = max(SMALLEST, 4.0 * pixel)
-    largest = max(min(LARGEST * min(shape) * pixel, WIDEST), 1.01 * smallest)
+    smallest = max(MIN_DIAMETER, 4.0 * pixel)
+    largest = max(min(MAX_DIAMETER_SHARE * min(shape) * pixel, MAX_DIAMETER), 1.01 * smallest)
     margin = 0.5 * largest / pixel
     sides = np.array(shape) + 2.0 * margin
-    density = CRATERS * (smallest**-2 - largest**-2)  # per m²
+    density = CRATER_DENSITY * (smallest**-2 - largest**-2)  # per m²
     count = rng.poisson(density * float(np.prod(sides)) * pixel**2)
     share = rng.random(count)
     diameter = (smallest**-2 - share * (smallest**-2 - largest**-2)) ** -0.5
     places = rng.random((count, 2)) * sides - margin
     age = np.sort(rng.random(count))[::-1].copy()
-    depth = diameter * FRESH * (OLD / FRESH) ** age
-    waves = rng.uniform(-WAVE, WAVE, (count, 4))
+    depth = diameter * FRESH_DEPTH * (OLD_DEPTH / FRESH_DEPTH) ** age
+    waves = rng.uniform(-OUTLINE_WAVE, OUTLINE_WAVE, (count, 4))
     return places, 0.5 * diameter / pixel, depth, age, waves
 
 
@@ -148,11 +127,11 @@ def add_craters(
     ages: FloatArray,
     waves: FloatArray,
 ) -> None:
-    """Add each crater's bowl, rim and blanket to the heights [rows, columns]."""
+    """Add each crater's bowl, rim and ejecta to the heights [rows, columns]."""
     rows, columns = heights.shape
     for k in range(len(radii)):
         middle_row, middle_column = places[k]
-        reach = BLANKET * (1.0 + 4.0 * WAVE) * radii[k]
+        reach = EJECTA_REACH * (1.0 + 4.0 * OUTLINE_WAVE) * radii[k]
         top, bottom = max(0, int(middle_row - reach)), min(rows, int(middle_row + reach) + 2)
         first = max(0, int(middle_column - reach))
         last = min(columns, int(middle_column + reach) + 2)
@@ -170,17 +149,17 @@ def add_craters(
                 outline = 1.0 + twice * waves[k, 0] + twice_sine * waves[k, 1]
                 outline += thrice * waves[k, 2] + thrice_sine * waves[k, 3]
                 r = distance / (radii[k] * outline)
-                if r < BLANKET:
+                if r < EJECTA_REACH:
                     heights[row, column] += depths[k] * profile(r, ages[k])
 
 
 @njit(cache=True)
 def profile(r: float, age: float) -> float:
-    """Give the height of a crater of depth 1 at r radii from its middle, above the ground."""
+    """Return the height of a crater of depth 1 at r radii from its centre, above the ground."""
     if r < 1.0:
         fresh = r * r - (1.0 - RIM)
     else:
-        fresh = RIM * (r**-3 - BLANKET**-3) / (1.0 - BLANKET**-3)
+        fresh = RIM * (r**-3 - EJECTA_REACH**-3) / (1.0 - EJECTA_REACH**-3)
     bump = (r - 1.1) / 0.4
     soft = RIM * math.exp(-bump * bump) - (1.0 - RIM) * math.exp(-2.0 * r * r * r)
     return (1.0 - age) * fresh + age * soft

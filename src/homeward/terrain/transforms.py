@@ -1,13 +1,12 @@
-"""Where a grid lies on a map: six numbers that lead from grid corners to map coordinates.
+"""The place of a grid on a map: six numbers that lead from grid corners to map coordinates.
 
 A point (column, row), counted in pixels from the grid's first corner, lies at::
 
     x = a·column + b·row + c
     y = d·column + e·row + f
 
-The order is (a, b, c, d, e, f), as rasterio's Affine has it. A grid may be turned and its pixels
-may be rectangular; a sheared grid, whose rows and columns are not at right angles, is refused,
-because its pixels have no height and width.
+The order is (a, b, c, d, e, f), as in rasterio's Affine. A grid may be rotated and its pixels may
+be rectangular; a sheared grid is refused, because its pixels have no height and width.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 
 Transform: TypeAlias = tuple[float, float, float, float, float, float]
 
-SQUARE = 1e-6
-"""How far from a right angle, in radians, the rows and columns of a grid may be."""
+ANGLE_TOLERANCE = 1e-6
+"""Largest deviation of rows and columns from a right angle, in radians."""
 
 
 def check_transform(given: object, error: type[InvalidInputError]) -> Transform:
-    """Check six numbers that place a grid with rows and columns at right angles; give them."""
+    """Return six checked numbers that place a grid with rows and columns at right angles."""
     if not isinstance(given, Sequence) or len(given) != 6:
         raise error(f"the transform is {given!r}, expected six numbers (a, b, c, d, e, f)")
     pairs = zip("abcdef", given, strict=True)
@@ -39,7 +38,7 @@ def check_transform(given: object, error: type[InvalidInputError]) -> Transform:
     across, down = math.hypot(a, d), math.hypot(b, e)
     if across == 0.0 or down == 0.0:
         raise error(f"the transform {tuple(values)} has pixels of no size")
-    if abs(a * b + d * e) > SQUARE * across * down:
+    if abs(a * b + d * e) > ANGLE_TOLERANCE * across * down:
         raise error(
             f"the transform {tuple(values)} is sheared: its rows and columns are not at right "
             "angles; warp the raster first"
@@ -48,42 +47,42 @@ def check_transform(given: object, error: type[InvalidInputError]) -> Transform:
 
 
 def spacing(transform: Transform) -> tuple[float, float]:
-    """Give the (height, width) of a pixel, in units of the map."""
+    """Return the (height, width) of a pixel, in units of the map."""
     a, b, _, d, e, _ = transform
     return math.hypot(b, e), math.hypot(a, d)
 
 
 def to_map(transform: Transform, column: float, row: float) -> tuple[float, float]:
-    """Give the map coordinates (x, y) of a point of the grid."""
+    """Return the map coordinates (x, y) of a point of the grid."""
     a, b, c, d, e, f = transform
     return a * column + b * row + c, d * column + e * row + f
 
 
 def to_grid(transform: Transform, x: float, y: float) -> tuple[float, float]:
-    """Give the point (column, row) of the grid at these map coordinates."""
+    """Return the point (column, row) of the grid at these map coordinates."""
     a, b, c, d, e, f = transform
     area = a * e - b * d
     return (e * (x - c) - b * (y - f)) / area, (a * (y - f) - d * (x - c)) / area
 
 
 def moved(transform: Transform, column: int, row: int) -> Transform:
-    """Give the transform of the part of a grid that begins at this pixel."""
+    """Return the transform of the part of a grid that begins at this pixel."""
     a, b, _, d, e, _ = transform
     x, y = to_map(transform, column, row)
     return a, b, x, d, e, y
 
 
 def coarsened(transform: Transform, across: int, down: int) -> Transform:
-    """Give the transform of a grid whose cells are `across` by `down` pixels."""
+    """Return the transform of a grid whose cells are `across` by `down` pixels."""
     a, b, c, d, e, f = transform
     return a * across, b * down, c, d * across, e * down, f
 
 
 def from_corner(pixel: float, rows: int) -> Transform:
-    """Give the transform of a grid in a place of its own: metres from its south-west corner."""
+    """Return the transform of a grid in metres from its own south-west corner."""
     return pixel, 0.0, 0.0, 0.0, -pixel, rows * pixel
 
 
 def wkt_name(crs: str) -> str:
-    """Return what a coordinate system is called: the first name in its WKT, or what is given."""
+    """Return the name of a coordinate system: the first name in its WKT, or the text itself."""
     return crs.split('"')[1] if crs.count('"') > 1 else crs

@@ -1,12 +1,12 @@
-"""Windows: which part of a raster to read, in pixels or in map coordinates.
+"""Windows: the part of a raster to read, in pixels or in map coordinates.
 
 As text, and so on a command line, a window is one word::
 
     COLUMN,ROW,WIDTH,HEIGHT           in pixels, from the raster's first corner
     map:XMIN,YMIN,XMAX,YMAX           in the raster's own map coordinates
 
-A window in map coordinates takes the pixels whose centres lie in it. A window must lie inside the
-raster: one that passes its edge is refused, not cut.
+A window in map coordinates selects the pixels with centres in it. A window must lie inside the
+raster: one that crosses its edge is refused, not cut.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from homeward.terrain.transforms import Transform, to_grid
 
 FORMS = "COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX in map coordinates"
 
-ROUNDING = 1e-6
-"""How far, in pixels, a pixel's centre may lie outside a window and still be taken."""
+CENTRE_TOLERANCE = 1e-6
+"""Distance in pixels at which a centre outside a window still counts as inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,6 @@ class PixelWindow:
     height: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no whole number, and a window of no size."""
         for name in ("column", "row", "width", "height"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
@@ -47,7 +46,7 @@ class PixelWindow:
         return f"{self.column},{self.row},{self.width},{self.height}"
 
     def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
-        """Give the window itself; refuse one that is not inside a raster of that shape."""
+        """Return the window itself; raise unless it is inside a raster of that shape."""
         rows, columns = shape
         right, bottom = self.column + self.width, self.row + self.height
         if self.column < 0 or self.row < 0 or right > columns or bottom > rows:
@@ -68,7 +67,6 @@ class MapWindow:
     ymax: float
 
     def __post_init__(self) -> None:
-        """Refuse what is no number, and a window of no size."""
         for name in ("xmin", "ymin", "xmax", "ymax"):
             value = number(getattr(self, name), f"the window's {name}", InvalidInputError)
             if not math.isfinite(value):
@@ -81,17 +79,17 @@ class MapWindow:
         return f"map:{self.xmin!r},{self.ymin!r},{self.xmax!r},{self.ymax!r}"
 
     def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
-        """Give the pixels whose centres lie in the window; refuse one that passes the raster."""
+        """Return the pixels with centres in the window; raise if it crosses the raster's edge."""
         if transform[1] or transform[3]:
-            raise InvalidInputError(f"the raster is turned: give the window {self} in pixels")
+            raise InvalidInputError(f"the raster is rotated: give the window {self} in pixels")
         corners = (
             to_grid(transform, self.xmin, self.ymin),
             to_grid(transform, self.xmax, self.ymax),
         )
         (left, right), (top, bottom) = (sorted(ends) for ends in zip(*corners, strict=True))
-        column, row = (math.ceil(low - 0.5 - ROUNDING) for low in (left, top))
-        width = math.floor(right - 0.5 + ROUNDING) + 1 - column
-        height = math.floor(bottom - 0.5 + ROUNDING) + 1 - row
+        column, row = (math.ceil(low - 0.5 - CENTRE_TOLERANCE) for low in (left, top))
+        width = math.floor(right - 0.5 + CENTRE_TOLERANCE) + 1 - column
+        height = math.floor(bottom - 0.5 + CENTRE_TOLERANCE) + 1 - row
         if width < 1 or height < 1:
             raise InvalidInputError(f"the window {self} holds no pixel's centre")
         try:
@@ -104,7 +102,7 @@ Window: TypeAlias = PixelWindow | MapWindow
 
 
 def parse_window(text: str) -> Window:
-    """Read a window from text, in one of the two forms; ``str(window)`` writes it again."""
+    """Return a window from text in one of the two forms; ``str(window)`` is the inverse."""
     body = text.strip()
     on_map = body.startswith("map:")
     fields = body.removeprefix("map:").split(",")

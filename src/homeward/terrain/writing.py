@@ -1,11 +1,10 @@
 """Results on the map: fields as GeoTIFF and paths as GeoJSON, in the terrain's own coordinates.
 
-A file is whole or not there, and the same input gives the same bytes.
+Files are replaced atomically, and the same input gives the same bytes.
 
-GeoJSON of today (RFC 7946) knows Earth's WGS 84 alone. A path on Mars has no place there, so the
-older `crs` member says which map the coordinates are of: by an OGC URN where the coordinate system
-has an authority's code, by its WKT otherwise, which GDAL and all that read through it take. A
-terrain without a coordinate system is a plane of its own, in metres, and is called so.
+GeoJSON of today (RFC 7946) only knows Earth's WGS 84. For other maps, such as those of Mars, the
+older `crs` member names the coordinate system: by an OGC URN if it has an authority's code, else by
+its WKT, which GDAL understands. A terrain without a coordinate system is a plane in metres.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from homeward.terrain.cells import Cells
 
 PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
-"""The coordinate system of what has none."""
+"""Coordinate system of a terrain without one."""
 
 CODE = re.compile(r'(?:AUTHORITY|ID)\["(\w+)",\s*"?([\w.]+)"?\]\]$')
 
@@ -87,11 +86,11 @@ def write_heights(
 def path_geojson(
     cells: Cells, states: Sequence[int], properties: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Give a path over the cells as a GeoJSON FeatureCollection.
+    """Return a path over the cells as a GeoJSON FeatureCollection.
 
-    `states` are cells counted row by row, in the order of travel. There are three features: the
-    path through the cells' centres, with the properties, its start and its end; their property
-    `part` tells them apart. A path of one cell is drawn as a line of no length.
+    `states` are row-major indices of cells, in the order of travel. There are three features with
+    a property `part`: the path through the cells' centres, which has the given properties, its
+    start and its end. A path of one cell is a line of length zero.
     """
     rows, columns = cells.shape
     there = indices(states, "state", None, (0, rows * columns), "n", InvalidInputError)
@@ -103,23 +102,22 @@ def path_geojson(
     given = dict(properties or {})
     clash = {"part", "row", "column"} & given.keys()
     if clash:
-        raise InvalidInputError(f"the property {sorted(clash)[0]!r} is one of the path's own")
+        raise InvalidInputError(f"the property {sorted(clash)[0]!r} is reserved")
     features = [_feature("path", "LineString", line, given)]
     for part, at in (("start", 0), ("end", -1)):
         row, column = divmod(int(there[at]), columns)
         own = {"row": row, "column": column}
         features.append(_feature(part, "Point", line[at], own))
-    name = {"name": crs_name(cells.crs)}
     return {
         "type": "FeatureCollection",
         "name": cells.name,
-        "crs": {"type": "name", "properties": name},
+        "crs": crs_member(cells),
         "features": features,
     }
 
 
 def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -> None:
-    """Write a GeoJSON object as text; refuse what JSON has no word for."""
+    """Write a GeoJSON object as text; raise if JSON can't represent it."""
     try:
         text = json.dumps(collection, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as cause:
@@ -128,11 +126,16 @@ def write_geojson(path: str | os.PathLike[str], collection: Mapping[str, Any]) -
 
 
 def crs_name(wkt: str | None) -> str:
-    """Give the name by which GDAL finds a coordinate system: an OGC URN, or the WKT itself."""
+    """Return the name by which GDAL finds a coordinate system: an OGC URN, or the WKT itself."""
     if wkt is None:
         return PLANE
     code = CODE.search(wkt.strip())
     return f"urn:ogc:def:crs:{code[1]}::{code[2]}" if code else wkt
+
+
+def crs_member(cells: Cells) -> dict[str, Any]:
+    """Return the `crs` member of a GeoJSON object in the map coordinates of some cells."""
+    return {"type": "name", "properties": {"name": crs_name(cells.crs)}}
 
 
 def _feature(

@@ -28,15 +28,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from homeward import __version__
+from homeward.runs.form import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.desk import refusal_of
 from homeward.web.events import MAX_STREAMS, Streams
+from homeward.web.forms import check_kind, pair_of
 from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
-from homeward.web.making import CELLS, check_kind, pair_of
 from homeward.web.pool import LIMIT, PROCESSES, Pool
 from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.service import refusal_of
 from homeward.web.transport import (
     frame_response,
     json_response,
@@ -196,7 +197,7 @@ class Server:
             "uploads": self.limits.upload,
             "runs": self.limits.jobs,
             "streams": self.limits.streams,
-            "cells": CELLS,
+            "cells": MAX_CELLS,
         }
         folder = self.catalogue.root.name
         return json_response({"version": __version__, "runs": folder, "limits": limits})

@@ -13,18 +13,19 @@ import re
 import stat
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
+from homeward.replay.log_reader import LogFollower
 from homeward.runs import Run, RunStatus
 from homeward.runs.fields import field_shape
+from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
-from homeward.runs.log import BLOCK_BYTES, MAX_LINE_BYTES, text_of
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told
-from homeward.web.terrains import cells_of, name_of
+from homeward.web.terrains import name_of
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 OLD_FIELDS = "fields"
 """The folder in which earlier versions kept what is in `FIELDS` now."""
 
-BUILT_IN = ("grid", "rover", "toytext")
-"""Kinds that the server sets up; those from elsewhere would have it import what a run names."""
+SHOWN_UP_TO = "the steps before it are shown"
 
 SUFFIXES = ("safe", "unsafe")
 """How the names of the two runs of a pair end."""
@@ -70,7 +70,7 @@ def check_name(name: Any) -> str:
 
 
 def plain_file(folder: Path, *parts: str) -> Path | None:
-    """Give the path of a file below a folder; None if it is none, or a link is on the way."""
+    """Return the path of a plain file below a folder; None if there is a link on the way."""
     path = folder
     for number, part in enumerate(parts, start=1):
         path = path / part
@@ -83,8 +83,8 @@ def plain_file(folder: Path, *parts: str) -> Path | None:
     return path
 
 
-def plain(path: str, flags: int) -> int:
-    """Open a file for reading; refuse links and what is no file, without waiting for it."""
+def open_plain(path: str, flags: int) -> int:
+    """Open a file for reading; refuse links and other special files, without waiting for them."""
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -92,74 +92,16 @@ def plain(path: str, flags: int) -> int:
     return handle
 
 
-class StepCounter:
-    """Counts the steps of a log that grows, as far as its checksums fit; a byte is read once.
-
-    A last line that is not whole is left out, as whoever goes on with the run does.
-    """
-
-    def __init__(self) -> None:
-        self.lines, self._read = 0, 0
-        self.broken: int | None = None  # the first line that is damaged, from 1
-        self._file: tuple[int, ...] = ()  # which it is, its size, and when it was written
-
-    def count(self, path: Path) -> int:
-        """Give how many there are by now; begin anew where it is another file or shorter."""
-        try:
-            with open(path, "rb", opener=plain) as file:
-                found = os.fstat(file.fileno())
-                here = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-                if here == self._file:
-                    return self.lines
-                if here[:2] != self._file[:2] or found.st_size < self._read:
-                    self.lines, self._read = 0, 0
-                self._file, begun = here, self._read
-                self._read_on(file)
-                if self.broken is not None and begun:  # or another file has this one's number
-                    self.lines, self._read = 0, 0
-                    self._read_on(file)
-        except OSError:
-            self.lines, self._read, self.broken, self._file = 0, 0, None, ()
-        return self.lines
-
-    def _read_on(self, file: BinaryIO) -> None:
-        """Count on from where it was read to, up to the end or to a line that is damaged."""
-        self.broken = None
-        file.seek(self._read)
-        left = b""
-        while block := file.read(BLOCK_BYTES):
-            *lines, left = (left + block).split(b"\n")
-            for number, line in enumerate(lines, start=1):
-                if not _is_whole(line):
-                    if number < len(lines) or left or file.read(1):
-                        self.broken = self.lines + 1
-                    return
-                self.lines += 1
-                self._read += len(line) + 1
-            if len(left) > MAX_LINE_BYTES:
-                self.broken = self.lines + 1
-                return
-
-
-def _is_whole(line: bytes) -> bool:
-    """Tell whether a line of the log, without its end, is as it was written."""
-    try:
-        text_of(line + b"\n")
-    except ValueError:
-        return False
-    return True
-
-
 class Catalogue:
     """The runs in a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
-        self._counters: dict[str, StepCounter] = {}
+        self._counters: dict[str, LogFollower] = {}
         self._turn = threading.Lock()  # the list is made in a thread of its own
 
     def find(self, name: Any) -> Path:
-        """Give the folder of a run; refuse names of none, and links."""
+        """Return the folder of a run; refuse names of none, and links."""
         folder = self._folder(name)
         for place, folders, files in os.walk(folder / OLD_FIELDS):
             for entry in (*folders, *files):
@@ -170,7 +112,7 @@ class Catalogue:
         return folder
 
     def _folder(self, name: Any) -> Path:
-        """Give the folder of a run, but for a look at its fields."""
+        """Return the folder of a run, but for a look at its fields."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
         folder = self.root / name
@@ -208,7 +150,7 @@ class Catalogue:
         return found
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
-        """Give a name that no run has yet: the stem and the first number that is free."""
+        """Return a name that no run has yet: the stem and the first number that is free."""
         number = 1
         while True:
             name = f"{stem}-{number}"
@@ -218,17 +160,25 @@ class Catalogue:
             number += 1
 
     def steps(self, name: str) -> int:
-        """Give how many steps of a run are recorded."""
+        """Return how many steps of a run are recorded."""
         return self._count(name)[0]
 
-    def _count(self, name: str) -> tuple[int, int | None]:
-        """Give how many steps of a run are recorded, and the first line that is damaged."""
+    def _count(self, name: str) -> tuple[int, str | None]:
+        """Return how many steps of a run are recorded, and what is wrong with the next line."""
+        path = self.root / name / STEPS
         with self._turn:
-            counter = self._counters.setdefault(name, StepCounter())
-            return counter.count(self.root / name / STEPS), counter.broken
+            counter = self._counters.setdefault(name, LogFollower(path, open_plain))
+            try:
+                if not counter.read_on():
+                    counter = self._counters[name] = LogFollower(path, open_plain)
+                    counter.read_on()
+            except InvalidFileError:
+                self._counters.pop(name)
+                return 0, None
+            return len(counter), counter.damage
 
     def stamp(self, name: str) -> tuple[Any, ...] | None:
-        """Give what changes whenever a run does, but for its steps; None once it is gone."""
+        """Return what changes whenever a run does, but for its steps; None once it is gone."""
         try:
             found = os.lstat(self.root / name / MANIFEST)
         except OSError:
@@ -237,11 +187,11 @@ class Catalogue:
         return found.st_ino, found.st_mtime_ns, held
 
     def stamps(self) -> list[tuple[str, Any]]:
-        """Give the runs by name, each with its stamp."""
+        """Return the runs by name, each with its stamp."""
         return [(name, self.stamp(name)) for name in self.names()]
 
     def summary(self, name: str, standing: Standing | None = None) -> dict[str, Any]:
-        """Tell of a run, as JSON values; of a damaged one, what is wrong with it."""
+        """Return the summary of a run, as JSON values; of a damaged one, what is wrong with it."""
         try:
             found = self._summary(name, standing)
             json.dumps(found, allow_nan=False)
@@ -252,7 +202,7 @@ class Catalogue:
         return found
 
     def _summary(self, name: str, standing: Standing | None) -> dict[str, Any]:
-        """Tell of a run whose files are ours.
+        """Return the summary of a run whose files are ours.
 
         Where the log alone is damaged, all is told but how the run ended, and `steps` are those
         before the damage.
@@ -271,9 +221,9 @@ class Catalogue:
         reason = None if manifest.error is None else last_words(manifest.error, folder, self.root)
         if found == "failed" and standing is not None and standing.error is not None:
             reason = standing.error
-        steps, broken = self._count(name)
+        steps, fault = self._count(name)
         if found not in ("running", "queued"):
-            damage = _damage(run, manifest, steps, broken)
+            damage = _damage(run, manifest, steps, fault)
             if damage is not None:
                 found, end, reason = "damaged", None, damage
         explorer = config.get("explorer")
@@ -301,7 +251,7 @@ class Catalogue:
         }
 
     def details(self, name: str) -> dict[str, Any]:
-        """Give what is told of a run beyond its summary and what its viewer says."""
+        """Return what is told of a run beyond its summary and what its viewer says."""
         run = Run.open(self.find(name))
         timed = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
         return {
@@ -310,7 +260,7 @@ class Catalogue:
         }
 
     def pair(self, name: str) -> str | None:
-        """Give the other run of a pair in the same world, if there is one."""
+        """Return the other run of a pair in the same world, if there is one."""
         stem, dash, suffix = name.rpartition("-")
         if not dash or suffix not in SUFFIXES:
             return None
@@ -323,7 +273,7 @@ class Catalogue:
 
 
 def status_of(status: RunStatus, standing: Standing | None) -> str:
-    """Give the status that is told: what the server knows of a run goes before what it wrote."""
+    """Return the status that is told: what the server knows of a run goes before what it wrote."""
     if standing is None:
         return str(status)
     if standing.state == "queued":
@@ -336,30 +286,21 @@ def status_of(status: RunStatus, standing: Standing | None) -> str:
 
 
 def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | None:
-    """Give rows and columns where they are cheap to know."""
-    if kind == "grid":
-        return _grid_shape(config)
-    if kind != "rover":
+    """Return rows and columns where they are quick to find."""
+    if kind not in kind_names():
         return None
+    find = find_kind(kind).shape
     try:
-        found = field_shape(folder / FIELDS, "height") or cells_of(config)
+        found = field_shape(folder / FIELDS, "height") or (None if find is None else find(config))
     except (InvalidFileError, KeyError, TypeError, ValueError):
         return None
     return None if found is None else list(found)
 
 
-def _grid_shape(config: dict[str, Any]) -> list[int] | None:
-    text = config.get("map")
-    if text is None:
-        return [config["size"], config["size"]]
-    lines = [line.strip() for line in str(text).splitlines() if line.strip()]
-    return [len(lines), len(lines[0])] if lines else None
-
-
-def _damage(run: Run, manifest: Manifest, steps: int, broken: int | None) -> str | None:
-    """Say what is wrong with the log of a run that is not going; None if nothing is."""
-    if broken is not None:
-        return f"line {broken} of its record is damaged; what is before it is shown"
+def _damage(run: Run, manifest: Manifest, steps: int, damage: str | None) -> str | None:
+    """Return what is wrong with the log of a run that is not going."""
+    if damage is not None:
+        return f"{STEPS}: {damage}; {SHOWN_UP_TO}"
     if manifest.status is not RunStatus.FINISHED or steps == manifest.steps:
         return None
     if run.manifest != manifest or run.status is not RunStatus.FINISHED:
@@ -368,7 +309,7 @@ def _damage(run: Run, manifest: Manifest, steps: int, broken: int | None) -> str
 
 
 def _newer(folder: Path) -> str | None:
-    """Say so if a run was written by a newer version."""
+    """Return a sentence if a run was written by a newer version."""
     for part in (MANIFEST, CONFIG):
         try:
             format_ = read_json(folder / part)["format"]
@@ -383,29 +324,10 @@ def _newer(folder: Path) -> str | None:
 
 
 def _unread(name: str, status: str, error: str) -> dict[str, Any]:
-    """Tell of a run that can't be opened."""
-    nothing = dict.fromkeys(
-        (
-            "kind",
-            "explorer",
-            "delta",
-            "seed",
-            "place",
-            "limit",
-            "end",
-            "why",
-            "created",
-            "updated",
-            "shape",
-            "pair",
-        )
+    """Return the summary of a run that can't be opened."""
+    empty = (
+        *("kind", "explorer", "delta", "seed", "place", "limit", "end", "why", "created"),
+        *("updated", "shape", "pair"),
     )
-    return {
-        **nothing,
-        "id": name,
-        "title": name,
-        "status": status,
-        "steps": 0,
-        "error": error,
-        "live": False,
-    }
+    found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
+    return {**dict.fromkeys(empty), **found}

@@ -37,7 +37,7 @@ DISCOUNT = 0.99
 
 
 def examples() -> dict[str, Any]:
-    """Give all of them as JSON values."""
+    """Return all of them as JSON values."""
     worlds = [
         {"name": name, "title": title, "story": story, "map": str(WORLDS[name])}
         for name, (title, story) in STORIES.items()
@@ -46,7 +46,7 @@ def examples() -> dict[str, Any]:
 
 
 def counterexample(story: Story) -> dict[str, Any]:
-    """Give a story: its worlds as graphs, and what each definition of safety says of a policy."""
+    """Return a story: its worlds as graphs, and what each definition of safety says of a policy."""
     names = tuple(story.belief.worlds[0].state_names or ())
     rows = [row for row in compare([DISCOUNT]) if row.story == story.title]
     return {
@@ -75,7 +75,7 @@ def counterexample(story: Story) -> dict[str, Any]:
 
 
 def edges_of(model: Model) -> list[dict[str, Any]]:
-    """Give where each action leads, and with what chance, by the names of states and actions."""
+    """Return where each action leads, and with what chance, by the names of states and actions."""
     states, actions = model.state_names, model.action_names
     assert states is not None
     assert actions is not None

@@ -50,11 +50,11 @@ def main(folder: str) -> int:
     threading.Thread(target=watch, args=(stop,), daemon=True).start()
     from homeward.errors import HomewardError, InfeasibleError
     from homeward.runs import BusyError, Run
-    from homeward.web.catalogue import BUILT_IN
+    from homeward.runs.kind import kind_names
 
     try:
         run = Run.open(folder)
-        if run.kind not in BUILT_IN:
+        if run.kind not in kind_names():
             return _report(
                 "a run of another package's kind is continued from the command line", REFUSED
             )

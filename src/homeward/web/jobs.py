@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 from homeward.errors import HomewardError
 from homeward.files import read_json, replace_json
 from homeward.runs import Run, RunStatus
+from homeward.runs.kind import kind_names
 from homeward.web import job
-from homeward.web.catalogue import BUILT_IN, NAME, Catalogue, Standing, State
+from homeward.web.catalogue import NAME, Catalogue, Standing, State
 from homeward.web.refusals import Refusal, RefusalError, told
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Jobs:
         going: dict[str, tuple[State, str | None]] = {}
         for name, state, error in _read(self.path):
             try:
-                ours = Run(self.catalogue.find(name)).kind in BUILT_IN
+                ours = Run(self.catalogue.find(name)).kind in kind_names()
             except HomewardError:
                 continue
             if ours and state == "going":
@@ -102,7 +103,7 @@ class Jobs:
             raise RefusalError(Refusal.CONFLICT, f"{name} is {status} already")
         if status in ("finished", "damaged"):
             raise RefusalError(Refusal.CONFLICT, f"{name} is {status} and can't be resumed")
-        if Run(self.catalogue.find(name)).kind not in BUILT_IN:
+        if Run(self.catalogue.find(name)).kind not in kind_names():
             raise RefusalError(
                 Refusal.CONFLICT,
                 f"{name} has another package's kind; use the command line",

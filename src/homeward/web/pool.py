@@ -1,9 +1,8 @@
 """Processes that compute for the server, so that its event loop never waits.
 
 A run is always answered for by the same process, which then has it at hand. A process that dies, or
-takes longer than it may, is replaced; whoever waited for it is told to ask again. So is whoever
-waits for a plan, if something else is asked for that is quickly told: what was planned so far is
-kept there.
+takes longer than it may, is replaced, and its client is told to ask again. So is a client that
+waits for a plan when something quicker is asked for: what was planned so far is kept there.
 
 Where the system can, they are forked from one process that has imported what they need and does
 nothing else, so that a new one answers at once.
@@ -20,8 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from homeward.web.desk import serve
+from homeward.runs.kind import installed_kinds
 from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.service import serve
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,9 +40,6 @@ STOP = ("stop", ())
 """What is sent to whom is at it; there is no answer."""
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-NEEDED = ["homeward.web.viewer", "homeward.kinds.grid.kind", "homeward.kinds.rover.kind"]
-"""What every viewing process imports."""
-
 SAFE_PATH = "PYTHONSAFEPATH"
 """Keeps a new Python from looking for modules where it is."""
 
@@ -54,7 +51,9 @@ def prepare() -> None:
     """
     if METHOD != "forkserver":
         return
-    multiprocessing.get_context(METHOD).set_forkserver_preload(NEEDED)
+    kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
+    ours = [module for module in kinds if module.startswith("homeward.")]  # others may not import
+    multiprocessing.get_context(METHOD).set_forkserver_preload(["homeward.web.service", *ours])
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
@@ -84,7 +83,7 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Give the answer; nobody is served who has `gone` when their turn comes."""
+        """Return the answer; nobody is served who has `gone` when their turn comes."""
         if self._doing == LONG != name:
             self._doing = ""
             with suppress(OSError, AttributeError):
@@ -143,7 +142,7 @@ class Worker:
     def close(self) -> None:
         """End the process and the thread."""
         if self.process is not None:
-            self.process.kill()  # whoever waits for it in the thread sees the end
+            self.process.kill()  # the thread that waits for it sees the end
         self._thread.shutdown()
         self._stop()
 
@@ -157,7 +156,7 @@ class Pool:
         self.maker = Worker(root)
 
     def worker_of(self, run: str) -> Worker:
-        """Give the process that answers for a run; "" is none."""
+        """Return the process that answers for a run; "" stands for requests about no run."""
         if not run:
             return self.maker
         return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]

@@ -68,8 +68,8 @@ def drivers() -> set[str]:
 
 def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str, Any]:
     """Read a raster, write it as a GeoTIFF and return what it is."""
+    from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
-    from homeward.terrain.reading import NO_PIXEL
     from homeward.terrain.transforms import wkt_name
 
     if source.suffix == ".npy":
@@ -78,10 +78,8 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
         _check(source)
     try:
         elevation = read_elevation(source, pixel=pixel)
-    except ValueError as cause:
-        if NO_PIXEL not in str(cause):
-            raise
-        sentence = f"{name} {NO_PIXEL}: give the width of a pixel in metres"
+    except MissingPixelSizeError as cause:
+        sentence = f"{name} has no pixel size: give the width of a pixel in metres"
         raise RefusalError(Refusal.NO_PIXEL_SIZE, sentence) from cause
     write(target, elevation)
     rows, columns = elevation.shape

@@ -210,7 +210,7 @@ def test_the_same_data_gives_the_same_pixels() -> None:
     [
         ({"seen": np.ones(11, dtype=bool)}, "expected 12 marks"),
         ({"seen": np.ones(12)}, "expected 12 marks"),
-        ({"path": ()}, "a path is empty"),
+        ({"path": ()}, r"the path has shape \(0,\)"),
         ({"path": (0, 12)}, r"the path \(n=1\) is 12, outside 0..11"),
         ({"path": (0.5,)}, "whole numbers"),
         ({"path": ((0, 1), (2, 3))}, r"shape \(2, 2\)"),
@@ -238,14 +238,14 @@ def test_a_film_uncovers_step_by_step_what_the_path_shows() -> None:
     scene = Scene(panel(seen=GRID.walls, title="δ = 1"))
     seen = []
     for step, _ in enumerate(scene.frames()):
-        tiles = colours(scene.figure.axes[0].collections[0])
-        line, _start, here = scene.figure.axes[0].lines
+        tiles = colours(scene.film.figure.axes[0].collections[0])
+        line, _start, here = scene.film.figure.axes[0].lines
         walked = np.asarray(line.get_xydata())
         assert len(walked) == step + 1
         assert np.array_equal(here.get_xydata(), walked[-1:])
         seen.append(np.flatnonzero([tile != UNSEEN_COLOUR for tile in tiles]).tolist())
         free = (GRID.seen_from(PATH[: step + 1]) & ~GRID.walls).sum()
-        (text,) = scene.figure.texts
+        (text,) = scene.film.figure.texts
         assert text.get_text() == f"δ = 1 · step {step} · {free} squares seen"
     assert seen == [
         [0, 1, 4, 5],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.errors import InvalidInputError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make, map_of, products, stranded_in, window_of
 from homeward.kinds.grid.maps import HeightMap
@@ -50,7 +50,7 @@ def test_only_the_safe_one_has_a_criterion(explorer: Any, criteria: int) -> None
         ({"explorer": "bold"}, 'explorer is "bold"'),
         ({"delta": 0.0}, "delta is 0"),
         ({"colour": "red"}, "colour is not known"),
-        ({"map": RIDGE, "start": 1}, "a map says itself where the start is"),
+        ({"map": RIDGE, "start": 1}, "a map has a start of its own"),
         ({"budget": 0.9}, "budget is not known"),
         ({"algorithm": "luck"}, 'algorithm is "luck"'),
         ({"floor": -0.1}, "floor is -0.1"),
@@ -139,7 +139,7 @@ def test_a_run_that_ends_for_a_conflict_says_which(tmp_path: Path) -> None:
 
 
 def test_a_map_that_is_none_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFileError, match="line 2, column 2"):
+    with pytest.raises(InvalidInputError, match="line 2, column 2"):
         Run.create(tmp_path / "run", "grid", {"map": "1a\n1x"})
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.levels import ACTIONS, UNKNOWN, WALL
+from homeward.beliefs.grid_graph import NAMES
+from homeward.beliefs.levels import UNKNOWN, WALL
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.errors import InvalidFileError, InvalidProblemError
 from homeward.kinds.grid.maps import HeightMap
@@ -102,7 +103,7 @@ def test_what_was_seen_stays_seen() -> None:
 
 def test_without_staying_the_first_action_is_north() -> None:
     world = HeightGridWorld(STEPS, stay=False)
-    assert world.moves.action_names == ACTIONS[1:]
+    assert world.moves.action_names == NAMES[1:]
     assert world.act(0).here == 1
 
 

@@ -201,8 +201,8 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         f"Entropy taken off the heights: {facts['entropy_reduction']:,.0f} nats",
         "Known to within 1 cm",
         "a plan took",
-        f"homeward runs resume {run.directory} --limit 50",
-        f"homeward explore {run.config['terrain']} --start cell:",
+        f"homeward runs resume {run.directory} --steps 50",
+        f"homeward explore {run.config['terrain']} --start ",
     ):
         assert said in text, said
 
@@ -344,7 +344,7 @@ def test_what_else_was_promised_is_told_by_name(run: Run, tmp_path: Path) -> Non
     assert written["geometry"]["coordinates"] == AREA
     assert "Equirectangular Mars" in written["crs"]["properties"]["name"]
     command = text.split("```sh\n")[1].splitlines()[1]
-    assert f"--base cell:{at} --keep-in {made.directory / 'keep_in.geojson'}" in command
+    assert f"--base {at} --keep-in {made.directory / 'keep_in.geojson'}" in command
     assert "--back-within 8 --back-within-delta 0.9" in command
 
 
@@ -374,13 +374,12 @@ def test_the_command_explores_the_same_again() -> None:
         terrain_sha256="00",
     )
     assert command_of(config) == (
-        "homeward explore '/data/my crater.tif' --naive --start cell:3,4 --delta 0.9 "
+        "homeward explore '/data/my crater.tif' --naive --start 3,4 --delta 0.9 "
         "--sensor-range 50.0 --steps 70"
     )
     each = RoverConfig(bases=((1, 2), (3, 4)), each_base=True, keep_in="a b.geojson", floor=0.5)
     assert command_of(each) == (
-        "homeward explore --base cell:1,2 --base cell:3,4 --each-base --keep-in 'a b.geojson' "
-        "--floor 0.5"
+        "homeward explore --base 1,2 --base 3,4 --each-base --keep-in 'a b.geojson' --floor 0.5"
     )
     assert command_of(RoverConfig(terrain="sample"), 5) == "homeward explore --sample --steps 5"
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from homeward.solvers import kernels, secant
+from homeward.solvers import kernels
 from lab.bench.grid import clocked, measure
 
 
@@ -13,7 +13,7 @@ def test_steps_are_timed_and_split() -> None:
 
 def test_all_that_is_compiled_in_a_plan_has_a_clock() -> None:
     with clocked() as spent:
-        found = secant.search
+        found = kernels.optimise_moves
         assert not hasattr(found, "py_func")
         measure(6, 0.2, 1.0, 3, 0)
         assert spent() > 0.0

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from homeward.solvers import Status, solve_constrained, solve_occupancy
-from lab.check.agreement import (
-    Directly,
-    Kind,
-    Program,
-    compare,
-    compare_together,
-    random_problem,
-)
+from lab.check.agreement import Kind, compare, random_problem
+from lab.check.direct_lp import Directly, Program, compare_together
 from lab.check.soundness import TOGETHER, random_case
 
 

@@ -22,30 +22,23 @@ from homeward.solvers import (
     solve_constrained,
     solve_return,
 )
-from lab.check import edges
-from lab.check.edges import (
-    FAMILIES,
-    NEARLY,
-    RARE,
-    Edge,
-    Exact,
-    Family,
+from lab.check import edges, referee
+from lab.check.edges import FAMILIES, NEARLY, RARE, Edge, Family, draw, examine
+from lab.check.rationals import Exact, best_mixture, exact_way_home, solve_integers
+from lab.check.referee import (
     Truth,
     ask_lp,
-    best_mixture,
-    draw,
     enumerate_exactly,
-    exact_way_home,
-    examine,
     judge,
+    judge_by_any,
     judge_way_home,
     prove,
-    solve_integers,
 )
 
 if TYPE_CHECKING:
     from homeward.models import Model
     from homeward.solvers import ConstrainedSolution
+    from lab.check.rationals import Values
 
 
 def exactly(*values: float | Fraction) -> tuple[Fraction, ...]:
@@ -77,7 +70,7 @@ def truth_of(problem: ConstrainedProblem) -> Truth:
     return enumerate_exactly(problem, exact_of(problem))
 
 
-def policies_of(found: ConstrainedSolution, exact: Exact) -> dict[tuple[int, ...], edges.Values]:
+def policies_of(found: ConstrainedSolution, exact: Exact) -> dict[tuple[int, ...], Values]:
     return {tuple(policy): exact.evaluate(policy) for policy in found.policies.tolist()}
 
 
@@ -459,13 +452,13 @@ def test_a_value_elsewhere_that_is_not_the_policys_is_caught() -> None:
 def test_what_neither_the_lp_nor_a_proof_confirms_is_wrong() -> None:
     problem = drawn("γ = .99999", 12).problem
     found, exact = solve_constrained(problem), exact_of(problem)
-    assert edges._judge(problem, found, exact, None, 1e-7).referee == "lp"
+    assert judge_by_any(problem, found, exact, None, 1e-7).referee == "lp"
     # The safest policy is claimed to be optimal, with its values and multipliers true.
     safest = solve_constrained(replace(problem, levels=np.array([1e9])))
     worth = safest.objective
     lazy = replace(safest, status=Status.OPTIMAL, upper=worth, gap=0.0)
     lazy = replace(lazy, multipliers=found.multipliers)
-    verdict = edges._judge(problem, lazy, exact, None, 1e-7)
+    verdict = judge_by_any(problem, lazy, exact, None, 1e-7)
     assert verdict.referee == "proof"
     assert verdict.faults == ("it is not the best",)
 
@@ -479,8 +472,8 @@ def test_where_the_lp_is_the_one_that_is_wrong_a_proof_says_so() -> None:
         replace(right, status=Status.INFEASIBLE, shortfall=1.0),
         replace(right, status=Status.NUMERICAL),
     ):
-        with patch.object(edges, "occupancy_lp", return_value=wrong):
-            verdict = edges._judge(edge.problem, found, exact, None, 1e-7)
+        with patch.object(referee, "occupancy_lp", return_value=wrong):
+            verdict = judge_by_any(edge.problem, found, exact, None, 1e-7)
         assert verdict.referee == "proof"
         assert verdict.faults == ()
 

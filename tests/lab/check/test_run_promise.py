@@ -8,19 +8,20 @@ import pytest
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.models import Moves, SparseMDP
-from homeward.planning import guide
-from homeward.planning.general import returns_of
-from homeward.planning.ledger import SLACK, Ledger
+from homeward.planning import general, ledger
+from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.planner import Planner
+from homeward.planning.returns import returns_of
+from homeward.planning.ways import new_risk
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check.run_promise import Case, Kind, examine, random_case
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from homeward.planning.general import Returns
+    from homeward.planning.returns import Returns
 
-ROUNDING = SLACK + 1e-12
+ROUNDING = BUDGET_TOLERANCE + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,7 @@ def test_a_run_that_is_called_off_at_the_worst_time_comes_home_with_delta(
 
 
 def test_half_the_charge_of_a_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    charge = Ledger.charge
-    monkeypatch.setattr(Ledger, "charge", lambda self, *given: 0.5 * charge(self, *given))
+    monkeypatch.setattr(ledger, "new_risk", lambda *given: 0.5 * new_risk(*given))
     rng = np.random.default_rng(15)
     found = [examine(random_case("moves", rng)) for _ in range(40)]
     assert sum(p.unbalanced > 1e-3 for p in found) >= 2
@@ -51,7 +51,7 @@ def test_half_the_charge_on_a_general_model_is_caught(monkeypatch: pytest.Monkey
         found = returns_of(*given)
         return found._replace(charge=0.5 * found.charge)
 
-    monkeypatch.setattr(guide, "returns_of", half)
+    monkeypatch.setattr(general, "returns_of", half)
     rows = [[[1.0, 0.0, 0.0], [0.0, 0.8, 0.2]], [[1.0, 0.0, 0.0]] * 2, [[0.0, 0.0, 1.0]] * 2]
     belief = FiniteBelief([SparseMDP.from_dense(rows)])
     found = examine(Case("general", belief, Planner(RMax(), [ReturnHome(0.85)]), start=0))

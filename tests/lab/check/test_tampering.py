@@ -84,10 +84,10 @@ def test_a_forged_policy_makes_a_claim_untrue_by_one_entry(tamper: str) -> None:
     assert is_untrue(forged)
     assert enumerate_worlds(forged)["plan"][0] < 0.89
     changes = (stored.plan.outbound != forged.plan.outbound).sum() + (
-        stored.plan.return_policy != forged.plan.return_policy
+        stored.plan.criteria[0].return_policy != forged.plan.criteria[0].return_policy
     ).sum()
     assert changes == 1
-    assert stored.plan.bounds == forged.plan.bounds
+    assert [c.bound for c in stored.plan.criteria] == [c.bound for c in forged.plan.criteria]
 
 
 def test_a_bound_is_raised_by_a_twentieth_of_one_part() -> None:

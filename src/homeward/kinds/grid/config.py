@@ -1,37 +1,111 @@
-"""What a grid run can be asked for."""
+"""The configuration of runs in grid worlds."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from homeward.kinds.promises import Cell, Level, SafeConfig
+from homeward.errors import InvalidInputError
+from homeward.kinds.promises import Cell, Delta, Discount, SafeConfig, cell_from_text
+from homeward.runs.config import Option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ExplorerName = Literal["safe", "uncover", "rmax", "near-bayesian"]
+WINDOW_FORM = "ROW:ROW,COL:COL"
+
+
+def _window(value: object) -> object:
+    """Return the first and last row and column of a text such as ``2:9,0:6``."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        (top, bottom), (left, right) = (map(int, part.split(":")) for part in value.split(","))
+    except ValueError:
+        raise ValueError(f"{value!r} is not {WINDOW_FORM}") from None
+    return (top, bottom), (left, right)
+
+
+def _readable(text: str) -> str:
+    """Return the text of a map; raise if it is not one."""
+    from homeward.kinds.grid.maps import HeightMap
+
+    HeightMap.from_text(text)
+    return text
 
 
 class GridConfig(SafeConfig):
-    """A world, drawn from the seed or given as text, and who explores it."""
+    """A grid world of heights, drawn from the seed or given as a map.
 
-    size: Annotated[int, Field(ge=2, le=2000)] = 10  # squares along each side
-    walls: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2  # the mean fraction of squares
-    start: Annotated[int, Field(ge=0)] | None = None  # drawn unless given
-    map: str | None = None  # a map as text, instead
-    explorer: ExplorerName = "safe"
-    delta: Level = 1.0  # of the safe explorer
-    correction: Literal["moves", "general", "naive"] = "moves"
-    keep_in: tuple[Cell, Cell] | None = None  # the first and the last row; so for columns
-    stay: bool = True
-    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.99
-    limit: Annotated[int, Field(ge=0)] | None = None  # steps
+    Every square has a height from 1 to 5 that is unknown until it or a neighbour is entered. A move
+    works if it climbs by one at most; any drop works, and may have no way back.
+    """
+
+    size: Annotated[int, Field(ge=2, le=2000, description="Squares along each side.")] = 10
+    walls: Annotated[float, Field(ge=0.0, le=1.0, description="Mean fraction of walls.")] = 0.2
+    start: Annotated[
+        Annotated[int, Field(ge=0)] | None,
+        Field(description="Where to start: a square's number, row by row from 0, or ROW,COL."),
+        Option(form="ROW,COL", unset="drawn from the seed"),
+    ] = None
+    map: Annotated[
+        Annotated[str, AfterValidator(_readable)] | None,
+        Field(
+            description="A map as text instead: 1 to 5 are heights, # a wall, a to e the start on "
+            "1 to 5."
+        ),
+        Option(form="FILE", is_file=True),
+    ] = None
+    explorer: Annotated[
+        ExplorerName,
+        Field(description="The explorer; those but safe only look for what is new."),
+    ] = "safe"
+    delta: Delta = 1.0
+    correction: Annotated[
+        Literal["moves", "general", "naive"],
+        Field(description="moves (ours), general (the paper's) or naive (none)."),
+    ] = "moves"
+    keep_in: Annotated[
+        Annotated[tuple[Cell, Cell], BeforeValidator(_window)] | None,
+        Field(
+            description="Do nothing outside of these rows and columns, the first and the last "
+            "included."
+        ),
+        Option(form=WINDOW_FORM),
+    ] = None
+    stay: Annotated[bool, Field(description="Whether the explorer may stay where it is.")] = True
+    discount: Discount = 0.99
+    limit: Annotated[
+        Annotated[int, Field(ge=0)] | None,
+        Field(description="Maximum number of steps."),
+        Option(unset="20 per square"),
+    ] = None
+
+    @classmethod
+    def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with the start as a square's number."""
+        start, size = values.get("start"), values.get("size", cls.model_fields["size"].default)
+        if not isinstance(start, str) or not isinstance(size, int):
+            return values
+        try:
+            row, column = cell_from_text(start)
+        except ValueError as cause:
+            raise InvalidInputError(f"the start: {cause}") from cause
+        if max(row, column) >= size:
+            raise InvalidInputError(
+                f"the start, row {row} and column {column}, is off the map of {size} rows and "
+                f"{size} columns"
+            )
+        return {**values, "start": row * size + column}
 
     @model_validator(mode="after")
     def _either(self) -> Self:
         if self.map is not None and self.start is not None:
-            raise ValueError("a map says itself where the start is")
+            raise ValueError("a map has a start of its own")
         return self
 
     def keeps_nothing(self) -> bool:
-        """Tell whether the explorer keeps nothing safe."""
+        """Return whether the explorer keeps no safety level."""
         return self.explorer != "safe"

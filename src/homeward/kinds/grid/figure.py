@@ -8,38 +8,47 @@ pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from textwrap import wrap
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgba_array
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from homeward.arrays import index, indices, marks
-from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, shape_of
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
 from homeward.errors import InvalidProblemError
-from homeward.kinds.grid.world import GROUND, INK, UNSEEN_COLOUR, colour_of, side_of
-from homeward.plots.films import whole_blocks, write_frames
+from homeward.kinds.grid.config import GridConfig
+from homeward.kinds.grid.kind import map_of, stranded_in
+from homeward.kinds.grid.world import (
+    GROUND,
+    INK,
+    UNSEEN_COLOUR,
+    HeightGridWorld,
+    colour_of,
+    side_of,
+)
+from homeward.plots.films import write_frames
+from homeward.plots.maps import PAPER, FilmFigure, Layout, checked_path, draw_key, draw_maps, mark
+from homeward.runs.config import checked
+from homeward.words import ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.kinds.grid.maps import HeightMap
+    from homeward.runs import Run
 
-QUIET, PAPER, WARNING, LIKED = "#4d565e", "#ffffff", "#c4381d", "#1261b8"
-DPI = 120
-GAP, KEY = 0.34, 0.62  # inches, between panels and for the key below them
-LINE = 0.17  # inches, one line of words
-LETTERS = 13.5  # to an inch
+WARNING, LIKED = "#c4381d", "#1261b8"
+LAYOUT = Layout(INK, edge=0.34)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +70,7 @@ class Panel:
         error = InvalidProblemError
         states = self.grid.states
         object.__setattr__(self, "seen", marks(self.seen, states, error))
-        shape = shape_of(self.path, "the states of a path", "n", error)
-        if not shape[0]:
-            raise error("a path is empty; it begins with the start")
-        path = indices(np.asarray(self.path), "the path", shape, (0, states), "n", error)
-        object.__setattr__(self, "path", tuple(path.tolist()))
+        object.__setattr__(self, "path", checked_path(self.path, states))
         for name, move in (("refused", self.refused), ("taken", self.taken)):
             if move is None:
                 continue
@@ -78,34 +83,28 @@ class Panel:
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:
     """Draw runs side by side, row after row, with the key to what is drawn below."""
-    if not panels:
-        raise InvalidProblemError("there is no panel to draw")
-    columns = min(max(1, index(columns, 1000, "the columns", InvalidProblemError)), len(panels))
-    lines = [panels[i : i + columns] for i in range(0, len(panels), columns)]
-    side = _side(panels)
-    tall = [side * max(p.grid.shape[0] / p.grid.shape[1] for p in line) for line in lines]
-    said = [max(len(_words(p, side)) for p in line) for line in lines]  # lines of words
-    below = [max(len(_caption(p, side)) for p in line) for line in lines]
-    head = 0.62 if title else 0.22
-    wide = max(columns * (side + GAP) + GAP, 4.6)
-    spoken = LINE * (sum(said) + sum(below))
-    high = head + sum(tall) + spoken + (GAP + 0.06) * len(lines) - GAP + KEY + 0.1
-    figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
-    FigureCanvasAgg(figure)
-    left, top = (wide - columns * (side + GAP) + GAP) / 2, high - head
-    for line, room, count, after in zip(lines, tall, said, below, strict=True):
-        top -= LINE * count + 0.06 + room
-        for c, panel in enumerate(line):
-            box = ((left + c * (side + GAP)) / wide, top / high, side / wide, room / high)
-            axes = figure.add_axes(box, anchor="N")
-            _draw_panel(axes, panel, _words(panel, side), count)
-            _draw_caption(axes, _caption(panel, side))
-        top -= LINE * after + GAP
-    figure.text(
-        0.5, 1.0 - 0.34 / high, title, ha="center", va="center", color=INK, size=15, weight="bold"
+    figure = draw_maps(
+        panels, columns, title, LAYOUT, lambda columns: _side(panels), _aspect, _draw_panel
     )
     _draw_key(figure, panels)
     return figure
+
+
+def draw_run(run: Run, path: Path) -> None:
+    """Write a picture of a run as it stands."""
+    config = checked(GridConfig, run.config, str(run.directory))
+    world = HeightGridWorld(map_of(config), stay=config.stay)
+    states = [world.state]
+    for record in run.records():
+        world.act(record.action)
+        states.append(world.state)
+    name = config.explorer if config.explorer != "safe" else f"safe at δ = {config.delta:g}"
+    end = run.manifest.end
+    note = f"{world.seen.mean():.0%} seen in {len(states) - 1} steps"
+    note = note if end is None else f"{note}: {ENDS[end]}"
+    known, stranded = world.seen | world.grid.walls, stranded_in(config, world)
+    panel = Panel(world.grid, known, states, name, note, stranded=stranded)
+    draw_panels([panel], 1).savefig(path)
 
 
 def write_film(
@@ -133,17 +132,12 @@ class Scene:
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
-        rows, columns = panel.grid.shape
         side = _side([panel])
-        wide, high = whole_blocks(max(side + 0.5, 3.2), side * rows / columns + 0.85, DPI)
-        self.figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
-        self._canvas: Any = FigureCanvasAgg(self.figure)
-        axes = self.figure.add_axes((0.25 / wide, 0.2 / high, 1 - 0.5 / wide, 1 - 0.85 / high))
+        self.film = film = FilmFigure(max(side + 0.5, 3.2), side * _aspect(panel) + 0.85, INK, 0.35)
+        wide, high = film.wide, film.high
+        axes = film.figure.add_axes((0.25 / wide, 0.2 / high, 1 - 0.5 / wide, 1 - 0.85 / high))
         self._tiles, self._squares = _draw_ground(axes, panel.grid, np.arange(panel.grid.states))
         self._line, _, self._here = _draw_path(axes, panel)
-        self._text = self.figure.text(
-            0.5, 1 - 0.35 / high, "", ha="center", va="center", color=INK, size=12
-        )
 
     def frames(self) -> Iterator[Any]:
         """Yield the pixels [height, width, 3] of each step, from the start on."""
@@ -164,51 +158,24 @@ class Scene:
             self._line.set_data(*places[: step + 1].T)
             self._here.set_data(*places[step : step + 1].T)
             count = int((seen & ~grid.walls).sum())
-            self._text.set_text(f"{lead}step {step} · {count} squares seen")
-            self._canvas.draw()
-            yield np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()
+            yield self.film.frame(f"{lead}step {step} · {count} squares seen")
 
 
-def _draw_panel(axes: Axes, panel: Panel, words: list[str], count: int) -> None:
-    """Draw one panel, with its words at the top of the room for `count` lines above it."""
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    """Draw one panel."""
     _draw_ground(axes, panel.grid, np.flatnonzero(panel.seen))
     _draw_path(axes, panel)
     if panel.refused is not None:
-        _draw_refused(axes, _places(panel.refused, panel.grid))
+        ends = _places(panel.refused, panel.grid)
+        _draw_move(axes, ends, WARNING)
+        cross = 0.16 * np.array([[-1, -1], [1, 1], [np.nan, np.nan], [-1, 1], [1, -1]])
+        cross += ends[0] + 0.5 * (ends[1] - ends[0])
+        axes.add_line(Line2D(*cross.T, color=WARNING, lw=2.4, solid_capstyle="round", zorder=7))
     if panel.taken is not None:
         _draw_move(axes, _places(panel.taken, panel.grid), LIKED)
     if panel.doubt is not None:
         x, y = _places([panel.doubt], panel.grid)[0].tolist()
         axes.text(x, y, "?", ha="center", va="center", color=WARNING, size=15, weight="bold")
-    for i, line in enumerate(words):
-        is_title = i == 0 and bool(panel.title)
-        axes.annotate(
-            line,
-            (0.5, 1.0),
-            (0.0, 72.0 * (0.06 + LINE * (count - i - 0.55))),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            color=INK if is_title else QUIET,
-            size=11 if is_title else 9.5,
-            weight="bold" if is_title else "normal",
-        )
-
-
-def _draw_caption(axes: Axes, lines: list[str]) -> None:
-    """Write the lines of a caption below a panel, from its left edge."""
-    for i, line in enumerate(lines):
-        axes.annotate(
-            line,
-            (0.0, 0.0),
-            (0.0, -72.0 * (0.06 + LINE * (i + 0.45))),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            va="center",
-            color=QUIET,
-            size=9,
-        )
 
 
 def _draw_ground(
@@ -241,7 +208,7 @@ def _draw_ground(
 
 
 def _tile_colour(height: int) -> str:
-    """Give the colour of what a square lies on; a wall fills all of it."""
+    """Return the colour of what a square lies on; a wall fills all of it."""
     return colour_of(WALL) if height == WALL else GROUND
 
 
@@ -266,26 +233,17 @@ def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D, Line2D]:
 
 def _start(points: float) -> Line2D:
     size = max(3.5, points)
-    return Line2D([], [], ls="", marker="o", ms=size, mfc=PAPER, mec=INK, mew=0.22 * size)
+    return mark("o", size, PAPER, INK, 0.22 * size)
 
 
 def _now(points: float) -> Line2D:
     size = max(4.0, points)
-    return Line2D([], [], ls="", marker="o", ms=size, mfc=INK, mec=PAPER, mew=0.12 * size)
+    return mark("o", size, INK, PAPER, 0.12 * size)
 
 
 def _lost(points: float) -> Line2D:
     size = max(5.0, 1.7 * points)
-    return Line2D([], [], ls="", marker="X", ms=size, mfc=WARNING, mec=PAPER, mew=0.09 * size)
-
-
-def _draw_refused(axes: Axes, ends: FloatArray) -> None:
-    """Draw a move that was not made: an arrow, crossed out."""
-    along = ends[1] - ends[0]
-    _draw_move(axes, ends, WARNING)
-    cross = np.array([[-0.16, -0.16], [0.16, 0.16], [np.nan, np.nan], [-0.16, 0.16], [0.16, -0.16]])
-    cross += ends[0] + 0.5 * along
-    axes.add_line(Line2D(*cross.T, color=WARNING, lw=2.4, solid_capstyle="round", zorder=7))
+    return mark("X", size, WARNING, PAPER, 0.09 * size)
 
 
 def _draw_move(axes: Axes, ends: FloatArray, colour: str) -> None:
@@ -307,16 +265,14 @@ def _draw_move(axes: Axes, ends: FloatArray, colour: str) -> None:
 
 
 def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
-    """Say below the panels what sizes, colours and marks mean."""
-    height = figure.get_figheight()
+    """Write below the panels what sizes, colours and marks mean."""
+    square = partial(Line2D, [], [], ls="", marker="s", mew=0)
     squares = [
-        (str(h), Line2D([], [], ls="", marker="s", ms=15 * side_of(h), color=colour_of(h), mew=0))
+        (str(h) if h > 1 else f"height {h}", square(ms=15 * side_of(h), color=colour_of(h)))
         for h in range(1, LEVELS + 1)
     ]
-    squares[0] = (f"height {squares[0][0]}", squares[0][1])
     for word, value in (("unseen", UNKNOWN), ("wall", WALL)):
-        square = Line2D([], [], ls="", marker="s", ms=13, color=colour_of(value), mew=0)
-        squares.append((word, square))
+        squares.append((word, square(ms=13, color=colour_of(value))))
     signs = [("start", _start(9.0)), ("now", _now(8.0))]
     if any(panel.stranded for panel in panels):
         signs.append(("no way back to the start", _lost(6.0)))
@@ -325,43 +281,23 @@ def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
         signs.append(("held to be unsafe", cross))
     if any(panel.taken is not None for panel in panels):
         signs.append(("that move, taken", Line2D([], [], color=LIKED, lw=2.0)))
-    for inches, entries in ((0.44, squares), (0.18, signs)):
-        key = figure.legend(
-            handles=[handle for _, handle in entries],
-            labels=[word for word, _ in entries],
-            loc="center",
-            bbox_to_anchor=(0.5, inches / height),
-            ncols=len(entries),
-            frameon=False,
-            borderpad=0,
-            fontsize=9.5,
-            handlelength=1.2,
-            handletextpad=0.4,
-            columnspacing=1.2,
-            labelcolor=QUIET,
-        )
-        key.set_in_layout(False)
+    room = {"fontsize": 9.5, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.2}
+    draw_key(figure, squares, 0.44, **room)
+    draw_key(figure, signs, 0.18, **room)
 
 
 def _places(states: Sequence[int], grid: HeightMap) -> FloatArray:
-    """Give the middles [n, 2] of squares, x and y."""
+    """Return the middles [n, 2] of squares, x and y."""
     row, column = np.divmod(np.asarray(states), grid.shape[1])
     return np.column_stack([column, row]).astype(np.float64)
 
 
 def _side(panels: Sequence[Panel]) -> float:
-    """Give how wide a panel is, in inches: so that squares can be seen and none is very tall."""
+    """Return the width of a panel in inches: squares can be seen and none is very tall."""
     wide = np.clip(0.34 * max(p.grid.shape[1] for p in panels), 2.6, 7.0)
-    tallest = max(p.grid.shape[0] / p.grid.shape[1] for p in panels)
-    return float(min(wide, 8.0 / tallest))
+    return float(min(wide, 8.0 / max(_aspect(p) for p in panels)))
 
 
-def _words(panel: Panel, side: float) -> list[str]:
-    """Give the lines above a panel of that width."""
-    note = wrap(panel.note, max(12, int(LETTERS * side)), break_on_hyphens=False)
-    return [panel.title, *note] if panel.title else note
-
-
-def _caption(panel: Panel, side: float) -> list[str]:
-    """Give the lines below a panel of that width."""
-    return wrap(panel.caption, max(12, int(1.12 * LETTERS * side)), break_on_hyphens=False)
+def _aspect(panel: Panel) -> float:
+    rows, columns = panel.grid.shape
+    return rows / columns

@@ -16,10 +16,11 @@ from homeward.errors import InvalidInputError
 from homeward.files import replace_json
 from homeward.kinds.grid.config import ExplorerName, GridConfig
 from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.scene import kept_layers, scene_of
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.kinds.promises import (
+    ASKED,
     account,
-    check_levels,
     check_start,
     conflict_at_end,
     criteria_of,
@@ -27,14 +28,19 @@ from homeward.kinds.promises import (
     state_of,
 )
 from homeward.planning.planner import Planner
+from homeward.runs.form import MAX_CELLS, Form
 from homeward.runs.kind import Kind, Setup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
     from homeward.beliefs import HeightBelief
     from homeward.bonuses import Bonus
+    from homeward.runs import Run
     from homeward.runs.kind import Ended
 
 LONGEST = 20
@@ -44,14 +50,14 @@ SUMMARY = "summary.json"
 
 
 def bonus_of(explorer: ExplorerName) -> Bonus:
-    """Give what an explorer finds worth seeing."""
+    """Return what an explorer finds worth seeing."""
     if explorer == "rmax":
         return RMax()
     return NearBayesian() if explorer == "near-bayesian" else Uncover()
 
 
 def map_of(config: GridConfig) -> HeightMap:
-    """Give the true world."""
+    """Return the true world."""
     if config.map is not None:
         return HeightMap.from_text(config.map)
     shape = (config.size, config.size)
@@ -59,7 +65,7 @@ def map_of(config: GridConfig) -> HeightMap:
 
 
 def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
-    """Tell which squares [S] are to be kept in, if any are; refuse a window without the start."""
+    """Return which squares [S] are to be kept in, if any are; refuse a window without the start."""
     if config.keep_in is None:
         return None
     (top, bottom), (left, right) = config.keep_in
@@ -94,7 +100,7 @@ def make(config: GridConfig) -> Setup:
 
 def settle(config: GridConfig) -> GridConfig:
     """Refuse criteria that can't be kept from the start."""
-    check_levels(config)
+    config.check_use()
     check_start(config, make(config))
     return config
 
@@ -110,7 +116,7 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
 
 
 def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
-    """Tell whether there is no way from where the explorer is to the start, or to the bases."""
+    """Return whether there is no way from where the explorer is to the start, or to the bases."""
     grid = world.grid
     return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
 
@@ -124,11 +130,41 @@ def products(ended: Ended) -> None:
         "end": ended.manifest.end,
         "steps": ended.manifest.steps,
         "stranded": stranded_in(config, world),
+        "seen": float(world.seen.mean()),
+        "reached": float(world.seen[world.grid.safely_seen & ~world.grid.walls].mean()),
         **account(config, ended.records()),
         "conflict": conflict_at_end(config, ended, world.grid.start),
         "why": ended.why,
     }
     replace_json(ended.directory / SUMMARY, facts)
+
+
+def draw(run: Run, path: Path) -> None:
+    """Write a picture of a run as it stands."""
+    from homeward.kinds.grid.figure import draw_run
+
+    draw_run(run, path)
+
+
+def film(run: Run, path: Path) -> None:
+    """Write a film of a run, .gif or .mp4."""
+    from homeward.kinds.grid.film import write_film
+
+    write_film(run, path)
+
+
+def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the rows and columns of the world."""
+    if config.get("map") is None:
+        return config["size"], config["size"]
+    lines = [line.strip() for line in str(config["map"]).splitlines() if line.strip()]
+    return (len(lines), len(lines[0])) if lines else None
+
+
+def check(config: GridConfig) -> None:
+    """Refuse a map that is too large to be explored from a page."""
+    if config.map is not None and len(config.map) > MAX_CELLS:
+        raise InvalidInputError(f"a map of {len(config.map):,} letters is more than {MAX_CELLS:,}")
 
 
 GRID = Kind(
@@ -140,4 +176,21 @@ GRID = Kind(
     fields=fields,
     settle=settle,
     products=products,
+    title="Grid world",
+    description="Squares of heights 1 to 5 that are seen from beside them, with walls among them.",
+    draw=draw,
+    film=film,
+    scene=scene_of,
+    kept_layers=kept_layers,
+    shape=shape_of,
+    form=Form(
+        keys=(
+            *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
+            *("algorithm", "floor", "stay", "discount", "limit", *ASKED),
+        ),
+        check=check,
+        safe={"explorer": "safe"},
+        unsafe={"explorer": "uncover"},
+        promises=("delta", "correction", "home", *(name for name in ASKED if name != "recall")),
+    ),
 )

@@ -15,23 +15,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
+from homeward.beliefs.grid_graph import grid_size
+from homeward.beliefs.level_prior import check_prior, draw_heights
 from homeward.beliefs.levels import (
     LEVELS,
     UNKNOWN,
     WALL,
     HeightBelief,
-    check_prior,
-    draw_heights,
-    grid_size,
     model_of_heights,
     shape_of,
 )
 from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.kinds.reachability import move_graph, way_back_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -159,7 +159,7 @@ class HeightMap:
         return found
 
     def moves(self, stay: bool = True) -> Moves:
-        """Give the true world as a model, in which every move works or does not."""
+        """Return the true world as a model, in which every move works or does not."""
         return model_of_heights(self.shape, self.heights.ravel(), stay)
 
     def belief(
@@ -170,7 +170,7 @@ class HeightMap:
         prior: ArrayLike | None = None,
         stay: bool = True,
     ) -> HeightBelief:
-        """Give what is believed of the map by someone who has seen nothing of it yet.
+        """Return what is believed of the map by someone who has seen nothing of it yet.
 
         The walls are known, or else one more unknown: any square is one with that `chance`.
         """
@@ -187,11 +187,11 @@ class HeightMap:
         return HeightBelief(self.shape, prior, believed, stay)
 
     def around(self, state: int) -> IntArray:
-        """Give what is seen from a square: itself and its neighbours, in order."""
+        """Return what is seen from a square: itself and its neighbours, in order."""
         return _around(*self.shape, index(state, self.states, "the state", InvalidProblemError))
 
     def seen_from(self, states: Iterable[int]) -> BoolArray:
-        """Tell which squares [S] are seen from any of these."""
+        """Return which squares [S] are seen from any of these."""
         found = np.zeros(self.states, dtype=bool)
         for state in states:
             found[self.around(state)] = True
@@ -202,18 +202,15 @@ class HeightMap:
         """Which squares [S] one can reach from the start and come back from, in the true world."""
         from scipy.sparse.csgraph import connected_components
 
-        _, labels = connected_components(self._steps(), connection="strong")
+        true = self.moves(stay=False)
+        graph = move_graph(true.dest, true.success > 0.0)
+        _, labels = connected_components(graph, connection="strong")
         return frozen(labels == labels[self.start])
 
     @cached_property
     def way_back(self) -> BoolArray:
         """From which squares [S] there is a way back to the start, in the true world."""
-        from scipy.sparse.csgraph import breadth_first_order
-
-        found = np.zeros(self.states, dtype=bool)
-        steps = self._steps().T.tocsr()
-        found[breadth_first_order(steps, self.start, return_predecessors=False)] = True
-        return frozen(found)
+        return way_back_of(self.moves(stay=False), self.start)
 
     @cached_property
     def safely_seen(self) -> BoolArray:
@@ -221,17 +218,8 @@ class HeightMap:
         return frozen(self.seen_from(np.flatnonzero(self.component).tolist()))
 
     def stranded(self, state: int) -> bool:
-        """Tell whether there is no way back to the start from here, in the true world."""
+        """Return whether there is no way back to the start from here, in the true world."""
         return not self.way_back[index(state, self.states, "the state", InvalidProblemError)]
-
-    def _steps(self) -> Any:
-        """Give the moves that work as a sparse matrix [S, S]."""
-        from scipy.sparse import csr_array
-
-        true = self.moves(stay=False)
-        source, action = np.nonzero(true.success)
-        ends = source, true.dest[source, action]
-        return csr_array((np.ones(len(source), np.int8), ends), shape=(self.states, self.states))
 
     def __str__(self) -> str:
         letters = {height: character for character, height in HEIGHTS.items()}
@@ -244,7 +232,7 @@ class HeightMap:
 
 @lru_cache(maxsize=1 << 16)
 def _around(rows: int, columns: int, state: int) -> IntArray:
-    """Give a square of a grid and its neighbours, in order."""
+    """Return a square of a grid and its neighbours, in order."""
     row, column = divmod(state, columns)
     across = range(max(0, column - 1), min(columns, column + 2))
     down = range(max(0, row - 1), min(rows, row + 2))

@@ -10,8 +10,7 @@ registered as ``homeward/HeightGrid-v0`` when this module is imported.
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -20,6 +19,7 @@ from gymnasium import spaces
 from homeward.arrays import frozen, index
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL, Reveal
 from homeward.errors import InvalidProblemError
+from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.grid.maps import HeightMap
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, IntArray
 
 ID = "homeward/HeightGrid-v0"
-Observation: TypeAlias = dict[str, Any]
 
 UNSEEN_COLOUR, GROUND, WALL_COLOUR, INK = "#cfd2d5", "#f7f7f5", "#3a3f44", "#1d2429"
 COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
@@ -42,7 +41,7 @@ class HeightGridWorld:
     """A map to be explored: says where the explorer is and what it sees there."""
 
     ended = False
-    """Whoever is stranded can still look around; the world itself ends nothing."""
+    """A stranded explorer can still look around, so the world ends nothing."""
 
     def __init__(self, grid: HeightMap, *, stay: bool = True) -> None:
         self.grid = grid
@@ -81,7 +80,7 @@ class HeightGridWorld:
         return self.look()
 
 
-class HeightGridEnv(gymnasium.Env[Observation, np.int64]):
+class HeightGridEnv(MapEnv):
     """The grid world for Gymnasium: uncover as much as you can, and mind the drops.
 
     Observed are the ``state`` (row-major) and all ``heights`` [rows, columns] seen so far, 0 where
@@ -103,8 +102,6 @@ class HeightGridEnv(gymnasium.Env[Observation, np.int64]):
         ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
     """
 
-    metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
-
     def __init__(
         self,
         grid: HeightMap | str | None = None,
@@ -117,9 +114,7 @@ class HeightGridEnv(gymnasium.Env[Observation, np.int64]):
         stay: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            known = ", ".join(self.metadata["render_modes"])
-            raise InvalidProblemError(f"render_mode is {render_mode!r}, expected one of {known}")
+        super().__init__(render_mode)
         if isinstance(grid, str):
             grid = HeightMap.from_text(grid)
         elif grid is not None and not isinstance(grid, HeightMap):
@@ -130,7 +125,6 @@ class HeightGridEnv(gymnasium.Env[Observation, np.int64]):
         self._stay, self._walls_known = stay, walls_known
         first = HeightMap.random(self._shape, 0, **self._drawn) if grid is None else grid
         self.world = HeightGridWorld(first, stay=stay)  # refuses what is no map before any reset
-        self.render_mode = render_mode
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
             {
@@ -139,50 +133,29 @@ class HeightGridEnv(gymnasium.Env[Observation, np.int64]):
             }
         )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Start anew, on the given map or on a new one."""
-        super().reset(seed=seed)
+    def _begin(self, rng: np.random.Generator) -> None:
         grid = self._given
         if grid is None:
-            grid = HeightMap.random(self._shape, self.np_random, **self._drawn)
+            grid = HeightMap.random(self._shape, rng, **self._drawn)
         self.world = HeightGridWorld(grid, stay=self._stay)
-        if self.render_mode == "human":
-            self.render()
-        return self._observe(), self._info()
 
-    def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Try a move."""
+    def _act(self, action: int) -> tuple[float, bool]:
         before = int(self.world.seen.sum())
-        self.world.act(int(action))
-        gain = float(self.world.seen.sum() - before)
+        self.world.act(action)
         done = bool((self.world.seen | self.world.grid.walls).all())
-        if self.render_mode == "human":
-            self.render()
-        return self._observe(), gain, done, False, self._info()
+        return float(self.world.seen.sum() - before), done
 
-    def render(self) -> Any:
-        """Draw what is known: as an array [height, width, 3], as text, or to the terminal."""
-        known = self._observe()["heights"]
-        if self.render_mode == "rgb_array":
-            return paint(known, self.world.state)
-        if self.render_mode == "ansi":
-            return write(known, self.world.state)
-        if self.render_mode == "human":
-            home = "\x1b[H\x1b[J" if sys.stdout.isatty() else ""
-            sys.stdout.write(f"{home}{write(known, self.world.state)}\n")
-            sys.stdout.flush()
-        return None
+    def _paint(self) -> NDArray[np.uint8]:
+        return paint(self._observe()["heights"], self.world.state)
+
+    def _write(self) -> str:
+        return write(self._observe()["heights"], self.world.state)
 
     def _observe(self) -> Observation:
         grid = self.world.grid
         shown = self.world.seen | grid.walls if self._walls_known else self.world.seen
         heights = np.where(shown.reshape(grid.shape), grid.heights, UNKNOWN)
         return {"state": np.int64(self.world.state), "heights": heights.astype(np.int8)}
-
-    def _info(self) -> dict[str, Any]:
-        return {"stranded": self.world.stranded}
 
 
 def paint(known: IntArray, state: int) -> NDArray[np.uint8]:
@@ -204,27 +177,23 @@ def paint(known: IntArray, state: int) -> NDArray[np.uint8]:
 
 
 def write(known: IntArray, state: int) -> str:
-    """Write known heights [rows, columns] and where the explorer is, as text in colours."""
-    lines = []
-    for row, line in enumerate(known.tolist()):
-        squares = []
-        for column, height in enumerate(line):
-            letter = {UNKNOWN: "·", WALL: " "}.get(height, str(height))
-            if row * known.shape[1] + column == state:
-                letter = "@"
-            back = ";".join(str(c) for c in _rgb(colour_of(height)))
-            squares.append(f"\x1b[48;2;{back}m\x1b[38;2;29;36;41m {letter}")
-        lines.append("".join(squares) + " \x1b[0m")
-    return "\n".join(lines)
+    """Return known heights [rows, columns] and where the explorer is, as text in colours."""
+    letters = {UNKNOWN: "·", WALL: " "}
+    lines = known.tolist()
+    return coloured_text(
+        [[letters.get(height, str(height)) for height in line] for line in lines],
+        [[_rgb(colour_of(height)) for height in line] for line in lines],
+        state,
+    )
 
 
 def colour_of(height: int) -> str:
-    """Give the colour of a height, a wall or what is unseen."""
+    """Return the colour of a height, a wall or what is unseen."""
     return {UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR}.get(height) or COLOURS[height]
 
 
 def side_of(height: int) -> float:
-    """Give the side of a square as drawn, as a fraction of its room: the higher, the larger."""
+    """Return the side of a square as drawn, as a fraction of its room: the higher, the larger."""
     return 1.0 if height == WALL else 0.4 + 0.1 * height
 
 

@@ -1,60 +1,155 @@
-"""What a rover run can be asked for."""
+"""The configuration of runs of a rover on terrain."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
-from homeward.kinds.promises import Cell, Level, SafeConfig
+from homeward.errors import InvalidInputError
+from homeward.kinds.promises import (
+    Cell,
+    Delta,
+    Discount,
+    SafeConfig,
+    StepLimit,
+    cell_from_text,
+    naming,
+)
+from homeward.runs.config import Named, Option, checked
 from homeward.terrain.polygons import Area
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from homeward.terrain import Cells
 
 MARS, SAMPLE = "mars", "sample"
 """Terrains that need no file: synthetic Mars, and the sample that Matplotlib carries."""
 
+OF_MARS = ("rows", "columns", "terrain_seed")
+"""Keys of synthetic Mars alone."""
+
+PLACE_FORM = "ROW,COL or map:X,Y"
 Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
 
 
+# fmt: off
 class RoverConfig(SafeConfig):
-    """A terrain model, a vehicle with its sensor, and how it explores. Lengths are in metres."""
+    """A rover on terrain: a terrain model, a vehicle with its sensor, and how it explores.
 
-    terrain: str = MARS  # "mars", "sample", or the path of a raster
-    terrain_seed: Annotated[int, Field(ge=0, lt=2**63)] = 0  # which synthetic Mars
-    terrain_sha256: str | None = None  # of the cells; filled in when a run is made, as the start is
-    rows: Annotated[int, Field(ge=1)] | None = None  # pixels of synthetic Mars; 1000
-    columns: Annotated[int, Field(ge=1)] | None = None  # and 2000
-    pixel: Positive | None = None  # side of a pixel of synthetic Mars (1 m) or of a .npy raster
-    window: str | None = None  # the part of the terrain to take, see `terrain.windows`
-    cell: Positive = 20.0  # side of a cell
-    blur: Annotated[float, Field(ge=0.0)] = 5.0  # σ of the filter that the prior is made with
-    error: Positive = 2.0**-4  # m², the variance of the terrain model's heights
-    climb: Slope = 5.0  # degrees, the steepest slope up
-    descend: Slope = 45.0  # degrees, the steepest slope down
-    sensor_range: Annotated[float, Field(ge=0.0)] | None = None  # None: the whole map
-    sensor_noise: Positive = 1e-6  # a height at distance d has variance noise·(d + offset)²
-    sensor_offset: Positive = 1.0
-    start: Cell | None = None  # row, column; None: see `landing_site`
-    explorer: Literal["safe", "unsafe", "naive"] = "safe"
-    delta: Level = 0.98  # of the safe and the naive explorer
-    keep_in: str | Area | None = None  # a GeoJSON file, in a run its polygons in map coordinates
-    correction: Literal["moves", "general"] = "moves"  # of the safe one
-    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.999
-    truth: Literal["model", "prior"] = "model"  # where the true heights come from
-    film: Literal["gif", "mp4"] | None = None  # whether there is to be a film, and as what
-    limit: Annotated[int, Field(ge=0)] = 2000  # steps
+    The rover measures heights from afar and can drive slopes between two limits.
+    """
+
+    terrain: Annotated[str, Field(
+        description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
+        ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS
+    terrain_seed: Annotated[int, Field(
+        ge=0, lt=2**63, description="Random seed of synthetic Mars.")] = 0
+    terrain_sha256: Annotated[str | None, Field(
+        description="Digest of the terrain's cells, filled in when a run is made."),
+        Option(hidden=True)] = None
+    rows: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+        description="Rows of pixels of synthetic Mars."), Option(unset="1000")] = None
+    columns: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+        description="Columns of pixels of synthetic Mars."), Option(unset="2000")] = None
+    pixel: Annotated[Positive | None, Field(
+        description="Side of a pixel in m, for .npy and synthetic Mars."),
+        Option(unset="1 on Mars")] = None
+    window: Annotated[str | None, Field(
+        description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
+        "map:XMIN,YMIN,XMAX,YMAX."), Option(unset="all")] = None
+    cell: Annotated[Positive, Field(description="Side of a cell in m.")] = 20.0
+    blur: Annotated[float, Field(
+        ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
+    error: Annotated[Positive, Field(
+        description="Variance of the terrain model's heights, in m².")] = 2.0**-4
+    climb: Annotated[Slope, Field(description="Steepest slope up, in degrees.")] = 5.0
+    descend: Annotated[Slope, Field(description="Steepest slope down, in degrees.")] = 45.0
+    sensor_range: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
+        description="Range of the sensor in m."), Option(unset="the whole map")] = None
+    sensor_noise: Annotated[Positive, Field(
+        description="A height at distance d is measured with variance NOISE·(d + OFFSET)²."
+    )] = 1e-6
+    sensor_offset: Annotated[Positive, Field(
+        description="The offset of --sensor-noise in m.")] = 1.0
+    start: Annotated[Cell | None, Field(description="Where to start."),
+        Option(form=PLACE_FORM, unset="near the middle, with room around")] = None
+    bases: Annotated[tuple[Cell, ...], Field(
+        description=str(SafeConfig.model_fields["bases"].description)),
+        Option("base", form=PLACE_FORM)] = ()
+    explorer: Annotated[Literal["safe", "unsafe", "naive"], Field(
+        description="safe; unsafe, without a safety level; naive, which keeps the level on the "
+        "average terrain only and proves nothing.")] = "safe"
+    delta: Delta = 0.98
+    keep_in: Annotated[str | Area | None, Field(
+        description="Do nothing outside of these polygons, which are in map coordinates unless a "
+        "crs member says otherwise."), Option(form="FILE.geojson")] = None
+    correction: Annotated[Literal["moves", "general"], Field(
+        description="moves (ours) or general (the paper's).")] = "moves"
+    discount: Discount = 0.999
+    truth: Annotated[Literal["model", "prior"], Field(
+        description="True heights: the terrain model plus its error, or drawn from the prior."
+    )] = "model"
+    film: Annotated[Literal["gif", "mp4"] | None, Field(
+        description="Write a film as well, in this format.")] = None
+    limit: StepLimit = 2000
+    # fmt: on
 
     @model_validator(mode="after")
-    def _fits_the_terrain(self) -> Self:
+    def _fits_the_terrain(self, info: ValidationInfo) -> Self:
         if not self.terrain:
-            raise ValueError("the terrain has no name")
-        if self.terrain != MARS:
-            if self.rows is not None or self.columns is not None or self.terrain_seed:
-                raise ValueError("rows, columns and terrain_seed are of synthetic Mars alone")
-            if self.terrain == SAMPLE and self.pixel is not None:
-                raise ValueError("the sample terrain has pixels of its own")
+            raise ValueError("the terrain has an empty name")
+        self._check_terrain((), naming(info))
         return self
 
+    def _check_terrain(self, explicit: Collection[str], named: Named) -> None:
+        """Raise if a key does not apply to the terrain."""
+        for name in OF_MARS:
+            if self.terrain != MARS and (getattr(self, name) or name in explicit):
+                raise InvalidInputError(
+                    f"{named(name)} is for synthetic Mars only, not for {self.terrain}"
+                )
+        if self.terrain == SAMPLE and self.pixel is not None:
+            raise InvalidInputError(f"{named('pixel')}: the sample terrain has its own pixel size")
+
+    def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
+        """Raise if keys do not go together, or a key that was set changes nothing."""
+        self._check_terrain(explicit, named)
+        super().check_use(explicit, named)
+
+    @classmethod
+    def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return values with places on the map as cells, and an infinite sensor range as none."""
+        found = dict(values)
+        if found.get("sensor_range") == math.inf:
+            found["sensor_range"] = None
+        places = [found.get("start"), *(found.get("bases") or ())]
+        if any(isinstance(place, str) and "map:" in place for place in places):
+            from homeward.kinds.rover.kind import CELLS, cells_of
+
+            cells = cells_of(checked(cls, {n: v for n, v in found.items() if n in CELLS}))
+            if "start" in found:
+                found["start"] = _cell_at(found["start"], cells, "the start")
+            found["bases"] = [_cell_at(base, cells, "a base") for base in found.get("bases", ())]
+        return found
+
     def keeps_nothing(self) -> bool:
-        """Tell whether the explorer keeps nothing safe."""
+        """Return whether the explorer keeps no safety level."""
         return self.explorer == "unsafe"
+
+
+def _cell_at(place: Any, cells: Cells, what: str) -> Any:
+    """Return the row and column of a place on the map; other places as they are."""
+    if not isinstance(place, str) or not place.strip().startswith("map:"):
+        return cell_from_text(place)
+    try:
+        x, y = (float(part) for part in place.strip().removeprefix("map:").split(","))
+    except ValueError:
+        raise InvalidInputError(f"{what} is {place!r}, expected {PLACE_FORM}") from None
+    try:
+        return cells.cell_of(x, y)
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"{what}: {cause}") from cause

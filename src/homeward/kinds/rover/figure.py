@@ -11,44 +11,70 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import Normal, withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from homeward.arrays import index, indices, numbers, own
-from homeward.beliefs.heights import SHARP
+from homeward.beliefs.heights import SHARP, entropy_reduction
 from homeward.errors import InvalidProblemError
-from homeward.plots.films import whole_blocks, write_frames
+from homeward.kinds.promises import is_stranded
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.kind import area_of, cells_of, prior_of
+from homeward.kinds.rover.outputs import distance_of
+from homeward.plots.films import write_frames
+from homeward.plots.maps import (
+    PAPER,
+    QUIET,
+    FilmFigure,
+    Layout,
+    checked_path,
+    draw_key,
+    draw_maps,
+    mark,
+)
+from homeward.replay import Replay
+from homeward.runs.config import checked
 from homeward.terrain.transforms import to_grid
+from homeward.words import ENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
     from homeward.arrays import FloatArray, IntArray
+    from homeward.runs import Run
     from homeward.terrain import Cells
     from homeward.terrain.polygons import Area
 
-INK, QUIET, PAPER, ROCK, WAY = "#1b2024", "#4d565e", "#ffffff", "#2b2f33", "#0b3d91"
+INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
 GROUND = LinearSegmentedColormap.from_list(
     "ground", ["#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b"]
 )
-DPI = 120
-LEFT, BELOW, GAP, LINE = 0.62, 0.5, 0.3, 0.18  # inches, around a map and between lines of words
-KEY = 0.98  # inches, the room for the key
-LETTERS = 14.5  # to an inch
+LAYOUT = Layout(
+    INK,
+    left=0.62,
+    gap=0.3,
+    over=0.08,
+    under=0.5,
+    foot=0.98,
+    head=(0.6, 0.18),
+    title=(0.32, 14.0),
+    line=0.18,
+    letters=14.5,
+    words=(0.0, 0.07, 0.6),
+    min_width=5.2,
+)
 PIXELS = 800
 """A map is smoothed up to about this many pixels along its longer side."""
 
@@ -95,11 +121,7 @@ class TerrainPanel:
                 row, column = (int(i) for i in np.argwhere(faulty)[0])
                 raise error(f"the {name} of cell ({row}, {column}) is {array[row, column]:g} m")
             object.__setattr__(self, name, own(array, given))
-        path = np.asarray(self.path)
-        if path.ndim != 1 or not path.size:
-            raise error(f"the path has shape {path.shape}, expected [n] with the start first")
-        path = indices(path, "the path", path.shape, (0, states), "n", error)
-        object.__setattr__(self, "path", tuple(path.tolist()))
+        object.__setattr__(self, "path", checked_path(self.path, states))
         if self.home is not None:
             index(self.home, states, "home", error)
         bases = np.asarray(self.bases, np.int64)
@@ -117,32 +139,54 @@ class Frame(NamedTuple):
 
 def draw_terrain(panels: Sequence[TerrainPanel], columns: int = 1, title: str = "") -> Figure:
     """Draw runs side by side, row after row, with the key to what is drawn below."""
-    if not panels:
-        raise InvalidProblemError("there is no panel to draw")
-    columns = min(max(1, index(columns, 1000, "the columns", InvalidProblemError)), len(panels))
-    lines = [panels[i : i + columns] for i in range(0, len(panels), columns)]
-    side = _side(panels, columns)
-    tall = [side * max(_aspect(p.cells) for p in line) for line in lines]
-    said = [max(len(_words(p, side)) for p in line) for line in lines]
-    head = 0.6 if title else 0.18
-    wide = max(columns * (LEFT + side + GAP), 5.2)
-    high = head + sum(tall) + LINE * sum(said) + (0.08 + BELOW) * len(lines) + KEY
-    figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
-    FigureCanvasAgg(figure)
-    left, top = (wide - columns * (LEFT + side + GAP)) / 2 + LEFT, high - head
-    for line, room, count in zip(lines, tall, said, strict=True):
-        top -= LINE * count + 0.08 + room
-        for c, panel in enumerate(line):
-            box = ((left + c * (LEFT + side + GAP)) / wide, top / high, side / wide, room / high)
-            axes = figure.add_axes(box, anchor="N")
-            _draw_map(axes, panel, _span(panels, panel))
-            _draw_words(axes, _words(panel, side), count, bool(panel.title))
-        top -= BELOW
-    figure.text(
-        0.5, 1.0 - 0.32 / high, title, ha="center", va="center", color=INK, size=14, weight="bold"
+    figure = draw_maps(
+        panels,
+        columns,
+        title,
+        LAYOUT,
+        lambda columns: _side(panels, columns),
+        lambda panel: _aspect(panel.cells),
+        lambda axes, panel: _draw_map(axes, panel, _span(panels, panel)),
     )
     _draw_key(figure, panels)
     return figure
+
+
+def draw_run(run: Run, path: Path) -> None:
+    """Write a picture of a run as it stands."""
+    config = checked(RoverConfig, run.config, str(run.directory))
+    replay, cells = Replay(run.directory), cells_of(config)
+    moves = replay.setup.world.moves  # type: ignore[attr-defined]
+    known = replay.layers(len(replay.log), ("height", "uncertainty"))
+    states = [replay.history.start, *replay.log.nexts]
+    moment = replay.at(len(replay.log))
+    learned = entropy_reduction(prior_of(config), moment.belief)  # type: ignore[arg-type]
+    end = run.manifest.end
+    driven = distance_of(states, cells.shape[1], cells.size) / 1000.0
+    note = f"{learned:,.0f} nats learned in {len(states) - 1:,} steps and {driven:,.1f} km"
+    panel = TerrainPanel(
+        cells,
+        known["height"],
+        known["uncertainty"],
+        states,
+        f"{cells.name}: {title_of(config)}",
+        note if end is None else f"{note}; {ENDS[end]}",
+        is_stranded(config, moves, states[-1], states[0], cells.shape[1]),
+        states[0] if config.home == "start" else None,
+        area_of(config) or (),
+        [row * cells.shape[1] + column for row, column in config.bases],
+    )
+    draw_terrain([panel]).savefig(path)
+
+
+def title_of(config: RoverConfig) -> str:
+    """Return the explorer of a run and what it keeps."""
+    if config.explorer == "unsafe":
+        return "unsafe"
+    home = "" if config.of_the_run() else ", Algorithm 1"
+    more = f", back within {config.back_within} steps" if config.back_within is not None else ""
+    more += ", kept in" if config.keep_in is not None else ""
+    return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
 
 
 def write_terrain_film(
@@ -175,17 +219,16 @@ class Scene:
         self._span = _span([panel], panel)
         side = 0.62 * _side([panel], 1)
         room = side * _aspect(panel.cells)
-        wide, high = whole_blocks(LEFT + side + GAP, room + BELOW + 0.5 + KEY, DPI)
-        self.figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
-        self._canvas: Any = FigureCanvasAgg(self.figure)
-        box = (LEFT / wide, (KEY + BELOW) / high, side / wide, room / high)
-        axes = self.figure.add_axes(box)
+        below = LAYOUT.under + LAYOUT.foot
+        self.film = film = FilmFigure(
+            LAYOUT.left + side + LAYOUT.gap, room + LAYOUT.under + 0.5 + LAYOUT.foot, INK, 0.28
+        )
+        wide, high = film.wide, film.high
+        box = (LAYOUT.left / wide, below / high, side / wide, room / high)
+        axes = film.figure.add_axes(box)
         self._image, self._end = _draw_map(axes, panel, self._span)
         self._ways = [c for c in axes.collections if isinstance(c, LineCollection)]
-        self._text = self.figure.text(
-            0.5, 1.0 - 0.28 / high, "", ha="center", va="center", color=INK, size=12
-        )
-        _draw_key(self.figure, [panel])
+        _draw_key(film.figure, [panel])
 
     def pictures(self, frames: Iterable[Frame], *, stranded: bool = False) -> Iterator[Any]:
         """Yield the pixels [height, width, 3] of each frame."""
@@ -207,9 +250,7 @@ class Scene:
             self._end.set_marker("X" if lost else "o")
             self._end.set_markersize(11.0 if lost else 7.0)
             fate = ", no way back" if lost else ""
-            self._text.set_text(f"{lead}step {step}{fate}")
-            self._canvas.draw()
-            yield np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()
+            yield self.film.frame(f"{lead}step {step}{fate}")
 
 
 def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, Line2D]:
@@ -234,10 +275,10 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
     places = _places(panel.path, panel.cells)
     marks = [(_start(), places[0], 5), ((_lost if panel.stranded else _now)(), places[-1], 6)]
     marks += [(_home(), place, 4) for place in _places(_homes(panel), panel.cells)]
-    for mark, place, z in marks:
-        mark.set(zorder=z, clip_on=False)
-        mark.set_data(*place[:, None])
-        axes.add_line(mark)
+    for sign, place, z in marks:
+        sign.set(zorder=z, clip_on=False)
+        sign.set_data(*place[:, None])
+        axes.add_line(sign)
     _draw_scale(axes, panel.cells)
     _draw_coordinates(axes, panel.cells)
     return image, marks[1][0]
@@ -258,13 +299,13 @@ def _draw_area(axes: Axes, panel: TerrainPanel) -> None:
 
 
 def _homes(panel: TerrainPanel) -> list[int]:
-    """Give the cells that are marked as places to return to; the start has a mark of its own."""
+    """Return the cells that are marked as places to return to; the start has a mark of its own."""
     asked = [*panel.bases, *([] if panel.home is None else [panel.home])]
     return [state for state in dict.fromkeys(asked) if state != panel.path[0]]
 
 
 def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
-    """Give the colours [rows, columns, 3] of a map, smoothed where cells are few."""
+    """Return the colours [rows, columns, 3] of a map, smoothed where cells are few."""
     rows, columns = panel.cells.shape
     times = max(1, min(16, pixels // max(rows, columns)))
     blocked = panel.cells.blocked
@@ -285,7 +326,7 @@ def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
 def colours_of(
     height: FloatArray, saturation: FloatArray, shade: FloatArray | float, span: Span
 ) -> FloatArray:
-    """Give colours [..., 3] of heights in m, with saturations from 0 to 1 and shades −1 to 1."""
+    """Return colours [..., 3] of heights in m, with saturations from 0 to 1 and shades −1 to 1."""
     share = (height - span.low) / max(span.high - span.low, 1e-9)
     full = GROUND(np.clip(share, 0.0, 1.0))[..., :3]
     light = (full @ np.array([0.299, 0.587, 0.114]))[..., None]
@@ -298,7 +339,7 @@ def colours_of(
 
 
 def _shade(height: FloatArray, down: float, across: float) -> FloatArray:
-    """Give how much the ground faces the north-west, from −1 to 1."""
+    """Return how much the ground faces the north-west, from −1 to 1."""
     rise = np.zeros(height.shape)
     if height.shape[1] > 1:
         rise += np.gradient(height, across, axis=1)
@@ -316,7 +357,7 @@ def _draw_blocked(axes: Axes, cells: Cells, extent: tuple[float, ...]) -> None:
 
 
 def _ways(path: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Give the pairs [n, 2] of neighbours that the path goes between, and how often [n] it does."""
+    """Return the pairs [n, 2] of neighbours along the path, and how often [n] each was taken."""
     states = np.asarray(path)
     pairs = np.sort(np.column_stack([states[:-1], states[1:]]), axis=1)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -327,7 +368,7 @@ def _ways(path: Sequence[int]) -> tuple[IntArray, IntArray]:
 
 
 def _breadths(often: IntArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Give how broad ways are, in points, that were taken so often: their borders, and they.
+    """Return how broad ways are, in points, that were taken so often: their borders, and they.
 
     Where they cover the map they are finer, so that the ground between them is still seen.
     """
@@ -337,12 +378,12 @@ def _breadths(often: IntArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
 
 
 def _lines(ends: IntArray, cells: Cells) -> FloatArray:
-    """Give lines [n, 2, 2] between cells."""
+    """Return lines [n, 2, 2] between cells."""
     return np.stack([_places(ends[:, i], cells) for i in (0, 1)], axis=1)
 
 
 def _places(states: Sequence[int] | IntArray, cells: Cells) -> FloatArray:
-    """Give the middles [n, 2] of cells on the picture, x and y."""
+    """Return the middles [n, 2] of cells on the picture, x and y."""
     row, column = np.divmod(np.asarray(states, np.int64), cells.shape[1])
     left, right, bottom, top = _extent(cells)
     x = left + (right - left) * (column + 0.5) / cells.shape[1]
@@ -351,13 +392,13 @@ def _places(states: Sequence[int] | IntArray, cells: Cells) -> FloatArray:
 
 
 def _is_upright(cells: Cells) -> bool:
-    """Tell whether the grid's rows lie along the map's x axis."""
+    """Return whether the grid's rows lie along the map's x axis."""
     _, b, _, d, _, _ = cells.transform
     return b == 0.0 and d == 0.0
 
 
 def _extent(cells: Cells) -> tuple[float, float, float, float]:
-    """Give (left, right, bottom, top) of the first and last corners of the grid.
+    """Return (left, right, bottom, top) of the first and last corners of the grid.
 
     In units of the map where the grid is upright on it; else in metres along the grid's own sides.
     """
@@ -370,7 +411,7 @@ def _extent(cells: Cells) -> tuple[float, float, float, float]:
 
 
 def _signed_sides(cells: Cells) -> tuple[float, float]:
-    """Give a cell's height and width in m, negative where rows go north or columns west."""
+    """Return a cell's height and width in m, negative where rows go north or columns west."""
     height, width = cells.size
     if _is_upright(cells):
         a, _, _, _, e, _ = cells.transform
@@ -379,19 +420,19 @@ def _signed_sides(cells: Cells) -> tuple[float, float]:
 
 
 def _aspect(cells: Cells) -> float:
-    """Give the height of a map over its width."""
+    """Return the height of a map over its width."""
     (rows, columns), (height, width) = cells.shape, cells.size
     return rows * height / (columns * width)
 
 
 def _side(panels: Sequence[TerrainPanel], columns: int) -> float:
-    """Give how wide a map is, in inches, such that none is very tall."""
+    """Return how wide a map is, in inches, such that none is very tall."""
     wide = 8.0 if columns == 1 else 6.2 if columns == 2 else 4.6
     return float(min(wide, 8.0 / max(_aspect(p.cells) for p in panels)))
 
 
 def _span(panels: Sequence[TerrainPanel], panel: TerrainPanel) -> Span:
-    """Give what a panel's colours reach over; the same for all panels of the same cells."""
+    """Return what a panel's colours reach over; the same for all panels of the same cells."""
     lows, highs = [], []
     for other in panels:
         if other.cells is panel.cells:
@@ -406,19 +447,19 @@ def _span(panels: Sequence[TerrainPanel], panel: TerrainPanel) -> Span:
 
 
 def _start() -> Line2D:
-    return Line2D([], [], ls="", marker="o", ms=8.5, mfc=PAPER, mec=INK, mew=2.0)
+    return mark("o", 8.5, PAPER, INK, 2.0)
 
 
 def _now() -> Line2D:
-    return Line2D([], [], ls="", marker="o", ms=7.0, mfc=INK, mec=PAPER, mew=1.2)
+    return mark("o", 7.0, INK, PAPER, 1.2)
 
 
 def _lost() -> Line2D:
-    return Line2D([], [], ls="", marker="X", ms=13.0, mfc=INK, mec=PAPER, mew=1.4)
+    return mark("X", 13.0, INK, PAPER, 1.4)
 
 
 def _home() -> Line2D:
-    return Line2D([], [], ls="", marker="p", ms=10.0, mfc=PAPER, mec=INK, mew=1.8)
+    return mark("p", 10.0, PAPER, INK, 1.8)
 
 
 def _edge() -> Line2D:
@@ -477,31 +518,8 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
     axes.set_ylabel(f"y in {unit}", size=8, color=QUIET, labelpad=2)
 
 
-def _draw_words(axes: Axes, words: list[str], count: int, has_title: bool) -> None:
-    """Write the title and the note of a panel at the top of the room for `count` lines above it."""
-    for i, line in enumerate(words):
-        is_title = has_title and i == 0
-        axes.annotate(
-            line,
-            (0.0, 1.0),
-            (0.0, 72.0 * (0.07 + LINE * (count - i - 0.6))),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            va="center",
-            color=INK if is_title else QUIET,
-            size=11 if is_title else 9.5,
-            weight="bold" if is_title else "normal",
-        )
-
-
-def _words(panel: TerrainPanel, side: float) -> list[str]:
-    """Give the lines above a panel of that width in inches."""
-    note = wrap(panel.note, max(12, int(LETTERS * side)), break_on_hyphens=False)
-    return [panel.title, *note] if panel.title else note
-
-
 def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
-    """Say below the maps what colours and marks mean."""
+    """Write below the maps what colours and marks mean."""
     wide, high = (float(side) for side in figure.get_size_inches())
     span = _span(panels, panels[0])
     same = all(panel.cells is panels[0].cells for panel in panels)
@@ -526,10 +544,11 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
     axes.text(-0.03, 0.85, "known to 1 cm", ha="right", **words)
     grey = f"to {100.0 * span.vague:.0f} cm or worse" if same else "as little as at first"
     axes.text(-0.03, 0.15, grey, ha="right", **words)
-    _draw_signs(figure, panels, (0.5, 0.14 / high))
+    _draw_signs(figure, panels)
 
 
-def _draw_signs(figure: Figure, panels: Sequence[TerrainPanel], at: tuple[float, float]) -> None:
+def _draw_signs(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
+    """Write what the marks mean."""
     signs: list[tuple[str, Line2D | Patch]] = [
         ("path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
         ("start", _start()),
@@ -544,17 +563,5 @@ def _draw_signs(figure: Figure, panels: Sequence[TerrainPanel], at: tuple[float,
         signs.append(("base" if any(panel.bases for panel in panels) else "home", _home()))
     if any(panel.cells.blocked.any() for panel in panels):
         signs.append(("no data, not entered", Rectangle((0, 0), 1, 1, color=ROCK)))
-    figure.legend(
-        handles=[handle for _, handle in signs],
-        labels=[word for word, _ in signs],
-        loc="center",
-        bbox_to_anchor=at,
-        ncols=len(signs),
-        frameon=False,
-        borderpad=0,
-        fontsize=8.5,
-        handlelength=1.4,
-        handletextpad=0.5,
-        columnspacing=1.4,
-        labelcolor=QUIET,
-    )
+    room = {"fontsize": 8.5, "handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.4}
+    draw_key(figure, signs, 0.14, **room)

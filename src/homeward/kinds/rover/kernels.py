@@ -1,11 +1,10 @@
-"""Compiled passes over a rover's map: what is in reach, and from where one comes back."""
+"""The compiled pass over a rover's map: which cells the sensor reaches."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numba import njit
 
 if TYPE_CHECKING:
@@ -46,28 +45,3 @@ def _look_around(
 
 
 look_around = njit(cache=True)(_look_around)
-
-
-def _find_way_back(dest: IntArray, success: FloatArray, start: int) -> BoolArray:
-    """Tell from which cells [S] of a grid working moves lead to the start.
-
-    Actions are to stay and then eight neighbours clockwise, so the way back is four further on.
-    """
-    found = np.zeros(len(dest), np.bool_)
-    found[start] = True
-    waiting = np.empty(len(dest), np.int32)
-    waiting[0] = start
-    first, end = 0, 1
-    while first < end:
-        t = waiting[first]
-        first += 1
-        for a in range(1, 9):
-            s = dest[t, a]
-            if not found[s] and success[s, (a + 3) % 8 + 1] == 1.0:
-                found[s] = True
-                waiting[end] = s
-                end += 1
-    return found
-
-
-find_way_back = njit(cache=True)(_find_way_back)

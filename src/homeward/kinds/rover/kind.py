@@ -4,13 +4,11 @@ What the rover measures comes from the seed and the step alone, so only a digest
 A run pins its terrain by a digest of the cells: a raster that has changed where it matters is
 refused when the run is resumed. The area to keep in is pinned whole: its corners are in the
 configuration, and the file that they came from is not looked at again. What is written when it
-ends: `rover_products`.
+ends: `outputs`.
 """
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,24 +21,29 @@ from homeward.beliefs.heights import Heights, TerrainBelief
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.promises import (
-    check_levels,
     check_start,
     criteria_of,
     state_of,
 )
+from homeward.kinds.reachability import move_graph
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.form import FORM, shape_of
+from homeward.kinds.rover.scene import kept_layers, scene_of
+from homeward.kinds.rover.terrain import CELLS as CELLS
+from homeward.kinds.rover.terrain import cells_of as cells_of
+from homeward.kinds.rover.terrain import digest_of as digest_of
+from homeward.kinds.rover.terrain import pinned
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
 from homeward.runs.kind import Kind, Setup
 from homeward.terrain.polygons import Area, cells_inside, check_area, read_area
-from homeward.terrain.transforms import moved
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
+    from homeward.runs import Run
     from homeward.runs.kind import Ended
-    from homeward.terrain import Cells, Elevation, Window
 
 SPACING = 50
 """Steps between two that have their seeds written down: the next are planned again on resuming."""
@@ -49,86 +52,8 @@ SURE = 0.9
 """The chance from which on a move counts for a landing site."""
 
 
-def elevation_of(config: RoverConfig) -> Elevation:
-    """Give the terrain model, or the window of it."""
-    from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars
-
-    window = None if config.window is None else parse_window(config.window)
-    if config.terrain not in (MARS, SAMPLE):
-        return read_elevation(config.terrain, window=window, pixel=config.pixel)
-    if config.terrain == SAMPLE:
-        whole = sample_terrain()
-    else:
-        rows = 1000 if config.rows is None else config.rows
-        columns = 2000 if config.columns is None else config.columns
-        pixel = 1.0 if config.pixel is None else config.pixel
-        whole = synthetic_mars(config.terrain_seed, rows, columns, pixel)
-    return whole if window is None else _part(whole, window)
-
-
-def _part(whole: Elevation, window: Window) -> Elevation:
-    """Give the part of a terrain model in a window; refuse one that passes the edge."""
-    try:
-        there = window.within(whole.shape, whole.transform)
-    except InvalidInputError as cause:
-        raise InvalidInputError(f"{whole.name}: {cause}") from cause
-    rows = slice(there.row, there.row + there.height)
-    columns = slice(there.column, there.column + there.width)
-    heights = np.ascontiguousarray(whole.heights[rows, columns])
-    return replace(
-        whole, heights=heights, transform=moved(whole.transform, there.column, there.row)
-    )
-
-
-def cells_of(config: RoverConfig) -> Cells:
-    """Give the cells that a configuration is about; refuse a terrain that is not what it was."""
-    cells, digest = _pinned(config)
-    if config.terrain_sha256 not in (None, digest):
-        raise InvalidFileError(
-            f"{config.terrain}: the terrain is not what it was when the run was made: its cells "
-            f"now have the digest {digest[:12]}, not {str(config.terrain_sha256)[:12]}"
-        )
-    return cells
-
-
-def _pinned(config: RoverConfig) -> tuple[Cells, str]:
-    """Give the cells and their digest; what does not change them does not make them anew."""
-    key = config.model_copy(update=dict.fromkeys(_BEYOND_CELLS))
-    return _cells(key, _stamp(config.terrain))
-
-
-CELLS = ("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error")
-_BEYOND_CELLS = tuple(name for name in RoverConfig.model_fields if name not in CELLS)
-
-
-@lru_cache(maxsize=1)
-def _cells(config: RoverConfig, stamp: tuple[int, int] | None) -> tuple[Cells, str]:
-    """Make the cells once for all that ask; a file that was written to is read again."""
-    from homeward.terrain import to_cells
-
-    cells = to_cells(elevation_of(config), config.cell, config.blur, config.error)
-    return cells, digest_of(cells)
-
-
-def _stamp(terrain: str) -> tuple[int, int] | None:
-    """Give the size and time of a file, whereby a change is noticed; None if there is none."""
-    try:
-        found = None if terrain in (MARS, SAMPLE) else Path(terrain).stat()
-    except (OSError, ValueError):
-        return None  # reading it says what is wrong
-    return None if found is None else (found.st_size, found.st_mtime_ns)
-
-
-def digest_of(cells: Cells) -> str:
-    """Give the SHA-256 of all that a run takes from cells, so of what matters in the raster."""
-    about = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
-    for array in (cells.mean, cells.variance, cells.centre, cells.blocked):
-        about.update(np.ascontiguousarray(array).data)
-    return about.hexdigest()
-
-
 def prior_of(config: RoverConfig) -> TerrainBelief:
-    """Give what is known of the terrain before the first look."""
+    """Return what is known of the terrain before the first look."""
     cells = cells_of(config)
     return TerrainBelief(
         cells.shape,
@@ -142,7 +67,7 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
 
 
 def area_of(config: RoverConfig) -> Area | None:
-    """Give the area to keep in, in map coordinates, if there is one; refuse what is none."""
+    """Return the area to keep in, in map coordinates; refuse a damaged one."""
     if config.keep_in is None:
         return None
     if isinstance(config.keep_in, str):
@@ -154,7 +79,7 @@ def area_of(config: RoverConfig) -> Area | None:
 
 
 def inside_of(config: RoverConfig) -> BoolArray | None:
-    """Tell which cells [S] lie in the area to keep in; None if there is none."""
+    """Return the mask [S] of the cells in the area to keep in; None without an area."""
     area = area_of(config)
     if area is None:
         return None
@@ -167,30 +92,26 @@ def inside_of(config: RoverConfig) -> BoolArray | None:
 
 
 def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
-    """Give a start with room around it, in the area to keep in [S] if there is one.
+    """Return a start with room around it, in the area to keep in [S] if there is one.
 
     Moves that work with probability `SURE` or more divide the map into parts in which there is a
     way from each cell to each other; the site is the largest part's cell nearest to the middle. Of
     parts of the same size the one counts that comes nearest to it, then the first in the order of
     rows.
     """
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     moves = belief.mean()
-    states, actions = moves.dest.shape
     works, open_cells = moves.success >= SURE, ~belief.blocked
     if inside is not None:
         works, open_cells = works & inside[:, None], open_cells & inside
         if not open_cells.any():
             raise InvalidInputError("the area to keep in has no cell with data")
-    sure = works.ravel()
-    ends = np.repeat(np.arange(states, dtype=np.int32), actions)[sure], moves.dest.ravel()[sure]
-    graph = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(states, states))
+    graph = move_graph(moves.dest, works)
     count, part = connected_components(graph, connection="strong")
     counts = np.bincount(part[open_cells], minlength=count)
     rows, columns = belief.shape
-    row, column = np.divmod(np.arange(states), columns)
+    row, column = np.divmod(np.arange(moves.states), columns)
     down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
     away = np.hypot(belief.size[0] * down, belief.size[1] * across)
     largest = (counts[part] == counts.max()) & open_cells
@@ -201,7 +122,7 @@ NO_DATA = "blocked: the terrain has no data there"
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
-    """Give the cell where the rover starts; refuse one off the map, without data or outside."""
+    """Return the cell where the rover starts; refuse one off the map, without data or outside."""
     if config.start is None:
         return landing_site(belief, inside)
     state = state_of(config.start, "the start", belief.shape, belief.blocked, NO_DATA)
@@ -218,15 +139,15 @@ def settle(config: RoverConfig) -> RoverConfig:
 
     A raster is pinned by its whole path and the cells by their digest, the area by its corners.
     """
-    check_levels(config)
+    config.check_use()
     terrain = config.terrain
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())
     there = config.model_copy(update={"terrain": terrain})
     belief = prior_of(there)  # refuses a terrain that is not the one that was pinned
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
-    pinned = {"terrain_sha256": _pinned(there)[1], "start": start, "keep_in": area_of(there)}
-    settled = there.model_copy(update=pinned)
+    known = {"terrain_sha256": pinned(there)[1], "start": start, "keep_in": area_of(there)}
+    settled = there.model_copy(update=known)
     _check_start(settled)
     return settled
 
@@ -240,7 +161,7 @@ def _check_start(config: RoverConfig) -> None:
 def planner_of(
     config: RoverConfig, sensor: Sensor, columns: int, inside: BoolArray | None = None
 ) -> Planner:
-    """Give the planner: safe, unsafe without criteria, or naive without corrections."""
+    """Return the planner: safe, unsafe without criteria, or naive without corrections."""
     safe = config.explorer == "safe"
     criteria = criteria_of(config, columns, inside)
     correction = Correction(config.correction) if safe else Correction.NAIVE
@@ -282,6 +203,20 @@ def products(ended: Ended) -> None:
     write_products(ended)
 
 
+def draw(run: Run, path: Path) -> None:
+    """Write a picture of a run as it stands."""
+    from homeward.kinds.rover.figure import draw_run
+
+    draw_run(run, path)
+
+
+def film(run: Run, path: Path) -> None:
+    """Write a film of a run, .gif or .mp4."""
+    from homeward.kinds.rover.film import write_film
+
+    write_film(run, path)
+
+
 ROVER = Kind(
     name="rover",
     version=2,  # 1: the belief learned from measured heights alone, not from moves
@@ -293,4 +228,12 @@ ROVER = Kind(
     products=products,
     digests=True,
     spacing=SPACING,
+    title="Rover on terrain",
+    description="A vehicle with slope limits on a terrain model whose heights have errors.",
+    draw=draw,
+    film=film,
+    scene=scene_of,
+    kept_layers=kept_layers,
+    shape=shape_of,
+    form=FORM,
 )

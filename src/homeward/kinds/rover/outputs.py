@@ -35,6 +35,7 @@ from homeward.kinds.promises import (
 )
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
+from homeward.kinds.rover.terrain import SEEN_DEVIATION
 from homeward.planning.explorer import End
 from homeward.planning.plan import floored
 from homeward.solvers import solve_return
@@ -67,9 +68,6 @@ KEYS = (
 APART = ("bases", "each_base", "keep_in")
 """Keys that are options of their own form."""
 
-ROUGHLY = 0.1
-"""The standard deviation in m up to which a height is known roughly."""
-
 
 def write_products(ended: Ended) -> None:
     """Write all of it into the run's folder."""
@@ -88,8 +86,9 @@ def write_products(ended: Ended) -> None:
     if area is not None:
         write_geojson(ended.directory / AREA, area_geojson(area, cells))
     missing = None
+    known = np.stack([ended.belief.height, np.sqrt(ended.belief.variance)])
     try:
-        write_heights(ended.directory / TERRAIN, _bands(ended.belief), cells, BANDS)
+        write_heights(ended.directory / TERRAIN, known.reshape(2, *cells.shape), cells, BANDS)
     except MissingExtraError:
         missing = (
             f"There is no {TERRAIN}, since rasterio is not installed: "
@@ -119,13 +118,13 @@ def read_facts(directory: Path) -> dict[str, Any]:
 
 
 def path_of(records: Iterable[Record], start: int) -> list[int]:
-    """Give the cells that a rover was in, from the start to the end."""
+    """Return the cells that a rover was in, from the start to the end."""
     return [start, *(record.next_state for record in records)]
 
 
 def is_seen(belief: TerrainBelief) -> BoolArray:
-    """Tell which of the open cells [n] are known to within `ROUGHLY`."""
-    seen: BoolArray = belief.variance[~belief.blocked] <= ROUGHLY**2
+    """Return which of the open cells [n] are known to within `SEEN_DEVIATION`."""
+    seen: BoolArray = belief.variance[~belief.blocked] <= SEEN_DEVIATION**2
     return seen
 
 
@@ -136,7 +135,7 @@ def facts_of(
     records: Callable[[], Iterable[Record]],
     manifest: Manifest,
 ) -> dict[str, Any]:
-    """Give how a run went, up to now, as JSON values; what conflicts is known at its end."""
+    """Return how a run went, up to now, as JSON values; what conflicts is known at its end."""
     path = path_of(records(), world.start)
     kept = account(config, records())
     lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
@@ -166,13 +165,13 @@ def facts_of(
 
 
 def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) -> float:
-    """Give how far it is along a path, in m, from centre to centre."""
+    """Return how far it is along a path, in m, from centre to centre."""
     row, column = np.divmod(np.asarray(path), columns)
     return float(np.hypot(size[0] * np.diff(row), size[1] * np.diff(column)).sum())
 
 
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
-    """Give a proven lower bound on the probability of a way back, from here and now.
+    """Return a proven lower bound on the probability of a way back, from here and now.
 
     It is a way to the start or the bases; of ways to each of them, the lowest counts. By our
     correction whatever the explorer used, so that all are measured alike.
@@ -186,7 +185,7 @@ def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> fl
 
 
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
-    """Give the command that explores the same again; what to keep in is taken from `directory`."""
+    """Return the command that explores the same again; the area is read from `directory`."""
     words = ["homeward", "explore"]
     if config.terrain == SAMPLE:
         words.append("--sample")
@@ -195,8 +194,8 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
     if config.start is not None:
-        words += ["--start", f"cell:{config.start[0]},{config.start[1]}"]
-    words += [word for row, column in config.bases for word in ("--base", f"cell:{row},{column}")]
+        words += ["--start", f"{config.start[0]},{config.start[1]}"]
+    words += [word for row, column in config.bases for word in ("--base", f"{row},{column}")]
     if config.each_base:
         words.append("--each-base")
     if config.keep_in is not None:
@@ -240,7 +239,8 @@ def summary_of(
         *_more_promises(config, cells),
         f"- Not promised: {_no_promise(config)}",
         "",
-        _verdict(config, facts),
+        f"**The rover is {'stranded' if facts['stranded'] else 'well'}: there is "
+        f"{'no' if facts['stranded'] else 'a'} way back to {place_of(config)}.**",
         "",
         "## What was explored",
         "",
@@ -293,7 +293,7 @@ def summary_of(
         "## Go on, or do it again",
         "",
         "```sh",
-        f"homeward runs resume {shlex.quote(str(directory))} --limit "
+        f"homeward runs resume {shlex.quote(str(directory))} --steps "
         f"{2 * max(1, facts['steps'])}  # if it met its step limit",
         f"{command_of(config, manifest.limit, directory)}",
         "```",
@@ -302,14 +302,8 @@ def summary_of(
     return "\n".join(lines)
 
 
-def _verdict(config: RoverConfig, facts: dict[str, Any]) -> str:
-    if facts["stranded"]:
-        return f"**The rover is stranded: there is no way back to {place_of(config)}.**"
-    return f"**The rover is well: there is a way back to {place_of(config)}.**"
-
-
 def _promise(config: RoverConfig) -> str:
-    """Say what the safety level means."""
+    """Return what the safety level means."""
     if config.explorer == "unsafe":
         return "none. The rover only looked for what it could learn."
     if config.explorer == "naive":
@@ -334,7 +328,7 @@ def _promise(config: RoverConfig) -> str:
 
 
 def _no_promise(config: RoverConfig) -> str:
-    """Say what the safety level does not mean."""
+    """Return what the safety level does not mean."""
     if config.explorer != "safe":
         return "that there is a way back."
     said = (
@@ -348,7 +342,7 @@ def _no_promise(config: RoverConfig) -> str:
 
 
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
-    """Say what else was to stay true."""
+    """Return what else was to stay true."""
     found = []
     if config.back_within is not None:
         found.append(
@@ -366,7 +360,7 @@ def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
 
 
 def _kept(facts: dict[str, Any]) -> list[str]:
-    """Say what was proven of each criterion, at the least, and what could not be kept."""
+    """Return what was proven of each criterion, at the least, and what could not be kept."""
     bounds = facts["criteria"]
     if not bounds:
         return ["- The lowest bound on the way home in the whole run: none was asked for."]
@@ -400,8 +394,3 @@ def _place(cells: Cells, cell: list[int]) -> str:
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'s' * (number != 1)}"
-
-
-def _bands(belief: TerrainBelief) -> Any:
-    """Give the two bands [2, R, C] of the map."""
-    return np.stack([belief.height, np.sqrt(belief.variance)]).reshape(2, *belief.shape)

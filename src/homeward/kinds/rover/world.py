@@ -2,8 +2,8 @@
 
 A move works where the true slope is within the vehicle's limits; else the rover stays where it is.
 After every action it tells whether it moved, and measures the height of each open cell in reach,
-the nearer the better. The errors of a step come from the seed and the step's number alone, so that
-whoever takes the same actions again sees the same, and nobody has to write down what was measured.
+the nearer the better. The errors of a step come from the seed and the step's number alone: the same
+actions bring the same measurements again, so measurements need not be recorded.
 
 `Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment, registered as
 ``homeward/Rover-v0`` when this module is imported.
@@ -11,9 +11,8 @@ whoever takes the same actions again sees the same, and nobody has to write down
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import gymnasium
 import numpy as np
@@ -23,7 +22,9 @@ from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidProblemError
-from homeward.kinds.rover.kernels import find_way_back, look_around
+from homeward.kinds.environment import MapEnv, Observation, coloured_text
+from homeward.kinds.reachability import way_back_of
+from homeward.kinds.rover.kernels import look_around
 from homeward.terrain.relief import draw_belief
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray
 
 ID = "homeward/Rover-v0"
-Observation: TypeAlias = dict[str, Any]
 
 MEASURING, TERRAIN_ERROR, PRIOR = range(3)
 """What random numbers are for; each has its own, whatever the seed."""
@@ -83,7 +83,7 @@ class Rover:
     """
 
     ended = False
-    """Whoever is stranded can still look around; the world itself ends nothing."""
+    """A stranded rover can still look around, so the world ends nothing."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Rover:
     @cached_property
     def way_back(self) -> BoolArray:
         """From which cells [S] there is a way back to the start, in the true world."""
-        return frozen(find_way_back(self.moves.dest, self.moves.success, self.start))
+        return way_back_of(self.moves, self.start)
 
     @property
     def stranded(self) -> bool:
@@ -160,7 +160,7 @@ class Rover:
         return self._measure(Transition(before, action, self.state))
 
 
-class RoverEnv(gymnasium.Env[Observation, np.int64]):
+class RoverEnv(MapEnv):
     """The rover for Gymnasium: learn as much as you can of the heights, and mind the slopes.
 
     Observed are the ``state`` (row-major) and, for each cell [rows, columns], the mean ``heights``
@@ -184,8 +184,6 @@ class RoverEnv(gymnasium.Env[Observation, np.int64]):
         ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
     """
 
-    metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
-
     def __init__(
         self,
         belief: TerrainBelief | None = None,
@@ -197,10 +195,8 @@ class RoverEnv(gymnasium.Env[Observation, np.int64]):
         columns: int = 24,
         render_mode: str | None = None,
     ) -> None:
+        super().__init__(render_mode)
         error = InvalidProblemError
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            known = ", ".join(self.metadata["render_modes"])
-            raise error(f"render_mode is {render_mode!r}, expected one of {known}")
         if belief is None and truth is not None:
             raise error("true heights are given without a belief about them")
         self._given, self._truth, self._start, self._sensor = belief, truth, start, sensor
@@ -215,7 +211,6 @@ class RoverEnv(gymnasium.Env[Observation, np.int64]):
             if not np.abs(belief.height).max() + belief.variance.max() < HIGHEST:
                 raise error(f"a height is believed to be beyond {HIGHEST:g} m")
         self._shape = rows, columns
-        self.render_mode = render_mode
         self._begin(np.random.default_rng(0))  # refuses what is no world before any reset
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
@@ -235,36 +230,16 @@ class RoverEnv(gymnasium.Env[Observation, np.int64]):
         self.world = Rover(belief, truth, start, self._sensor, seed)
         self.belief = belief.update(self.world.look())
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Start anew, on the given terrain or on a new one."""
-        super().reset(seed=seed)
-        self._begin(self.np_random)
-        if self.render_mode == "human":
-            self.render()
-        return self._observe(), self._info()
-
-    def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Try a move."""
+    def _act(self, action: int) -> tuple[float, bool]:
         before = self.belief
-        self.belief = before.update(self.world.act(int(action)))
-        if self.render_mode == "human":
-            self.render()
-        gain = entropy_reduction(before, self.belief)
-        return self._observe(), gain, False, False, self._info()
+        self.belief = before.update(self.world.act(action))
+        return entropy_reduction(before, self.belief), False
 
-    def render(self) -> Any:
-        """Draw what is known: as an array [height, width, 3], as text, or to the terminal."""
-        if self.render_mode == "rgb_array":
-            return paint(self.belief, self.world.state)
-        if self.render_mode == "ansi":
-            return write(self.belief, self.world.state)
-        if self.render_mode == "human":
-            home = "\x1b[H\x1b[J" if sys.stdout.isatty() else ""
-            sys.stdout.write(f"{home}{write(self.belief, self.world.state)}\n")
-            sys.stdout.flush()
-        return None
+    def _paint(self) -> NDArray[np.uint8]:
+        return paint(self.belief, self.world.state)
+
+    def _write(self) -> str:
+        return write(self.belief, self.world.state)
 
     def _observe(self) -> Observation:
         return {
@@ -273,12 +248,9 @@ class RoverEnv(gymnasium.Env[Observation, np.int64]):
             "deviation": np.sqrt(self.belief.variance).reshape(self._shape),
         }
 
-    def _info(self) -> dict[str, Any]:
-        return {"stranded": self.world.stranded}
-
 
 def middle_of(belief: TerrainBelief) -> int:
-    """Give the open cell that is nearest to the middle of the map, the first of several."""
+    """Return the open cell that is nearest to the middle of the map, the first of several."""
     rows, columns = belief.shape
     row, column = np.divmod(np.arange(rows * columns), columns)
     away = np.hypot(
@@ -290,7 +262,7 @@ def middle_of(belief: TerrainBelief) -> int:
 
 
 def colours_of(belief: TerrainBelief) -> NDArray[np.uint8]:
-    """Give each cell's colour [R, C, 3]: dark is low; the less is known, the more it is fog."""
+    """Return each cell's colour [R, C, 3]: dark is low; the less is known, the more it is fog."""
     open_cells = ~belief.blocked
     lowest = float(belief.height[open_cells].min(initial=HIGHEST))
     highest = float(belief.height[open_cells].max(initial=-HIGHEST))
@@ -315,20 +287,13 @@ def paint(belief: TerrainBelief, state: int) -> NDArray[np.uint8]:
 
 
 def write(belief: TerrainBelief, state: int) -> str:
-    """Write what is known and where the rover is, as text in colours."""
-    lines = []
-    for row, line in enumerate(colours_of(belief).tolist()):
-        squares = []
-        for column, colour in enumerate(line):
-            letter = "@" if row * belief.shape[1] + column == state else " "
-            back = ";".join(str(part) for part in colour)
-            squares.append(f"\x1b[48;2;{back}m\x1b[38;2;29;36;41m {letter}")
-        lines.append("".join(squares) + " \x1b[0m")
-    return "\n".join(lines)
+    """Return what is known and where the rover is, as text in colours."""
+    rows, columns = belief.shape
+    return coloured_text([" " * columns] * rows, colours_of(belief).tolist(), state)
 
 
 def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
-    """Give the random numbers of one purpose and step; a step has the same whatever came before."""
+    """Return the random numbers of one purpose and step, whatever came before."""
     seed = index(seed, 2**64, "the seed", InvalidProblemError)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, step)))
 

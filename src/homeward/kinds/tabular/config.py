@@ -1,24 +1,71 @@
-"""What a toy-text run can be asked for."""
+"""The configuration of runs in toy-text worlds."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from homeward.errors import InvalidInputError
+from homeward.kinds.promises import Discount, StepLimit, misfit, unused
 from homeward.kinds.tabular.world import Name
-from homeward.runs.config import Config
+from homeward.runs.config import Config, Named, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 
 
-class ToyTextConfig(Config):
-    """A world, what was believed of one's own actions beforehand, and the safety level."""
+def _numbers(value: object) -> object:
+    """Return the numbers of a text, such as ``1,1,1,1``; other values as they are."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        return tuple(float(part) for part in value.split(","))
+    except ValueError:
+        raise ValueError(f"{value!r} is not AHEAD,LEFT,RIGHT,BACK") from None
 
-    world: Name
-    prior: tuple[Concentration, Concentration, Concentration, Concentration]
-    delta: Annotated[float, Field(ge=0.0, le=1.0)] | None = 0.95  # none explores unsafely
-    algorithm: Literal["rate", "paper"] = "rate"
-    home: Literal["start", "current"] = "start"
-    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.99
-    limit: Annotated[int, Field(ge=0)] = 300  # steps
+
+class ToyTextConfig(Config):
+    """FrozenLake or CliffWalking of Gymnasium: the map is known, what an action does is not."""
+
+    world: Annotated[Name, Field(description="The world.")] = "lake"
+    prior: Annotated[
+        tuple[Concentration, Concentration, Concentration, Concentration],
+        BeforeValidator(_numbers),
+        Field(
+            description="Prior counts of where an action leads: ahead, to its left, to its right, "
+            "back."
+        ),
+        Option(form="AHEAD,LEFT,RIGHT,BACK"),
+    ] = (50.0, 0.05, 0.05, 0.01)
+    delta: Annotated[
+        Annotated[float, Field(ge=0.0, le=1.0)] | None,
+        Field(
+            description="Probability that the explorer can come home, whenever it is called off. "
+            "Null, in a file, explores without a safety level."
+        ),
+    ] = 0.95
+    algorithm: Annotated[
+        Literal["rate", "paper"], Field(description="The default, or the paper's Algorithm 1.")
+    ] = "rate"
+    home: Annotated[
+        Literal["start", "current"],
+        Field(description="Where to return to; current needs --algorithm paper."),
+    ] = "start"
+    discount: Discount = 0.99
+    limit: StepLimit = 300
+
+    def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
+        """Raise if keys do not go together, or a key that was set changes nothing."""
+        keys = ("algorithm", "home", "discount")
+        given = {
+            name: getattr(self, name)
+            for name in keys
+            if name in explicit or getattr(self, name) != type(self).model_fields[name].default
+        }
+        nothing = self.delta is None
+        fault = misfit(given, nothing, named) or unused(given, nothing, named)
+        if fault is not None:
+            raise InvalidInputError(fault)

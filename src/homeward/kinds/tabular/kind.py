@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from homeward.beliefs import Transition, Visit
 from homeward.bonuses import RMax
-from homeward.errors import InvalidInputError
-from homeward.kinds.promises import misfit, unused
 from homeward.kinds.tabular.config import ToyTextConfig
-from homeward.kinds.tabular.world import ToyTextWorld, tile_belief
+from homeward.kinds.tabular.scene import scene_of
+from homeward.kinds.tabular.world import ToyTextWorld, tile_belief, tile_map
 from homeward.planning.planner import Planner
 from homeward.runs.kind import Kind, Setup
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from homeward.beliefs import DirichletBelief
+    from homeward.runs import Run
 
 
 def make(config: ToyTextConfig) -> Setup:
@@ -30,20 +32,21 @@ def make(config: ToyTextConfig) -> Setup:
 
 
 def settle(config: ToyTextConfig) -> ToyTextConfig:
-    """Refuse keys that do not go together, or that would change nothing."""
-    keys = ("algorithm", "home", "discount")
-    plain = {name: ToyTextConfig.model_fields[name].default for name in keys}
-    given = {name: getattr(config, name) for name in keys if getattr(config, name) != plain[name]}
-    nothing = config.delta is None
-    fault = misfit(given, nothing, str) or unused(given, nothing, str)
-    if fault is not None:
-        raise InvalidInputError(fault)
+    """Raise if keys do not go together, or if a key changes nothing."""
+    config.check_use()
     return config
 
 
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
     """Keep where it has been, and what was learned of its actions."""
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
+
+
+def draw(run: Run, path: Path) -> None:
+    """Write a picture of a run as it stands."""
+    from homeward.kinds.tabular.figure import draw_run
+
+    draw_run(run, path)
 
 
 TOYTEXT = Kind(
@@ -54,4 +57,9 @@ TOYTEXT = Kind(
     observations=(Visit, Transition),
     fields=fields,
     settle=settle,
+    title="Tiles with unknown slips",
+    description="Gymnasium's FrozenLake and CliffWalking, whose map is known and dynamics are not.",
+    draw=draw,
+    scene=scene_of,
+    shape=lambda config: tile_map(config["world"]).shape,
 )

@@ -12,6 +12,7 @@ Waiting is always possible and sure. Holes, the cliff and the goal are where an 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import gymnasium
@@ -58,7 +59,7 @@ class TileMap:
         return "".join(self.tiles).index("S")
 
     def tile(self, state: int) -> str:
-        """Give the letter of a state's tile."""
+        """Return the letter of a state's tile."""
         return "".join(self.tiles)[state]
 
     @property
@@ -72,7 +73,7 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Give where each action's outcomes lead, [S, 5, 4]; off the map means staying.
+        """Return where each action's outcomes lead, [S, 5, 4]; off the map means staying.
 
         From a final tile everything ends.
         """
@@ -132,7 +133,7 @@ class ToyTextWorld:
         return bool(self.ended and self.tiles.deadly[self.state])
 
     def look(self) -> Visit:
-        """Say where we are."""
+        """Return the present state."""
         return Visit(self.state)
 
     def act(self, action: int) -> Transition:
@@ -150,6 +151,7 @@ class ToyTextWorld:
         return Transition(before, action, self.state)
 
 
+@lru_cache
 def tile_map(name: Name) -> TileMap:
     """Read the map off Gymnasium's environment."""
     if name == "cliff":

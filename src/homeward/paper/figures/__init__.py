@@ -1,1 +1,1 @@
-"""Figures of the paper and of what goes past it. They are given data and draw it."""
+"""Figures of the paper and of our extensions, drawn from given data."""

@@ -23,7 +23,7 @@ COLOURS = (
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One explorer's bars: a median with its quartiles at each place along the axis."""
+    """One explorer's bars: a median with its quartiles at each position along the axis."""
 
     name: str
     low: Sequence[float]  # the lower quartile
@@ -43,7 +43,7 @@ class Chart:
 
 
 def draw_coverage(charts: Sequence[Chart], caption: str) -> Figure:
-    """Draw the charts below one another."""
+    """Return a figure of the charts below one another."""
     figure = Figure(figsize=(11.0, 4.0 * len(charts) + 0.4), dpi=140, layout="constrained")
     axes = figure.subplots(len(charts), 1, squeeze=False)[:, 0]
     for axis, chart in zip(axes, charts, strict=True):

@@ -1,8 +1,7 @@
 """Pictures of criteria: a small world as a graph, and its policies in the plane.
 
-A policy is a dot: what it keeps of a criterion against what it is worth. Mixtures of two lie on the
-line between them. What falls short of the level is shaded; the best that does not is a diamond. All
-that is drawn is handed in.
+A policy is a dot: its value of a criterion against its exploration value. Mixtures of two lie on
+the line between them. Values below the level are shaded; the best policy above it is a diamond.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ Side: TypeAlias = Literal["left", "right", "above"]
 
 BEST, SHORT, WANTED = "#D55E00", "#EDEDED", "#0072B2"  # Okabe and Ito's vermilion and blue; grey
 HIGH, GRAPH, PLANE, GAP = 3.7, 2.5, 3.0, 0.75  # inches
-CIRCLE = 0.52
-NEAR = 0.07
-"""Numbers on an axis that are closer than this part of it to the level give way to it."""
+CIRCLE_RADIUS = 0.52
+TICK_DISTANCE = 0.07
+"""Ticks closer to the level than this fraction of the axis are left out."""
 
 OFFSETS: dict[Side, dict[str, Any]] = {
     "left": {"xytext": (-8, 0), "ha": "right", "va": "center"},
@@ -49,14 +48,14 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """What policies keep and what they are worth, and what is asked for."""
+    """Values of policies, and the levels."""
 
     title: str
     axes: tuple[str, str]
     dots: tuple[Dot, ...]
     level: float  # along x
-    other_level: float | None = None  # along y, where two are asked for
-    best: tuple[float, float] | None = None  # the best that keeps the level
+    other_level: float | None = None  # along y, of a second criterion
+    best: tuple[float, float] | None = None  # the best policy that keeps the level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +69,7 @@ class Picture:
 
 
 def draw_criterion(picture: Picture) -> Figure:
-    """Draw the worlds on the left and the planes on the right."""
+    """Return a figure with the worlds on the left and the planes on the right."""
     if not picture.graphs or not picture.planes:
         raise InvalidProblemError(f"“{picture.title}” has no world or no plane to draw")
     worlds, planes = len(picture.graphs), len(picture.planes)
@@ -96,21 +95,21 @@ def _draw_world(axes: Axes, graph: Graph) -> None:
     axes.set_axis_off()
     axes.set_aspect("equal")
     spots = _spots(graph.model)
-    draw_graph(axes, graph, spots, CIRCLE, 10.0)
+    draw_graph(axes, graph, spots, CIRCLE_RADIUS, 10.0)
     axes.set_xlim(-0.75, 3.15)
     axes.set_ylim(-1.55, 3.3)
     axes.text(1.2, 3.15, graph.title, ha="center", va="center", size=10, color=INK)
 
 
 def _spots(model: Model) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Give where two or three states stand."""
+    """Return the positions [S, 2] of two or three states."""
     if model.states == 2:
         return np.array([[0.0, 0.5], [2.4, 0.5]])
     return np.array([[0.0, -0.15], [2.4, -0.15], [1.2, 1.45]])
 
 
 def _draw_plane(axes: Axes, plane: Plane) -> None:
-    """Draw the policies, the level and the answer."""
+    """Draw the policies, the level and the planner's answer."""
     x, y = ([getattr(dot, name) for dot in plane.dots] for name in ("x", "y"))
     right, top = max(*x, plane.level), max(*y, plane.other_level or 0.0)
     axes.set_xlim(-0.08 * right, 1.48 * right)
@@ -141,7 +140,7 @@ def _draw_plane(axes: Axes, plane: Plane) -> None:
         )
     if plane.best is not None:
         axes.plot([plane.best[0]], [plane.best[1]], "D", ms=8, color=BEST, mec="white", zorder=5)
-    near = NEAR * right
+    near = TICK_DISTANCE * right
     ticks = sorted({plane.level, *(v for v in x if abs(v - plane.level) > near)})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], size=8)
     heights = sorted({*y, *([] if plane.best is None else [round(plane.best[1], 9)])})

@@ -1,8 +1,8 @@
-"""What the level of a run keeps and what it buys: fractions that can come home, and information."""
+"""The levels figure: the fraction of held ways home that work, and the information gained."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,15 +10,14 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from homeward.paper.levels import Level
+
 COLOURS = ("#2f6db3", "#e08a2e", "#58a06a")
 GREY = "#444444"
 
 
-def draw_levels(found: Sequence[Any]) -> Figure:
-    """Draw, over the levels: the fractions of held ways that work, and the information.
-
-    `found` are `paper.levels.Level`.
-    """
+def draw_levels(found: Sequence[Level]) -> Figure:
+    """Return a figure over the levels: fractions of held ways that work, and the information."""
     figure = Figure(figsize=(10.0, 4.2), dpi=140, layout="constrained")
     left, right = figure.subplots(1, 2)
     deltas = sorted({level.delta for level in found}, reverse=True)

@@ -1,4 +1,4 @@
-"""Curves of what rovers learn over their steps, one line a setting."""
+"""Curves of nats learned over steps, one line per setting."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OTHERS = ("#58a06a", "#8c6d5a")
 
 
 def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, float]) -> Figure:
-    """Draw median nats over steps; Algorithm 1 on the left, ours and baselines on the right.
+    """Return a figure of median nats over steps: Algorithm 1, and ours with the baselines.
 
-    `clairvoyant` has what a clairvoyant would have, by seed; its median is a line.
+    `clairvoyant` has the nats of a clairvoyant by seed; its median is a line.
     """
     papers = [s for s in found if s.setting.startswith(("safe", "unsafe", "naive"))]
     others = [s for s in found if s not in papers]

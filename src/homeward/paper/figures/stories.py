@@ -1,7 +1,4 @@
-"""One figure of small stories: their worlds as graphs, and what definitions of safety make of them.
-
-All that is drawn is handed in; nothing is computed here but places on the page.
-"""
+"""One figure of small stories: their worlds as graphs, and policies' values by each definition."""
 
 from __future__ import annotations
 
@@ -34,10 +31,10 @@ PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {
     ("S", "B", "U", "L"): ((1.5, 1.6), (1.5, 0.0), (0.0, 0.0), (3.0, 0.0)),
     ("A", "B", "C"): ((0.0, 0.0), (1.0, 1.55), (2.0, 0.0)),
 }
-"""Where the states of a story stand; others stand on a circle."""
+"""Positions of the states of a story; other models are drawn on a circle."""
 
 BENT: Mapping[tuple[str, str], float] = {("S", "E"): -0.25, ("B", "E"): 0.25}
-"""Arrows that bend although no other runs against them; positive bends to the right."""
+"""Curvature of arrows without an opposite arrow; positive bends to the right."""
 
 LOOPS: Mapping[tuple[str, ...], Mapping[str, float]] = {
     ("S", "B", "F", "E"): {"B": 270.0, "E": 90.0},
@@ -47,7 +44,7 @@ LOOPS: Mapping[tuple[str, ...], Mapping[str, float]] = {
     ("camp", "crater"): {"camp": 90.0, "crater": 90.0},
     ("home", "hut", "pass"): {"home": 270.0, "hut": 270.0, "pass": 90.0},
 }
-"""The side, in degrees, on which an arrow from a state to itself is drawn; outward otherwise."""
+"""Direction, in degrees, of an arrow from a state to itself; outward by default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +59,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What is said of one policy; None where a number does not exist."""
+    """Values of one policy; None where a number does not exist."""
 
     policy: str
     values: tuple[float | None, ...]  # [series]
@@ -79,7 +76,7 @@ class Panel:
 
 
 def draw_stories(panels: Sequence[Panel], series: Sequence[str], caption: str = "") -> Figure:
-    """Draw the panels below one another; `series` names the entries of each `Bars.values`."""
+    """Return a figure of panels below one another; `series` names the entries of `Bars.values`."""
     tall = PANEL * len(panels) + HEADER + FOOTER
     figure = Figure(figsize=(13.0, tall), dpi=150, facecolor="white")
     most = max((len(panel.bars) for panel in panels), default=1)
@@ -109,7 +106,7 @@ def draw_stories(panels: Sequence[Panel], series: Sequence[str], caption: str = 
 
 
 def edges(model: Model) -> list[tuple[int, int, str]]:
-    """List (from, to, label) of a model's arrows; what two actions share is one arrow."""
+    """Return (from, to, label) of a model's arrows; actions with the same arrow share it."""
     found: dict[tuple[int, int], list[str]] = {}
     for s in range(model.states):
         for a in np.flatnonzero(np.isfinite(model.reward[s])):
@@ -145,7 +142,7 @@ def _draw_graphs(axes: Axes, graphs: Sequence[Graph]) -> None:
 def draw_graph(
     axes: Axes, graph: Graph, spots: FloatArray, radius: float = RADIUS, size: float = 13.0
 ) -> None:
-    """Draw one graph with its states at `spots` [S, 2], their names of a size within circles."""
+    """Draw one graph with its states as circles at `spots` [S, 2]; `size` is the font's."""
     names = _names(graph.model)
     nodes = []
     for s, (x, y) in enumerate(spots):
@@ -247,7 +244,7 @@ def _draw_bars(axes: Axes, rows: Sequence[Bars], series: Sequence[str]) -> None:
 
 
 def _spots(model: Model) -> FloatArray:
-    """Give where the states stand, [S, 2]."""
+    """Return the positions [S, 2] of the states."""
     names = _names(model)
     if names in PLACES:
         return np.array(PLACES[names])

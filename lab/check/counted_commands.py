@@ -1,0 +1,176 @@
+"""Checks that count: calibration, certification and conservativeness on sampled worlds."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - Typer reads it
+from typing import Annotated, Any
+
+import typer
+
+from homeward.cli.options import Json
+from homeward.cli.show import check_writable, save, track
+from lab.report import Beliefs, Seed, Tolerance, conclude
+
+Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
+
+
+def calibration(
+    worlds: Worlds = 2000,
+    plans: Annotated[int, typer.Option(help="Plans that share them, all bound by δ.", min=1)] = 25,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw worlds from the belief, follow one plan out and back in each, and count returns.
+
+    Grids of heights at δ = .9 and .8, and terrain at .98 as well, after a first look and after an
+    exploration. Neither δ nor the plans' own bounds may be refuted at 99%. Plans without a
+    correction are counted for comparison.
+    """
+    from homeward.beliefs.corrections import Correction
+    from lab.check.calibration import SETTINGS, examine
+
+    rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    cases = [(s, d, c) for s in SETTINGS for d in s.deltas for c in Correction]
+    for setting, delta, correction in track(cases, "following plans", quiet=as_json):
+        found = examine(setting, delta, correction, plans, worlds, seed)
+        rows[correction is not Correction.NAIVE].append(
+            {
+                "belief": setting.title,
+                "δ": delta,
+                "correction": str(correction),
+                "plans": found.plans,
+                "worlds": found.worlds,
+                "back home": found.home,
+                "fraction": found.fraction,
+                "99% at least": found.lower,
+                "mean bound": found.bound,
+                "holds": found.holds,
+            }
+        )
+    refuted, naive = (sum(not row["holds"] for row in rows[kind]) for kind in (True, False))
+    conclude(
+        {"rows": rows[True], "naive": rows[False], "refuted": refuted, "holds": refuted == 0},
+        {
+            "rows": "One plan followed out and back, in worlds drawn from its belief",
+            "naive": "The same without a correction, for comparison",
+        },
+        f"{refuted} of {len(rows[True])} promises refuted at 99%; without a correction "
+        f"{naive} of {len(rows[False])}",
+        as_json,
+    )
+
+
+def certify(
+    plans: Annotated[int, typer.Option(help="Plans as they were made.", min=1)] = 50,
+    forged: Annotated[int, typer.Option(help="Plans with one thing changed.", min=1)] = 50,
+    episodes: Annotated[int, typer.Option(help="Episodes sampled for each plan.", min=1)] = 2000,
+    confidence: Annotated[float, typer.Option(help="Of each plan's intervals together.")] = 0.999,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Certify random plans, and the same kind of plans with one thing changed.
+
+    Every criterion, alone and together, with either recall, on beliefs over worlds, Dirichlet rows
+    and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
+    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, of the
+    plan or in its table of actions, or another action is named than the one whose bounds are
+    claimed, or levels that are kept are called infeasible. Where a bound is off by more than the
+    interval is wide, sampling alone must refute it.
+    """
+    from lab.check.tampering import TAMPERS, try_plans
+
+    trials = try_plans(plans, forged, episodes, confidence, seed)
+    found = list(track(trials, "certifying", quiet=as_json, total=plans + forged))
+    rows = []
+    for tamper in (None, *TAMPERS):
+        mine = [trial for trial in found if trial.tamper == tamper]
+        if mine:
+            rows.append(
+                {
+                    "changed": "nothing" if tamper is None else tamper,
+                    "plans": len(mine),
+                    "refuted": sum(trial.refuted for trial in mine),
+                    "when read": sum(trial.refused for trial in mine),
+                    "by enumeration": sum(trial.exactly for trial in mine),
+                    "by sampling": sum(trial.sampled for trial in mine),
+                    "by arithmetic": sum(trial.reckoned for trial in mine),
+                    "off by an interval": sum(trial.contradicted for trial in mine),
+                    "of these missed": sum(trial.missed for trial in mine),
+                }
+            )
+    wrong = sum(trial.refuted == (trial.tamper is None) or trial.missed for trial in found)
+    conclude(
+        {"rows": rows, "wrong": wrong, "holds": wrong == 0},
+        {"rows": "Plans as they were made, and forged"},
+        f"{wrong} of {len(found)} plans judged wrongly",
+        as_json,
+    )
+
+
+def conservative(
+    beliefs: Beliefs = 12,
+    few: Annotated[int, typer.Option(help="Beliefs over a few worlds.", min=1)] = 100,
+    worlds: Worlds = 200,
+    tolerance: Tolerance = 1e-9,
+    seed: Seed = 0,
+    plot: Annotated[Path | None, typer.Option(help="A figure: .png, .pdf or .svg.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare bounds with the truth, and how much is explored at the same true safety.
+
+    Plans at levels from 1 down to .3, with the general and with the moves correction, all on the
+    same beliefs: a few worlds each, where the truth is computed by enumeration and no bound may be
+    above it; grids of heights and terrain, where it is counted in worlds drawn from the belief.
+    """
+    from lab.check.conservative import DELTAS, SETTINGS, averages, gains, study
+
+    if plot is not None:
+        check_writable(plot)
+    samples = []
+    for setting in track(SETTINGS, "planning", quiet=as_json):
+        count = few if setting is SETTINGS[0] else beliefs
+        samples += study(setting, count, worlds, DELTAS, seed)
+    found = averages(samples)
+    rows = [
+        {
+            "belief": a.setting,
+            "correction": str(a.correction),
+            "δ": a.level,
+            "plans": a.plans,
+            "mean bound": a.bound,
+            "mean truth": a.truth,
+            "explored": a.explored,
+        }
+        for a in found
+    ]
+    more = [
+        {
+            "belief": setting,
+            "true safety from": min(factors),
+            "to": max(factors),
+            "least factor": min(factors.values()),
+            "greatest factor": max(factors.values()),
+        }
+        for setting, factors in gains(found).items()
+        if factors
+    ]
+    worst = max(s.excess for s in samples if s.setting == SETTINGS[0].title)
+    if plot is not None:
+        from lab.check.conservative_figure import draw_conservative
+
+        save(draw_conservative(samples, found, {s.title: worlds for s in SETTINGS[1:]}), plot)
+    conclude(
+        {
+            "rows": rows,
+            "gains": more,
+            "worst_excess": worst,
+            "plot": None if plot is None else str(plot),
+            "holds": worst <= tolerance,
+        },
+        {
+            "rows": "Bounds against the truth, level by level",
+            "gains": "How many times as much the moves correction explores, as safely",
+        },
+        f"largest excess of a bound over the exact truth {worst:.2e}",
+        as_json,
+    )

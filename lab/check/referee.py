@@ -1,0 +1,242 @@
+"""The referee of the solvers: compares an answer with what is exactly right.
+
+A problem with few policies is enumerated in exact arithmetic (`rationals`). With more policies the
+occupancy LP is asked. Where it disagrees, HiGHS may be wrong, and the answer has to be proven: for
+its own λ ≥ 0 the Lagrangian bound max_π f(π) + λ·(g(π) − level) is computed exactly; no feasible
+policy's objective is above it. An answer that is neither confirmed nor proven counts as wrong.
+Policies are evaluated exactly in any case.
+
+A policy within `FEASIBILITY_TOLERANCE` of a level meets it, as for the solvers. So an optimal
+objective has to lie between the best at the levels and the best at slightly lower ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from homeward.solvers import Status, engine, occupancy_lp
+from homeward.solvers.tolerances import FEASIBILITY_TOLERANCE, met_within
+from lab.check.rationals import best_mixture, dot, rational
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.solvers import ConstrainedProblem, ConstrainedSolution, ReturnSolution
+    from lab.check.rationals import Exact, Point, Values
+
+Referee = Literal["exact", "lp", "proof"]
+
+VALUE_TOLERANCE = Fraction(1, 10**9)
+"""Largest error of a reported number, relative to the largest value of its kind."""
+
+LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
+"""Shortfall up to which a policy counts as meeting its level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a referee says of an answer."""
+
+    status: Status | None  # None if something was raised instead
+    referee: Referee
+    difference: float  # from what is right, relative to the largest value
+    faults: tuple[str, ...]  # what is wrong, in words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """What a referee holds to be right."""
+
+    referee: Referee
+    values: dict[tuple[int, ...], Values]  # exact, of every policy that it may be asked about
+    sizes: Point  # [1 + K] the largest of each total, in a step or of any of them in any state
+    room: Point  # [K] how far below its level an answer may be
+    short: Fraction  # the least total shortfall
+    best: Fraction | None  # the best objective with no more than that
+    most: Fraction | None  # the best objective at the levels less the room
+
+
+def enumerate_exactly(problem: ConstrainedProblem, exact: Exact) -> Truth:
+    """Solve a problem with few policies exactly."""
+    values = {policy: exact.evaluate(policy) for policy in product(*exact.choices)}
+    sizes, room = _sizes(problem, values)
+    points = list({tuple(total[problem.start] for total in value) for value in values.values()})
+    levels = rational(problem.levels)
+    short, best = best_mixture(points, levels)
+    over, most = best_mixture(points, tuple(x - y for x, y in zip(levels, room, strict=True)))
+    return Truth("exact", values, sizes, room, short, best, None if over else most)
+
+
+def ask_lp(problem: ConstrainedProblem, values: dict[tuple[int, ...], Values]) -> Truth | None:
+    """Solve a problem by the occupancy LP, if that has an answer. What is asked about is given."""
+    lp = occupancy_lp(problem)
+    if lp.status is Status.OPTIMAL:
+        best = Fraction(lp.objective)
+        return Truth("lp", values, *_sizes(problem, values), Fraction(0), best, best)
+    if lp.status is Status.INFEASIBLE:
+        return Truth("lp", values, *_sizes(problem, values), Fraction(lp.shortfall), None, None)
+    return None
+
+
+def prove(
+    problem: ConstrainedProblem,
+    found: ConstrainedSolution,
+    exact: Exact,
+    values: dict[tuple[int, ...], Values],
+) -> Truth:
+    """Bound what is best, or the least shortfall, by an answer's own multipliers."""
+    infeasible = found.status is Status.INFEASIBLE
+    multipliers = found.multipliers
+    if infeasible and (largest := multipliers.max()) > 0.0:  # a unit of shortfall costs one
+        multipliers = multipliers / largest if largest < inf else np.isinf(multipliers) * 1.0
+    if not np.isfinite(multipliers).all():
+        return Truth("proof", values, *_sizes(problem, values), Fraction(0), None, None)
+    solver = engine(problem.model, problem.discount, problem.totals)
+    near = solver.optimise(np.append(0.0 if infeasible else 1.0, multipliers)).policy
+    weights = (Fraction(not infeasible), *rational(multipliers))
+    bound = exact.optimise(weights, near.tolist())[problem.start]
+    bound -= dot(weights[1:], rational(problem.levels))
+    if infeasible:
+        return Truth("proof", values, *_sizes(problem, values), -bound, None, None)
+    return Truth("proof", values, *_sizes(problem, values), Fraction(0), bound, None)
+
+
+def _sizes(
+    problem: ConstrainedProblem, values: dict[tuple[int, ...], Values]
+) -> tuple[Point, Point]:
+    """Return the largest of each total, [1 + K], and what an answer may lack to its levels, [K].
+
+    The largest of its values and its single rewards. A mixture counts as meeting a level from
+    `met_within` below it; and a number may be off.
+    """
+    finite = np.where(np.isfinite(problem.totals), problem.totals, 0.0)
+    single = rational(np.abs(finite).max(axis=(1, 2)))
+    totals = zip(single, *values.values(), strict=True)
+    sizes = tuple(max(most, *(abs(x) for row in rows for x in row)) for most, *rows in totals)
+    within = Fraction(met_within(problem.span))
+    return sizes, tuple(within + VALUE_TOLERANCE * size for size in sizes[1:])
+
+
+def judge(
+    problem: ConstrainedProblem, found: ConstrainedSolution, truth: Truth, tolerance: float
+) -> Verdict:
+    """Compare an answer with the true one; `tolerance` is relative to the largest value."""
+    faults = _misfits(problem, found)
+    if faults:
+        return Verdict(found.status, truth.referee, 0.0, tuple(faults))
+    values = [truth.values[tuple(policy)] for policy in found.policies.tolist()]
+    weights, levels = rational(found.weights), rational(problem.levels)
+    mixed = [
+        dot(weights, [value[k][problem.start] for value in values]) for k in range(1 + len(levels))
+    ]
+    faults = _untruths(found, values, mixed, truth.sizes)
+    objective, *achieved = mixed
+    lacks = [x - g for x, g in zip(levels, achieved, strict=True)]
+    size, off = truth.sizes[0], [Fraction(0)]
+    rounding = VALUE_TOLERANCE if truth.referee == "exact" else Fraction(tolerance)
+    if found.status is Status.INFEASIBLE:
+        size = max(truth.sizes[1:])
+        off.append(sum(max(Fraction(0), x) for x in lacks) - truth.short)
+        if truth.short <= LEVEL_TOLERANCE / 2:
+            faults.append("the levels can be met")
+        if off[-1] > Fraction(found.gap) + len(levels) * LEVEL_TOLERANCE + rounding * size:
+            faults.append("the gap is larger")
+    else:
+        if found.gap < found.upper - objective - rounding * size:
+            faults.append("the gap is not up to the bound")
+        if truth.short == 0 and truth.best is not None and truth.referee != "proof":
+            if found.upper < truth.best - rounding * size:
+                faults.append("the bound is below the best")
+            if found.gap < truth.best - objective - rounding * size:
+                faults.append("the gap is larger")
+    if found.status is Status.OPTIMAL:
+        if found.gap > tolerance * size:
+            faults.append("the bound is far above")
+        if any(lack > room for lack, room in zip(lacks, truth.room, strict=True)):
+            faults.append("a level is missed")
+        if truth.best is not None and truth.short <= LEVEL_TOLERANCE / 2:
+            off.append(truth.best - objective)
+        elif truth.most is None:
+            faults.append("the levels can't be met")
+        if truth.most is not None:
+            off.append(objective - truth.most)
+    if max(off) > Fraction(tolerance) * size:
+        faults.append("it is not the best")
+    difference = max(off) / size if size else max(off)
+    return Verdict(found.status, truth.referee, float(difference), tuple(faults))
+
+
+def _misfits(problem: ConstrainedProblem, found: ConstrainedSolution) -> list[str]:
+    """List what makes an answer invalid, whatever the true one is."""
+    states = np.arange(problem.model.states)
+    claims = [*found.values.ravel(), found.objective, *found.achieved]
+    wrong = {
+        "a number is NaN or infinite": not np.isfinite(claims).all()
+        or bool(np.isnan([found.upper, found.gap]).any()),
+        "the weights are not a distribution": not (found.weights > 0.0).all()
+        or abs(found.weights.sum() - 1.0) > 1e-12,
+        "a multiplier is negative": not (found.multipliers >= 0.0).all(),
+        "it takes what can't be chosen": bool(
+            np.isinf(problem.objective[states, found.policies]).any()
+        ),
+        "it is infeasible and has a bound": found.status is Status.INFEASIBLE
+        and found.upper != -inf,
+        "the bound is below the objective": found.status is Status.OPTIMAL
+        and found.upper < found.objective,
+    }
+    return [fault for fault, present in wrong.items() if present]
+
+
+def _untruths(
+    found: ConstrainedSolution, values: Sequence[Values], mixed: Sequence[Fraction], sizes: Point
+) -> list[str]:
+    """List which reported numbers are not what the policies and their mixture are worth."""
+    faults = []
+    claims = [found.objective, *found.achieved.tolist()]
+    for k, size in enumerate(sizes):
+        name = f"constraint {k - 1}" if k else "the objective"
+        if abs(Fraction(claims[k]) - mixed[k]) > VALUE_TOLERANCE * size:
+            faults.append(f"{name} is not the mixture's")
+        each = zip(found.values[:, k].tolist(), values, strict=True)
+        if any(
+            abs(Fraction(x) - y) > VALUE_TOLERANCE * size
+            for claimed, value in each
+            for x, y in zip(claimed, value[k], strict=True)
+        ):
+            faults.append(f"{name} is not a policy's")
+    return faults
+
+
+def judge_way_home(found: ReturnSolution, exact: Point, tolerance: float) -> Verdict:
+    """Compare a way home with the exact one; it must not be above it in any state."""
+    lacks = [y - Fraction(x) for x, y in zip(found.value.tolist(), exact, strict=True)]
+    faults = []
+    if min(lacks) < 0:
+        faults.append("it is above the best")
+    if found.status is Status.OPTIMAL and max(lacks) > found.gap + tolerance:
+        faults.append("it is not the best")
+    return Verdict(found.status, "exact", float(max(map(abs, lacks))), tuple(faults))
+
+
+def judge_by_any(
+    problem: ConstrainedProblem,
+    found: ConstrainedSolution,
+    exact: Exact,
+    truth: Truth | None,
+    tolerance: float,
+) -> Verdict:
+    """Judge by the exact answer if there is one; else by the LP or, if that differs, a proof."""
+    if truth is not None:
+        return judge(problem, found, truth, tolerance)
+    values = {tuple(policy): exact.evaluate(policy) for policy in found.policies.tolist()}
+    lp = ask_lp(problem, values)
+    verdict = None if lp is None else judge(problem, found, lp, tolerance)
+    if verdict is None or verdict.faults:
+        verdict = judge(problem, found, prove(problem, found, exact, values), tolerance)
+    return verdict

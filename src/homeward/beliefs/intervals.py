@@ -1,0 +1,100 @@
+"""Unions of intervals, and the probability that independent normal heights lie in them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, owens_t
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+
+Intervals = list[tuple[float, float]]
+LINE: Intervals = [(-math.inf, math.inf)]
+
+
+def mass(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return Pr(low < Z < high) of a standard normal, from the smaller tails; 0 if low ≥ high."""
+    upper = low > 0.0
+    low, high = np.where(upper, -high, low), np.where(upper, -low, high)
+    found: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
+    return found
+
+
+def keep(intervals: Intervals, low: float, high: float) -> Intervals:
+    """Return the parts of disjoint intervals between two limits."""
+    cut = ((max(a, low), min(b, high)) for a, b in intervals)
+    return [(a, b) for a, b in cut if a < b]
+
+
+def drop(intervals: Intervals, low: float, high: float) -> Intervals:
+    """Return the parts of disjoint intervals outside of two limits."""
+    if low >= high:
+        return intervals
+    return sorted(keep(intervals, -math.inf, low) + keep(intervals, high, math.inf))
+
+
+def padded(sets: list[Intervals]) -> FloatArray:
+    """Return sets of intervals as one array [m, intervals, 2], padded with empty ones."""
+    found = np.full((len(sets), max(map(len, sets), default=0), 2), np.inf)
+    for row, intervals in zip(found, sets, strict=True):
+        row[: len(intervals)] = np.array(intervals).reshape(-1, 2)
+    return found
+
+
+def mass_in(
+    intervals: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+    above: FloatArray | float = -np.inf,
+    below: FloatArray | float = np.inf,
+) -> FloatArray:
+    """Return Pr [e] that normal heights lie in intervals [e, n, 2] and between limits."""
+    low = np.maximum(intervals[..., 0].T, above)
+    high = np.minimum(intervals[..., 1].T, below)
+    found: FloatArray = mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
+    return found
+
+
+def mass_with_rise(
+    intervals: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+    intervals_there: FloatArray,
+    mean_there: FloatArray,
+    deviation_there: FloatArray,
+    down: FloatArray,
+    up: FloatArray,
+) -> FloatArray:
+    """Return Pr [e] that both heights lie in their intervals [e, n, 2] and −down ≤ rise ≤ up.
+
+    {x ≤ a, y ≤ b, y − x ≤ c} is {x ≤ min(a, b − c), y − x ≤ c} and, if b − c < a, {b − c < x ≤ a,
+    y ≤ b}. What lies between limits is the difference of what lies below them, for each of the
+    three: the first axes [2, 2, 2].
+    """
+    a = intervals.T[:, None, None, :, None]  # [2, 1, 1, n, 1, e]
+    b = intervals_there.T[None, :, None, None]  # [1, 2, 1, 1, m, e]
+    c = np.stack([-down, up])[None, None, :, None, None]  # [1, 1, 2, 1, 1, e]
+    spread = np.hypot(deviation, deviation_there)
+    h = np.clip((np.minimum(a, b - c) - mean) / deviation, -38.0, 38.0)
+    k = np.clip((c - (mean_there - mean)) / spread, -38.0, 38.0)
+    below = _both_below(h, k, deviation / spread, deviation_there / spread)
+    beyond = mass((b - c - mean) / deviation, (a - mean) / deviation)
+    below = below + beyond * ndtr((b - mean_there) / deviation_there)
+    for _ in range(3):
+        below = below[1] - below[0]
+    found: FloatArray = below.sum(axis=(0, 1))
+    return found
+
+
+def _both_below(h: FloatArray, k: FloatArray, share: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return Pr(X ≤ h, Y ≤ k) of standard normals with correlation −share; rest² = 1 − share²."""
+    h, k = np.where(h == 0.0, 1e-300, h), np.where(k == 0.0, 1e-300, k)
+    with np.errstate(over="ignore"):
+        a, b = (k + share * h) / (h * rest), (h + share * k) / (k * rest)
+    found: FloatArray = (
+        0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, a) - owens_t(k, b) - 0.5 * (h * k < 0.0)
+    )
+    return found

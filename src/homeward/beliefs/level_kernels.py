@@ -1,0 +1,158 @@
+"""Compiled passes over categorical heights: how likely moves work, and what seen heights change.
+
+The arithmetic of one move is in `chance` alone, so an update gives the same bits as a new belief.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from homeward.beliefs.grid_graph import back
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray, IntArray
+
+WALL, UNKNOWN = -1, 0
+"""What stands in the place of a height: the square is a wall, or nothing is known of it."""
+
+FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
+"""Results of `find_fault`."""
+
+
+class Tables(NamedTuple):
+    """The prior of the squares; each table has a single row if all squares share it."""
+
+    mass: FloatArray  # [1 or S, H] probability of each height from 1 to H
+    below: FloatArray  # [1 or S, H + 2] probability of a height of at most 0, 1, ..., H + 1
+    wall: FloatArray  # [1 or S] probability to be a wall
+
+
+class Squares(NamedTuple):
+    """What is known of each square, and what follows for the moves; see `HeightBelief`."""
+
+    known: IntArray  # [S]
+    success: FloatArray  # [S, A]
+    returning: FloatArray  # [S, A]
+    unseen: IntArray  # [S]
+
+
+@njit(cache=True)
+def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
+    """Return the probability that the move from s to its neighbour t works.
+
+    Nothing leads out of a wall: as a height, −1 is two below the lowest.
+    """
+    mass, below, wall = tables
+    here, there = known[s], known[t]
+    if there == WALL:
+        return 0.0
+    i, j = min(s, len(below) - 1), min(t, len(below) - 1)  # a single row holds for all squares
+    if there != UNKNOWN:
+        if here != UNKNOWN:
+            return 1.0 if there <= here + 1 else 0.0
+        return 1.0 - float(below[i, max(0, there - 2)])  # the start is at least there − 1 high
+    free = 1.0 - float(wall[min(t, len(wall) - 1)])
+    if here != UNKNOWN:
+        return float(below[j, here + 1]) * free
+    total, sure = 0.0, True
+    for k in range(mass.shape[1]):
+        reach = below[j, k + 2]
+        total += mass[i, k] * reach
+        if mass[i, k] > 0.0 and reach < 1.0:
+            sure = False
+    return free if sure else min(1.0, total) * free
+
+
+@njit(cache=True)
+def fill(dest: IntArray, first: int, tables: Tables, squares: Squares) -> None:
+    """Write `success`, `returning` and `unseen` of all squares from `known`.
+
+    `first` is the index of the action north: 1 if the action `stay` exists, else 0.
+    """
+    known, success, returning, unseen = squares
+    states, actions = dest.shape
+    for s in range(states):
+        unseen[s] = 1 if known[s] == UNKNOWN else 0
+        for a in range(actions):
+            t = dest[s, a]
+            p = 1.0 if a < first else 0.0
+            if t != s:
+                p = chance(s, t, known, tables)
+                unseen[s] += 1 if known[t] == UNKNOWN else 0
+            success[s, a] = p
+            returning[s, a] = p * (p - 1.0)
+
+
+@njit(cache=True)
+def find_fault(
+    cells: IntArray, heights: IntArray, known: IntArray, tables: Tables
+) -> tuple[int, int, int]:
+    """Return the first fault of seen heights [n], its position, and how many squares are new."""
+    mass, _, wall = tables
+    news = 0
+    for i in range(len(cells)):
+        c, height = cells[i], heights[i]
+        if not 0 <= c < len(known):
+            return OUTSIDE, i, news
+        if height != WALL and not 1 <= height <= mass.shape[1]:
+            return NO_HEIGHT, i, news
+        if known[c] == height:
+            continue
+        if known[c] != UNKNOWN:
+            return CONTRADICTED, i, news
+        news += 1
+        if height == WALL:
+            likely = wall[min(c, len(wall) - 1)]
+        else:
+            likely = mass[min(c, len(mass) - 1), height - 1]
+        if likely == 0.0:
+            return RULED_OUT, i, news
+    return FINE, -1, news
+
+
+@njit(cache=True)
+def learn(
+    cells: IntArray, heights: IntArray, dest: IntArray, first: int, tables: Tables, squares: Squares
+) -> int:
+    """Write seen heights [n] and all that they change; return the first contradiction or −1."""
+    known, success, returning, unseen = squares
+    new = np.empty(len(cells), np.int32)
+    news = 0
+    for i in range(len(cells)):
+        c = cells[i]
+        if known[c] == UNKNOWN:
+            known[c] = heights[i]
+            new[news] = c
+            news += 1
+        elif known[c] != heights[i]:
+            return i
+    for c in new[:news]:
+        unseen[c] -= 1
+        for a in range(first, dest.shape[1]):
+            t = dest[c, a]
+            if t == c:
+                continue
+            unseen[t] -= 1
+            out = chance(c, t, known, tables)
+            success[c, a] = out
+            returning[c, a] = out * (out - 1.0)
+            reverse = back(a + 1 - first) - 1 + first
+            into = chance(t, c, known, tables)
+            success[t, reverse] = into
+            returning[t, reverse] = into * (into - 1.0)
+    return -1
+
+
+@njit(cache=True)
+def expect_unseen(
+    dest: IntArray, success: FloatArray, unseen: IntArray, expected: FloatArray
+) -> None:
+    """Write success × unseen[dest] [S, A]; zero where a move leads nowhere."""
+    states, actions = dest.shape
+    for s in range(states):
+        for a in range(actions):
+            t = dest[s, a]
+            expected[s, a] = success[s, a] * unseen[t] if t != s else 0.0

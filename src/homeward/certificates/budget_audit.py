@@ -1,0 +1,223 @@
+"""Audit of the risk budget of a run whose level δ is the whole run's.
+
+After each step a run relies on a set E of edges. Let Y = Pr(every edge of E works | observations)
+if E contains a way home from the current state, and else 0. Observations do not change E[Y]; only a
+change of E does. With b(e) the probability that an edge never works, given the observations before
+the step, going from E to E' lowers Y by at most each of
+
+- Σ b(e) over the edges of E' that are not in E, if E' contains a way home: Y' ≥ Y − Pr(one of them
+  never works);
+- (1 − max b(e) over the way home of E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
+  the smallest possible Y'. If a way home is missing, its side is 0.
+
+The run must have spent at least the smaller of the two. Then Y plus what was spent is a
+submartingale, and if at most 1 − δ is spent, E[Y] ≥ δ whenever the run is called off.
+
+Nothing is taken from the planner except its records. Beliefs give b: an upper bound where it is
+summed, and a lower bound where its maximum counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
+from homeward.certificates.verdicts import HomeVerdict
+from homeward.models import Moves
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.beliefs import Belief
+
+BUDGET_TOLERANCE = 1e-9
+"""Largest amount by which what is spent may exceed 1 − δ."""
+
+SUM_TOLERANCE = 1e-12
+"""Largest relative error of a sum."""
+
+MAX_REASONS = 5
+"""Reasons that are listed per home; the others are only counted."""
+
+Edge = tuple[int, int]
+"""A state and an action."""
+
+
+class HomeClaim(NamedTuple):
+    """A way home that a run says it keeps."""
+
+    name: str
+    homes: frozenset[int]  # states that count as home
+    level: float  # δ of the whole run
+    within: int | None = None  # largest number of moves; None for any number
+
+
+class AuditStep(NamedTuple):
+    """A recorded step and the belief before it."""
+
+    number: int  # from 1
+    state: int
+    next_state: int
+    holding: Any  # the record's JSON value on edges and budget, as differences to the step before
+    belief: Belief
+
+
+class Edges(NamedTuple):
+    """A graph and the probabilities that its edges never work, each [S, A]."""
+
+    dest: IntArray  # next state if the edge works
+    most: FloatArray  # upper bound on the probability that it never works
+    least: FloatArray  # lower bound on it
+    at_once: bool  # whether an edge that ever works does so at the first attempt
+
+
+def why_not(belief: Belief) -> str | None:
+    """Return why a run on a belief can't be audited; None if it can."""
+    model = belief.mean()
+    if not isinstance(model, Moves):
+        return "its model is not a move-or-stay graph"
+    if (np.isfinite(model.reward) & (model.reward != 0.0)).any():
+        return "its model has rewards"
+    if not isinstance(belief, BlockedMoves):
+        return "its belief does not say how likely an edge never works"
+    return None
+
+
+def audit(claims: Sequence[HomeClaim], steps: Iterable[AuditStep]) -> tuple[HomeVerdict, ...]:
+    """Return the verdict on each home: whether each step kept a way home and spent enough."""
+    accounts = [_Account(claim) for claim in claims]
+    for step in steps:
+        edges = _edges(step.belief)
+        for k, account in enumerate(accounts):
+            account.check(step, k, edges)
+    return tuple(account.verdict() for account in accounts)
+
+
+def _edges(belief: Any) -> Edges:
+    """Return the edges with their probabilities; those that can't be chosen never work."""
+    model = belief.mean()
+    most = least = np.asarray(belief.blocked_probability(), np.float64)
+    if isinstance(belief, BoundedMoves):
+        least = 1.0 - belief.success_bounds()[1]
+    closed = ~np.isfinite(model.reward)
+    if closed.any():
+        most, least = np.where(closed, 1.0, most), np.where(closed, 1.0, least)
+    at_once = isinstance(belief, SureMoves) and belief.moves_work_or_never
+    return Edges(model.dest, most, least, at_once)
+
+
+@dataclass(slots=True, eq=False)
+class _Account:
+    """The edges relied on and the risk spent for one home, up to the last record that was read."""
+
+    claim: HomeClaim
+    way: IntArray | None = None  # [S] action relied on in each state, −1 for none
+    spent: float = 0.0
+    charged: float = 0.0
+    steps: int = 0
+    reasons: list[str] = field(default_factory=list)
+    unread: bool = False
+
+    def check(self, step: AuditStep, k: int, edges: Edges) -> None:
+        """Check one step; nothing can be checked after a record that can't be read."""
+        if self.unread:
+            return
+        try:
+            charge = 0.0
+            if self.way is None:  # the way home from the start is charged before the first step
+                nothing = np.full(len(edges.dest), -1)
+                self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
+                charge = _risk(self.way, edges)
+            way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
+            spent = [float(x) for x in step.holding["spent"]]
+            kept = float(step.holding["kept"])
+            paid = spent[k] - self.spent
+        except (KeyError, TypeError, ValueError, IndexError) as cause:
+            self.unread = True
+            self._object(step, f"what is held can't be read ({type(cause).__name__}: {cause})")
+            return
+        before = self._path(self.way, step.state, edges)
+        after = self._path(way, step.next_state, edges)
+        charge = min(1.0, charge + self._charge(way, before, after, edges))
+        self._judge_way(step, before, after, edges)
+        if kept != max(0.0, 1.0 - max(spent)):
+            self._object(step, f"{kept:.6g} is said to be kept with {max(spent):.6g} spent")
+        if paid < 0.0:
+            self._object(step, f"what was spent falls from {self.spent:.6g} to {spent[k]:.6g}")
+        elif not paid >= charge * (1.0 - SUM_TOLERANCE) - 4.0 * np.finfo(float).eps:
+            self._object(step, f"{paid:.6g} was spent, and {charge:.6g} had to be")
+        most = 1.0 - self.claim.level
+        if not spent[k] <= most + BUDGET_TOLERANCE + SUM_TOLERANCE:
+            self._object(step, f"{spent[k]:.6g} is spent, and only {most:.6g} may be")
+        self.way, self.spent = way, max(spent[k], self.spent)
+        self.charged += charge
+        self.steps += 1
+
+    def verdict(self) -> HomeVerdict:
+        """Return the verdict after the last step."""
+        claim, kept = self.claim, max(0.0, 1.0 - self.spent)
+        reasons = self.reasons[:MAX_REASONS]
+        if len(self.reasons) > MAX_REASONS:
+            reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
+        return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
+
+    def _judge_way(
+        self, step: AuditStep, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
+    ) -> None:
+        """Add a reason if the way home after a step is missing or too long."""
+        within = self.claim.within
+        if after is None:
+            if before is not None and not any(edges.least[e] >= 1.0 for e in before):
+                lost = f"the edges relied on hold no way home from state {step.next_state}"
+                self._object(step, lost)
+        elif within is not None and len(after) > within:
+            self._object(step, f"the way home takes {len(after)} moves, and {within} are allowed")
+        elif within is not None and after and not edges.at_once:
+            self._object(step, "moves may take several attempts, so no number of steps is sure")
+
+    def _charge(
+        self, way: IntArray, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
+    ) -> float:
+        """Return what a step has to spend: an upper bound on the decrease of Y."""
+        assert self.way is not None
+        most = 0.0 if before is None else 1.0
+        for edge in before or ():
+            most = min(most, 1.0 - float(edges.least[edge]))
+        if after is None:
+            return most
+        new = _risk(np.where(way == self.way, -1, way), edges)
+        return min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
+
+    def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
+        """Return the edges of the way home from a state; None if there is none."""
+        passed: list[Edge] = []
+        while state not in self.claim.homes:
+            action = int(way[state])
+            if action < 0 or len(passed) > len(way):
+                return None
+            passed.append((state, action))
+            state = int(edges.dest[state, action])
+        return passed
+
+    def _object(self, step: AuditStep, reason: str) -> None:
+        self.reasons.append(f"step {step.number}: {reason}")
+
+
+def _risk(way: IntArray, edges: Edges) -> float:
+    """Return the sum of the probabilities that an edge of a set [S] never works."""
+    states = np.flatnonzero(way >= 0)
+    return float(edges.most[states, way[states]].sum())
+
+
+def _changed(way: IntArray, difference: Any, shape: tuple[int, ...]) -> IntArray:
+    """Return a set of edges [S] with a recorded difference: states, and the action in each."""
+    found = way.copy()
+    for state, action in zip(*difference, strict=True):
+        if not (0 <= state < shape[0] and -1 <= action < shape[1]):
+            raise ValueError(f"there is no edge ({state}, {action})")
+        found[state] = action
+    return found

@@ -1,0 +1,172 @@
+"""Codecs: how each kind of belief is written as a JSON object and named arrays, and read back.
+
+A belief without a codec is refused by name. `register_codec` adds a codec.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from homeward.arrays import SUM_TOLERANCE, frozen
+from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.beliefs.attempts import Attempts
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.models import Moves, SparseMDP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from homeward.beliefs import Belief
+
+Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
+Written: TypeAlias = "tuple[dict[str, Any], dict[str, NDArray[Any]]]"
+
+
+class Codec(NamedTuple):
+    """How one kind of belief is written as a JSON object and named arrays, and read back."""
+
+    name: str
+    type: type
+    encode: Callable[[Any], Written]
+    decode: Callable[[Mapping[str, Any], Arrays], Any]
+
+
+def encode_belief(belief: Belief) -> tuple[str, Written]:
+    """Return the name of a belief's codec and what it writes; raise if there is no codec."""
+    for codec in _CODECS.values():
+        if type(belief) is codec.type:
+            return codec.name, codec.encode(belief)
+    raise InvalidInputError(
+        f"a {type(belief).__name__} can't be stored: it has no codec, see register_codec "
+        f"(known: {', '.join(c.type.__name__ for c in _CODECS.values())})"
+    )
+
+
+def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belief:
+    """Return the belief that a codec wrote."""
+    codec = _CODECS.get(name)
+    if codec is None:
+        raise InvalidFileError(f"it holds a belief of the kind {name!r}, which is not known here")
+    belief: Belief = codec.decode(values, arrays)
+    return belief
+
+
+def register_codec(codec: Codec) -> Codec:
+    """Add a codec in this process; raise if another one has its name."""
+    if _CODECS.get(codec.name, codec) is not codec:
+        raise InvalidInputError(f"there is another kind of belief named {codec.name}")
+    _CODECS[codec.name] = codec
+    return codec
+
+
+def _encode_finite(belief: FiniteBelief) -> Written:
+    first = belief.worlds[0]
+    values: dict[str, Any] = {"worlds": len(belief.worlds), "moves": isinstance(first, Moves)}
+    values |= {name: getattr(first, name) for name in _NAMES}
+    arrays: dict[str, NDArray[Any]] = {
+        "weights": belief.weights,
+        "visited": belief.visited,
+        "counts": belief.counts,
+        "reward": np.stack([world.reward for world in belief.worlds]),
+    }
+    if isinstance(first, Moves):
+        arrays["dest"] = first.dest
+        arrays["success"] = np.stack([w.success for w in belief.worlds if isinstance(w, Moves)])
+        return values, arrays
+    for i, world in enumerate(belief.worlds):
+        rows = world.sparse().transitions
+        arrays |= {f"{i}.data": rows.data, f"{i}.indices": rows.indices, f"{i}.ends": rows.indptr}
+    return values, arrays
+
+
+def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
+    reward = arrays["reward"]
+    count, states, actions = reward.shape
+    if count != values["worlds"]:
+        raise InvalidFileError(f"it holds {count} worlds, and says {values['worlds']}")
+    worlds: list[Moves | SparseMDP] = []
+    names = [values[name] for name in _NAMES]
+    for i in range(count):
+        if values["moves"]:
+            success = arrays["success"][i]
+            worlds.append(Moves(arrays["dest"], success, reward[i], *names))
+            continue
+        parts = (arrays[f"{i}.data"], arrays[f"{i}.indices"], arrays[f"{i}.ends"])
+        matrix = csr_array(parts, shape=(states * actions, states))
+        matrix.check_format()
+        worlds.append(SparseMDP(matrix, reward[i], *names))
+    weights = arrays["weights"]
+    belief = FiniteBelief(worlds, weights, arrays["visited"], arrays["counts"])
+    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # keep them to the bit
+        object.__setattr__(belief, "weights", frozen(weights))
+    return belief
+
+
+def _encode_terrain(belief: TerrainBelief) -> Written:
+    values = {
+        "shape": list(belief.shape),
+        "cell": list(belief.size),
+        "climb": float(belief.climb),
+        "descend": float(belief.descend),
+    }
+    arrays = {name: getattr(belief, name) for name in ("height", "variance", "blocked")}
+    if len(belief.attempts):
+        arrays |= {"tried": belief.attempts.pairs, "worked": belief.attempts.worked}
+    return values, arrays
+
+
+def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
+    rows, columns = values["shape"]
+    high, wide = values["cell"]
+    return TerrainBelief(
+        (rows, columns),
+        arrays["height"],
+        arrays["variance"],
+        (high, wide),
+        values["climb"],
+        values["descend"],
+        arrays["blocked"],
+        Attempts(arrays["tried"], arrays["worked"]) if "tried" in arrays else Attempts.none(),
+    )
+
+
+def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]) -> Codec:
+    """Return the codec of a belief whose constructor takes these attributes by name."""
+
+    def encode(belief: Any) -> Written:
+        values = {key: getattr(belief, key) for key in plain}
+        return values, {key: np.asarray(getattr(belief, key)) for key in arrays}
+
+    def decode(values: Mapping[str, Any], read: Arrays) -> Any:
+        given = {key: values[key] for key in plain}
+        given |= {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+        return cls(**given, **{key: read[key] for key in arrays})
+
+    return Codec(name, cls, encode, decode)
+
+
+_NAMES = ("state_names", "action_names")
+_CODECS = {
+    codec.name: codec
+    for codec in (
+        Codec("finite", FiniteBelief, _encode_finite, _decode_finite),
+        _by_fields(
+            "dirichlet",
+            DirichletBelief,
+            _NAMES,
+            ("outcomes", "alpha", "kinds", "reward", "visited", "tallies"),
+        ),
+        _by_fields(
+            "heights",
+            HeightBelief,
+            ("shape", "stay"),
+            ("prior", "walls", "known", "visited"),
+        ),
+        Codec("terrain", TerrainBelief, _encode_terrain, _decode_terrain),
+    )
+}

@@ -1,0 +1,300 @@
+r"""The mean model of a belief and its corrections, recomputed from the belief's definition.
+
+Nothing here calls a belief's own `mean` or `correction`, or any solver. The numbers that define a
+belief give its mean model and its corrections by the formulas of ``docs/theory.md``. With
+f(P) = (1 − γ)/(1 − γ + γP):
+
+- general: Σ_t E[min(0, P[t] − p[t])], for any model;
+- on a move-or-stay graph, with P the probability that a move works in a world and p its mean:
+  returning −p·Pr(P = 0), exploring −E[|P − p| f(P)], and staying inside half of that, or
+  −(1 − γ)p(1 − p) if every move either always works or never.
+
+For such a move P is 1 with probability p and else 0. An entry of a Dirichlet row is X ~ Beta(a, b)
+with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is
+the regularised incomplete beta function. If a + b is so large that only rounding would be left, the
+limits are used. They are symmetric in a and b, so let a be the smaller: −√(2/π)/2 of a standard
+deviation if both are large, else −μ aᵃe⁻ᵃ/Γ(a + 1) of the gamma distribution, which √(b/(a + b))
+brings to within 1/b of the beta's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array
+from scipy.special import betainc, ndtr
+
+from homeward.beliefs import DirichletBelief, FiniteBelief, HeightBelief, TerrainBelief
+from homeward.errors import InvalidInputError
+from homeward.models import Moves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.models import Model
+
+Support = list[tuple["FloatArray | float", "FloatArray | float"]]
+
+COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+"""Rows down and columns right, from N clockwise."""
+
+WALL, UNKNOWN, END = -1, 0, -1
+MAX_CONCENTRATION = 1e12
+"""Concentration a + b above which a shortfall is taken from its limits."""
+
+MIN_NORMAL_CONCENTRATION = 1e6
+"""Smaller concentration above which that limit is the normal distribution, else the gamma."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A move-or-stay graph whose moves work with random probabilities P."""
+
+    dest: IntArray  # [S, A]
+    success: FloatArray  # [S, A] p, the mean of P
+    support: Support  # pairs (probability, value of P), each [S, A] or one for all
+
+    def expect(self, what: Callable[[Any], Any]) -> FloatArray:
+        """Return E[what(P)] [S, A]; zero if a move would not change the state."""
+        total = np.zeros(self.dest.shape)
+        for chance, works in self.support:
+            total += chance * what(works)
+        return np.where(self.dest != np.arange(len(self.dest))[:, None], total, 0.0)
+
+    def returning(self) -> FloatArray:
+        """Return −p·Pr(P = 0) [S, A]."""
+        return -self.success * self.expect(lambda works: np.equal(works, 0.0))
+
+    def exploring(self, discount: float) -> FloatArray:
+        """Return −E[|P − p| f(P)] [S, A]."""
+        return -self.expect(lambda works: np.abs(works - self.success) * _held(works, discount))
+
+    def staying(self, discount: float) -> FloatArray:
+        """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move always works or never."""
+        between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
+        p = self.success
+        if between.any():
+            return 0.5 * self.exploring(discount)
+        return -self.expect(lambda works: np.maximum(works - p, 0.0) * _held(works, discount))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanModel:
+    """The mean model and its corrections."""
+
+    rows: csr_array  # [S·A, S] mean probabilities of the next state
+    ending: FloatArray  # [S·A] mean probability that the process ends
+    reward: FloatArray  # [S, A] mean; −inf where an action can't be chosen
+    general: FloatArray  # [S, A] Theorem 2's σ
+    graph: Graph | None  # if the worlds are move-or-stay graphs
+    paid: tuple[float, float]  # the least and the greatest reward of any world
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of states and of actions."""
+        states, actions = self.reward.shape
+        return int(states), int(actions)
+
+    def among(self, states: IntArray) -> MeanModel:
+        """Return the same on some states [n] alone, in that order; no action may leave them."""
+        actions = self.shape[1]
+        at = (states[:, None] * actions + np.arange(actions)).ravel()
+        rows, reward, general = self.rows[at][:, states], self.reward[states], self.general[states]
+        return MeanModel(rows, self.ending[at], reward, general, None, self.paid)
+
+
+def mean_model(belief: Belief) -> MeanModel:
+    """Return the mean model of a belief; raise `InvalidInputError` if its kind is not known."""
+    if isinstance(belief, FiniteBelief):
+        return _finite(belief)
+    if isinstance(belief, DirichletBelief):
+        return _dirichlet(belief)
+    if isinstance(belief, HeightBelief):
+        return _heights(belief)
+    if isinstance(belief, TerrainBelief):
+        return _terrain(belief)
+    raise InvalidInputError(
+        f"the arithmetic of a {type(belief).__name__} can't be checked: only its own code defines "
+        "its mean model"
+    )
+
+
+def _held(works: Any, discount: float) -> Any:
+    """Return f(P) = (1 − γ)/(1 − γ + γP)."""
+    return (1.0 - discount) / (1.0 - discount + discount * works)
+
+
+def _of_graph(
+    dest: IntArray,
+    success: FloatArray,
+    support: Support,
+    reward: FloatArray,
+    paid: tuple[float, float],
+) -> MeanModel:
+    """Return the mean model of a move-or-stay graph."""
+    graph = Graph(dest, success, support)
+    general = -graph.expect(lambda works: np.abs(works - success))
+    rows = _move_rows(dest, success)
+    return MeanModel(rows, np.zeros(dest.size), reward, general, graph, paid)
+
+
+def _move_rows(dest: IntArray, success: FloatArray) -> csr_array:
+    """Return moves as rows [S·A, S]: the destination, and staying."""
+    states, actions = dest.shape
+    row = np.repeat(np.arange(states * actions), 2)
+    here = np.repeat(np.arange(states), actions)
+    column = np.stack([dest.ravel(), here], axis=1).ravel()
+    chance = np.stack([success.ravel(), 1.0 - success.ravel()], axis=1).ravel()
+    return csr_array((chance, (row, column)), shape=(states * actions, states))
+
+
+def _finite(belief: FiniteBelief) -> MeanModel:
+    worlds, weights = belief.worlds, belief.weights
+    usable = np.isfinite(worlds[0].reward)
+    reward = np.full(usable.shape, -np.inf)
+    reward[usable] = sum(w * m.reward[usable] for w, m in zip(weights, worlds, strict=True))
+    given = np.concatenate([world.reward[usable] for world in worlds])
+    paid = (float(given.min()), float(given.max()))
+    first = worlds[0]
+    if isinstance(first, Moves):
+        chances = [w.success for w in worlds if isinstance(w, Moves)]
+        success = np.minimum(sum(w * p for w, p in zip(weights, chances, strict=True)), 1.0)
+        support: Support = [(float(w), p) for w, p in zip(weights, chances, strict=True)]
+        return _of_graph(first.dest, success, support, reward, paid)
+    each = [_rows(world) for world in worlds]
+    mean = sum(w * rows for w, rows in zip(weights, each, strict=True))
+    short = sum(
+        w * (rows - mean).minimum(0).sum(axis=1) for w, rows in zip(weights, each, strict=True)
+    )
+    left = sum(w * _missing(rows) for w, rows in zip(weights, each, strict=True))
+    return MeanModel(csr_array(mean), left, reward, short.reshape(usable.shape), None, paid)
+
+
+def _rows(world: Model) -> csr_array:
+    """Return a world's rows [S·A, S]; rows whose sum is above 1 are scaled down to it."""
+    rows = world.sparse().transitions
+    return csr_array(diags_array(1.0 / np.maximum(np.asarray(rows.sum(axis=1)), 1.0)) @ rows)
+
+
+def _missing(rows: csr_array) -> FloatArray:
+    """Return 1 − the sum of each row; 0 if it is only rounding."""
+    lack = 1.0 - np.asarray(rows.sum(axis=1))
+    return np.where(lack > 1e-15, lack, 0.0)
+
+
+def _dirichlet(belief: DirichletBelief) -> MeanModel:
+    alpha, outcomes, kinds = belief.alpha, belief.outcomes, belief.kinds
+    states, actions, count = outcomes.shape
+    sums = np.array([math.fsum(row) for row in alpha])
+    mean = alpha / sums[:, None]
+    short = np.zeros(alpha.shape)
+    for c, o in np.argwhere(alpha > 0):
+        rest = math.fsum(np.delete(alpha[c], o))
+        short[c, o] = _shortfall(float(alpha[c, o]), rest)
+    chance, ends = mean[kinds], outcomes == END
+    row = np.repeat(np.arange(states * actions), count)
+    kept = ~ends.ravel()
+    rows = csr_array(
+        (chance.ravel()[kept], (row[kept], outcomes.ravel()[kept])),
+        shape=(states * actions, states),
+    )
+    left = np.where(ends, chance, 0.0).sum(axis=2).ravel()
+    general = np.where(ends, 0.0, short[kinds]).sum(axis=2)
+    given = belief.reward[np.isfinite(belief.reward)]
+    paid = (float(given.min()), float(given.max()))
+    return MeanModel(rows, left, np.array(belief.reward), general, None, paid)
+
+
+def _shortfall(a: float, b: float) -> float:
+    """Return E[min(0, X − E X)] for X ~ Beta(a, b)."""
+    if b == 0.0:
+        return 0.0
+    mean = a / (a + b)
+    if a + b > MAX_CONCENTRATION:
+        few, many = min(a, b), max(a, b)
+        if few > MIN_NORMAL_CONCENTRATION:
+            spread = math.sqrt((few / (a + b)) * (many / (a + b)) / (a + b + 1.0))
+            return -math.sqrt(0.5 / math.pi) * spread
+        gamma = math.exp(few * math.log(few) - few - math.lgamma(few + 1.0))
+        return -few / (a + b) * gamma * math.sqrt(many / (a + b))
+    return -float(mean * max(0.0, betainc(a, b, mean) - betainc(a + 1.0, b, mean)))
+
+
+def _neighbours(shape: tuple[int, int]) -> IntArray:
+    """Return the neighbours [S, 8] of every cell; the cell itself if a neighbour is off the map."""
+    rows, columns = shape
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    found = np.empty((rows * columns, len(COMPASS)), np.int64)
+    for a, (down, right) in enumerate(COMPASS):
+        there, across = row + down, column + right
+        inside = (there >= 0) & (there < rows) & (across >= 0) & (across < columns)
+        found[:, a] = np.where(inside, there * columns + across, row * columns + column)
+    return found
+
+
+def _on_grid(
+    success: FloatArray, dest: IntArray, stay: bool, high: FloatArray | None = None
+) -> MeanModel:
+    """Return the mean model of moves [S, 8] that always work or never, with staying if allowed.
+
+    If `success` is only a lower bound, `high` is an upper one; each outcome then has the larger of
+    its probabilities.
+    """
+    states = len(dest)
+    high = success if high is None else high
+    if stay:
+        dest = np.concatenate([np.arange(states)[:, None], dest], axis=1)
+        success, high = (np.insert(chance, 0, 1.0, axis=1) for chance in (success, high))
+    support: Support = [(1.0 - success, 0.0), (high, 1.0)]
+    return _of_graph(dest, success, support, np.zeros(dest.shape), (0.0, 0.0))
+
+
+def _heights(belief: HeightBelief) -> MeanModel:
+    known, states = belief.known, len(belief.known)
+    prior = np.broadcast_to(belief.prior, (states, belief.prior.shape[-1]))
+    top = prior.shape[1]
+    seen = known > UNKNOWN
+    heights = np.where(seen[:, None], np.arange(1, top + 1) == known[:, None], prior)
+    below = np.minimum(np.cumsum(heights, axis=1), 1.0)  # Pr(height ≤ 1 … H)
+    below[:, -1] = 1.0
+    reach = np.concatenate([below[:, 1:], np.ones((states, 1))], axis=1)  # Pr(height ≤ h + 1)
+    free = np.where(known == WALL, 0.0, np.where(seen, 1.0, 1.0 - belief.walls))
+    dest = _neighbours(belief.shape)
+    success = np.stack(
+        [(heights * reach[dest[:, a]]).sum(axis=1) * free[dest[:, a]] for a in range(len(COMPASS))],
+        axis=1,
+    )
+    success[known == WALL] = 0.0
+    return _on_grid(np.clip(success, 0.0, 1.0), dest, belief.stay)
+
+
+def _terrain(belief: TerrainBelief) -> MeanModel:
+    dest = _neighbours(belief.shape)
+    high, wide = belief.size
+    length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
+    climb = math.tan(math.radians(belief.climb)) * length
+    descend = math.tan(math.radians(belief.descend)) * length
+    rise = belief.height[dest] - belief.height[:, None]
+    spread = np.sqrt(
+        np.where(belief.blocked, 1.0, belief.variance)[dest]
+        + np.where(belief.blocked, 1.0, belief.variance)[:, None]
+    )
+    up, down = (climb - rise) / spread, (descend + rise) / spread
+    # Pr(not too steep up) − Pr(too steep down), from the tail that is smaller.
+    success = np.where(up < down, ndtr(up) - ndtr(-down), ndtr(down) - ndtr(-up))
+    shut = belief.blocked[dest] | belief.blocked[:, None]
+    success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
+    if not len(belief.attempts):
+        return _on_grid(success, dest, True)
+    # Moves at cells with attempts are taken from the belief itself; sampling checks those.
+    start, action = np.divmod(belief.attempts.pairs, len(COMPASS) + 1)
+    tried = np.zeros(len(dest), dtype=bool)
+    tried[start] = tried[dest[start, action - 1]] = True
+    at = tried[:, None] | tried[dest]
+    low, upper = (np.where(at, bound[:, 1:], success) for bound in belief.success_bounds())
+    return _on_grid(low, dest, True, upper)

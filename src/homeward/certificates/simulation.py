@@ -1,0 +1,211 @@
+"""Compiled simulation of policies in one world: out until the recall, and back home.
+
+A world is a tuple of sparse rows as in `SparseMDP`: where each row starts [S·A + 1], and for each
+entry its next state and its probability. Row s·A + a belongs to action a in state s; what it lacks
+to 1 is the probability that the process ends.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+    Rows = tuple[IntArray, IntArray, FloatArray]
+
+ENDED, CUT = -1, -2
+"""In place of a state: the process has ended, or the walk was too long to be followed."""
+
+LOST, HOME, LONG = 0, 1, 2
+"""Outcome of a way back; LONG if it was cut."""
+
+
+def rows_of(matrix: csr_array) -> Rows:
+    """Return a copy of sparse rows [S·A, S] as the compiled functions take them."""
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.array(matrix.data)
+
+
+@njit(cache=True)
+def step(rng: np.random.Generator, rows: Rows, row: int) -> int:
+    """Draw the next state, or ENDED."""
+    starts, next_state, chance = rows
+    draw = rng.random()
+    for i in range(starts[row], starts[row + 1]):
+        draw -= chance[i]
+        if draw < 0.0:
+            return int(next_state[i])
+    return ENDED
+
+
+@njit(cache=True)
+def walk_out(
+    rng: np.random.Generator,
+    rows: Rows,
+    start: int,
+    discount: float,
+    fixed: bool,
+    limit: int,
+    mixture: tuple[FloatArray, IntArray],
+    afterwards: IntArray,
+    exits: BoolArray,
+    allowed: BoolArray,
+    rewards: FloatArray,
+    episodes: int,
+) -> tuple[IntArray, BoolArray, FloatArray]:
+    """Follow a mixture of policies until recall, in each of E episodes.
+
+    Parameters
+    ----------
+    mixture
+        Cumulative weights [J] and policies [J, n, S]; one policy is drawn per episode.
+    fixed
+        Whether the recall comes after n steps. Else n is 1, and the recall comes before each step
+        with probability 1 − γ.
+    limit
+        Steps after which an episode is cut.
+    afterwards, exits
+        The policy [n, S] that is followed once an action out of `exits` [S, A] is taken.
+    allowed, rewards
+        Sets to stay inside and rewards to earn, each [K, S, A].
+
+    Returns
+    -------
+    The state [E] at the recall, or ENDED, or CUT; whether [K, E] every action was allowed and the
+    process did not end; and the earnings [K, E]: the sum over a fixed number of steps, or else the
+    reward of the action at the recall.
+    """
+    shares, outbound = mixture
+    ends = np.empty(episodes, np.int64)
+    stayed = np.ones((len(allowed), episodes), np.bool_)
+    earned = np.zeros((len(rewards), episodes))
+    steps, actions = outbound.shape[1], exits.shape[1]
+    for e in range(episodes):
+        draw, j = rng.random(), 0
+        while j < len(shares) - 1 and draw >= shares[j]:
+            j += 1
+        lasting = float(steps)
+        if not fixed:
+            lasting = math.floor(math.log(1.0 - rng.random()) / math.log(discount))
+        if lasting > limit:
+            ends[e] = CUT
+            continue
+        state, left = start, False
+        for t in range(int(lasting)):
+            at = t if fixed else 0
+            action = afterwards[at, state] if left else outbound[j, at, state]
+            for k in range(len(allowed)):
+                if not allowed[k, state, action]:
+                    stayed[k, e] = False
+            if fixed:
+                for k in range(len(rewards)):
+                    earned[k, e] += rewards[k, state, action]
+            left = left or exits[state, action]
+            state = step(rng, rows, state * actions + action)
+            if state == ENDED:
+                stayed[:, e] = False
+                break
+        ends[e] = state
+        if not fixed and state != ENDED:
+            action = afterwards[0, state] if left else outbound[j, 0, state]
+            for k in range(len(rewards)):
+                earned[k, e] = rewards[k, state, action]
+    return ends, stayed, earned
+
+
+@njit(cache=True)
+def walk_back(
+    rng: np.random.Generator,
+    rows: Rows,
+    actions: int,
+    ends: IntArray,
+    at_home: BoolArray,
+    policies: IntArray,
+    since: IntArray,
+    within: int,
+    hopeful: BoolArray,
+    limit: int,
+) -> IntArray:
+    """Follow return policies from `ends` [E]; return LOST, HOME or LONG for each.
+
+    `policies` [L, S] are followed while at least `since` [L] steps are left of `within`. If
+    `within` is 0, steps are not limited, and the only policy is followed while it can reach home
+    from the state (`hopeful` [S]). A walk that gives up or whose process has ended is LOST.
+    """
+    came = np.empty(len(ends), np.int64)
+    for e in range(len(ends)):
+        state, left, layer = ends[e], within, len(since) - 1
+        if state == CUT:
+            came[e] = LONG
+            continue
+        came[e] = LOST
+        taken = 0
+        while state != ENDED:
+            if at_home[state]:
+                came[e] = HOME
+                break
+            if within > 0:
+                if left == 0:
+                    break
+                while layer > 0 and since[layer] > left:
+                    layer -= 1
+            elif not hopeful[state]:
+                break
+            action = policies[layer, state]
+            if action < 0:
+                break
+            if taken == limit:
+                came[e] = LONG
+                break
+            state = step(rng, rows, state * actions + action)
+            taken += 1
+            left -= 1
+    return came
+
+
+@njit(cache=True)
+def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
+    """Return the mask [S] of states from which a policy [S] may reach a `goal` [S].
+
+    A negative action gives up. From other states than these the policy never reaches a goal.
+    """
+    starts, next_state, chance = rows
+    states = len(policy)
+    first = np.zeros(states + 1, np.int64)  # entries that lead to each state, then their starts
+    for s in range(states):
+        if policy[s] >= 0 and not goal[s]:
+            row = s * actions + policy[s]
+            for i in range(starts[row], starts[row + 1]):
+                if chance[i] > 0.0:
+                    first[next_state[i] + 1] += 1
+    for s in range(states):
+        first[s + 1] += first[s]
+    source, place = np.empty(first[states], np.int64), first[:-1].copy()
+    for s in range(states):
+        if policy[s] >= 0 and not goal[s]:
+            row = s * actions + policy[s]
+            for i in range(starts[row], starts[row + 1]):
+                if chance[i] > 0.0:
+                    source[place[next_state[i]]] = s
+                    place[next_state[i]] += 1
+    found, queue = goal.copy(), np.empty(states, np.int64)
+    count, at = 0, 0
+    for s in range(states):
+        if goal[s]:
+            queue[count] = s
+            count += 1
+    while at < count:
+        t = queue[at]
+        at += 1
+        for i in range(first[t], first[t + 1]):
+            if not found[source[i]]:
+                found[source[i]] = True
+                queue[count] = source[i]
+                count += 1
+    return found

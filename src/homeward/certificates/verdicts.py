@@ -1,0 +1,188 @@
+"""Verdicts on claims: the number that was claimed, what was found, and the reasons against it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from homeward.certificates.sampling import Sampled
+
+
+class CheckedClaim:
+    """A claim that was checked; a dataclass adds the fields, `reasons` among them."""
+
+    __slots__ = ()
+    reasons: tuple[str, ...]  # against the claim
+
+    @property
+    def refuted(self) -> bool:
+        """Whether there is a reason against the claim."""
+        return bool(self.reasons)
+
+    @property
+    def upheld(self) -> str:
+        """The verdict in words if there is no reason against the claim."""
+        return "confirmed"
+
+    @property
+    def words(self) -> str:
+        """The verdict in words."""
+        return f"refuted: {'; '.join(self.reasons)}" if self.refuted else self.upheld
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON value: the fields, then the verdict."""
+        names = [field.name for field in fields(self) if field.name != "reasons"]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names} | {
+            "refuted": self.refuted,
+            "reasons": list(self.reasons),
+            "verdict": self.words,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict(CheckedClaim):
+    """The verdict on one bound of a criterion, of the plan or of its action's part."""
+
+    criterion: str
+    kind: str  # return, stay or earn
+    part: str  # "plan": the mixture; "action": the part of it that starts with the action
+    level: float  # that was asked for
+    claimed: float
+    unit: float  # 1 for a probability; else the range of what can be earned, recomputed
+    exact: float | None = None
+    sampled: Sampled | None = None
+    recomputed: float | None = None
+    reasons: tuple[str, ...] = ()
+    corrected: bool = True  # else the arithmetic proves nothing
+
+    def _found(self, name: str) -> float | None:
+        if self.exact is not None:
+            return self.exact
+        return None if self.sampled is None else float(getattr(self.sampled, name))
+
+    @property
+    def estimate(self) -> float | None:
+        """The true value, exact or estimated; None if only the arithmetic was checked."""
+        return self._found("estimate")
+
+    @property
+    def low(self) -> float | None:
+        """The lower limit of the true value."""
+        return self._found("low")
+
+    @property
+    def high(self) -> float | None:
+        """The upper limit of the true value."""
+        return self._found("high")
+
+    @property
+    def method(self) -> str:
+        """The method that `estimate`, `low` and `high` come from."""
+        if self.exact is not None:
+            return "exact"
+        return "arithmetic" if self.sampled is None else "sampling"
+
+    @property
+    def upheld(self) -> str:
+        """The verdict in words if there is no reason against the claim."""
+        if self.exact is not None:
+            return "confirmed: true of the belief's worlds, exactly"
+        if self.low is not None and self.low >= self.claimed:
+            return "confirmed: the whole interval is above it"
+        if self.low is not None:
+            return "not refuted: the interval reaches above it"
+        if not self.corrected:
+            return "not refuted: the arithmetic comes to it, but without a correction"
+        return "confirmed: the arithmetic comes to it"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON value."""
+        found = CheckedClaim.as_dict(self)
+        del found["unit"], found["corrected"]
+        more = {name: getattr(self, name) for name in ("estimate", "low", "high", "method")}
+        return found | more | {"sampled": None if self.sampled is None else asdict(self.sampled)}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueVerdict(CheckedClaim):
+    """The verdict on a plan's claims on its own value."""
+
+    value: float  # exploration value of the mixture, as claimed
+    upper: float  # upper bound on the value of every safe plan, as claimed; −inf if none is safe
+    recomputed_value: float | None = None
+    recomputed_upper: float | None = None
+    reasons: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON value, which has no infinities."""
+        upper = self.upper if np.isfinite(self.upper) else None
+        return CheckedClaim.as_dict(self) | {"upper": upper}
+
+
+@dataclass(frozen=True, slots=True)
+class RunVerdict(CheckedClaim):
+    """The verdict on a run with a budget: the probability that it says it keeps."""
+
+    level: float  # that was asked for
+    kept: float  # by the last step's record
+    recomputed: float | None  # by planning every step again; None if that failed
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def upheld(self) -> str:
+        """The verdict in words if there is no reason against the claim."""
+        return "confirmed: every step was planned and charged again"
+
+
+@dataclass(frozen=True, slots=True)
+class HomeVerdict(CheckedClaim):
+    """The verdict on a run's claim that it keeps a way home."""
+
+    name: str
+    level: float  # that was asked for
+    kept: float  # by the last record: 1 − what was spent
+    charged: float  # lower bound on what had to be spent
+    steps: int  # that were checked
+    reasons: tuple[str, ...] = ()  # by step
+
+    @property
+    def upheld(self) -> str:
+        """The verdict in words if there is no reason against the claim."""
+        return f"confirmed: a way home after each of {self.steps} steps, and the charges were paid"
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Every claim of a plan with its verdict."""
+
+    verdicts: tuple[ClaimVerdict, ...]
+    worth: ValueVerdict
+    confidence: float
+    episodes: int  # that were played
+    seed: int
+    seconds: float
+    notes: tuple[str, ...] = ()  # on what was not checked, and why
+    said: tuple[str, ...] = ()  # reasons against what the plan says of itself and its actions
+
+    @property
+    def refuted(self) -> bool:
+        """Whether any claim is refuted."""
+        return bool(self.said) or any(claim.refuted for claim in (*self.verdicts, self.worth))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON value."""
+        return {
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+            "worth": self.worth.as_dict(),
+            "run": None,  # a plan is certified alone; a run has a `RunVerdict` of its own
+            "said": list(self.said),
+            "refuted": self.refuted,
+            "confidence": self.confidence,
+            "episodes": self.episodes,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "notes": list(self.notes),
+        }

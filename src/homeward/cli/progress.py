@@ -1,0 +1,95 @@
+"""The progress of a run on standard error, where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from homeward.planning.explorer import Step
+    from homeward.runs import Run
+
+REFRESH_SECONDS = 0.25
+MAX_SHOWN_SQUARES = 60
+"""Squares across up to which a grid is shown in a terminal."""
+
+
+def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: bool) -> None:
+    """Take the steps of a run; show how far it is, what it keeps and what it has learned.
+
+    Nothing is shown before the first step, so that messages come first.
+    """
+    if quiet or not sys.stderr.isatty():
+        for _ in steps:
+            pass
+        return
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    total = next((n for n in (limit, run.manifest.limit, run.config.get("limit")) if n), None)
+    said = "step {task.completed:,.0f}" + ("" if total is None else " of {task.total:,.0f}")
+    bar = Progress(
+        TextColumn(said), BarColumn(None), TextColumn("{task.description}"), TimeRemainingColumn()
+    )
+    task, shown, live = bar.add_task("", total=total), 0.0, None
+    describe: Callable[[Any], tuple[list[str], str]] | None = None
+    try:
+        for step in steps:
+            if time.monotonic() - shown < REFRESH_SECONDS:
+                continue
+            shown = time.monotonic()
+            if live is None or describe is None:
+                describe = _describer(run)
+                bar.reset(task, total=total, completed=step.number - 1)
+                live = Live(bar, console=Console(stderr=True), transient=True)
+                live.start()
+            words, picture = describe(run.explorer)
+            bounds = [criterion.kept_bound for criterion in step.plan.criteria]
+            words.insert(0, _kept(bounds))
+            bar.update(task, completed=step.number, description=" · ".join(words))
+            live.update(Group(bar, Text.from_ansi(picture)) if picture else bar, refresh=True)
+    finally:
+        if live is not None:
+            live.stop()
+
+
+def _kept(bounds: list[float]) -> str:
+    """Return what is proven of a plan."""
+    if not bounds:
+        return "no safety level"
+    return f"{'home' if len(bounds) == 1 else 'all kept'} ≥ {min(bounds):.4f}"
+
+
+def _describer(run: Run) -> Callable[[Any], tuple[list[str], str]]:
+    """Return a function from an explorer to words on what it knows and, of a small grid, a map."""
+    import numpy as np
+
+    from homeward.beliefs.heights import TerrainBelief, entropy_reduction
+    from homeward.cli.running import config_of
+    from homeward.kinds.grid.world import HeightGridWorld, write
+    from homeward.kinds.rover.config import RoverConfig
+    from homeward.kinds.rover.kind import prior_of
+    from homeward.kinds.rover.outputs import is_seen
+
+    config = config_of(run)
+    prior = prior_of(config) if isinstance(config, RoverConfig) else None
+
+    def describe(explorer: Any) -> tuple[list[str], str]:
+        belief, world = explorer.belief, explorer.world
+        if prior is not None and isinstance(belief, TerrainBelief):
+            nats = entropy_reduction(prior, belief)
+            return [f"{is_seen(belief).mean():.0%} seen to 10 cm", f"{nats:,.0f} nats"], ""
+        if not isinstance(world, HeightGridWorld):
+            return [], ""
+        grid, picture = world.grid, ""
+        if max(grid.shape) <= MAX_SHOWN_SQUARES:
+            known = np.where(world.seen | grid.walls, grid.heights.ravel(), 0)
+            picture = write(known.reshape(grid.shape), world.state)
+        return [f"{world.seen.mean():.0%} seen"], picture
+
+    return describe

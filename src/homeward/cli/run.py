@@ -1,0 +1,81 @@
+"""``homeward run KIND``: a run of any kind, with the options of its configuration."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from homeward.cli.options import Json, find_modules_here
+
+if TYPE_CHECKING:
+    from homeward.runs.kind import Kind
+
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The run's folder.", show_default="a new one in runs"),
+]
+
+
+def run_command(name: str) -> Any:
+    """Return the command that makes runs of a kind."""
+    from homeward.cli.running import run_and_report
+    from homeward.cli.settings import ConfigFile, Settings, make_command
+    from homeward.runs.kind import find_kind
+
+    kind = find_kind(name)
+
+    def run(
+        settings: dict[str, Any],
+        out: Out = None,
+        config: ConfigFile = None,
+        as_json: Json = False,
+    ) -> None:
+        given = Settings(name, kind.config, settings, config)
+        run_and_report(kind, given, out, stem=kind.name, as_json=as_json)
+
+    run.__annotations__ |= {"out": Out, "config": ConfigFile, "as_json": Json}
+    return make_command(run, kind.config, name, summary=_summary(kind, name))
+
+
+def _summary(kind: Kind, name: str) -> str:
+    """Return the help of a kind's command."""
+    about = kind.config.__doc__ or f"A {kind.name} run."
+    return (
+        f"{inspect.cleandoc(about)}\n\n"
+        "The run's folder gets the record, a summary and, if the kind can draw, map.png. Ctrl-C "
+        "stops the run. The same command, or only --out, goes on; more --steps lengthen a run that "
+        f"met its limit.\n\nExample: homeward run {name} --steps 20 --out runs/first"
+    )
+
+
+class KindGroup(TyperGroup):
+    """The kinds as commands; a kind is imported when its command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all kinds."""
+        from homeward.runs.kind import kind_names
+
+        return kind_names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of a kind, also of one that is named module:name."""
+        find_modules_here()
+        return run_command(cmd_name)
+
+
+app = typer.Typer(
+    cls=KindGroup,
+    no_args_is_help=True,
+    help="Make a run of a kind and take it to its end, or go on with it.\n\n"
+    "A kind is one of the commands below, or module:name of a Kind of your own. Each has the "
+    "options of its configuration.\n\nExample: homeward run grid --size 8 --seed 3 --out runs/one",
+)
+
+
+@app.callback()
+def kinds() -> None:
+    """Let the group have no command of its own."""

@@ -1,0 +1,309 @@
+"""A run from the command line: made or found, taken to its end, drawn, and reported."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from homeward.cli.options import STOPPED
+from homeward.cli.progress import show_steps
+from homeward.cli.show import say, say_json, write_whole
+from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.words import why_ended
+
+if TYPE_CHECKING:
+    from homeward.cli.settings import Settings
+    from homeward.runs import Run
+    from homeward.runs.config import Config
+    from homeward.runs.kind import Kind
+
+RUNS = Path("runs")
+"""The folder of runs for which no other is named."""
+
+PICTURE, FILM = "map.png", "film"
+SUMMARY = "summary.json"
+"""Facts of a run that has ended, where its kind writes them."""
+
+RECORD = ("config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock")
+"""Files of the record itself."""
+
+CHANGEABLE = ("limit", "film")
+"""Keys that may differ from those of a run that goes on."""
+
+AMOUNTS = {
+    "seen": "{:.0%} of the squares seen",
+    "reached": "{:.0%} seen of what can be seen without losing the way back",
+    "distance_m": "{:,.0f} m driven",
+    "cells_visited": "{:,} cells visited",
+    "entropy_reduction": "{:,.0f} nats learned",
+}
+"""How a report words the facts that a kind may write."""
+
+
+def run_and_report(
+    kind: Kind, settings: Settings, out: Path | None, *, stem: str, as_json: bool
+) -> None:
+    """Make the run that is asked for or go on with it, draw it, and report how it went."""
+    run: Run | None = None
+    try:
+        run, limit = _begin(kind, settings, out, stem)
+        film = settings.options.get("film")
+        outputs = finish(run, limit, film=film, quiet=as_json)
+    except KeyboardInterrupt:
+        _stop(run, as_json=as_json)
+    report(run, outputs, as_json=as_json)
+
+
+def finish(
+    run: Run,
+    limit: int | None = None,
+    *,
+    other_versions: bool = False,
+    film: str | None = None,
+    quiet: bool = False,
+) -> list[Path]:
+    """Take a run to its end with a progress bar and draw it; return the files that it wrote.
+
+    An error names the command that goes on.
+    """
+    from homeward.runs import RunStatus
+
+    try:
+        with closing(run.steps(limit=limit, other_versions=other_versions)) as steps:
+            show_steps(run, steps, limit, quiet=quiet)
+        film = run.config.get("film") if film is None else film
+        names = [PICTURE] * (kind_of(run).draw is not None) + [f"{FILM}.{film}"] * (
+            film is not None
+        )
+        for name in names:
+            if not _is_current(run.directory / name, run):
+                draw(run, run.directory / name)
+    except HomewardError:
+        if run.explorer is not None and run.status is not RunStatus.FINISHED:
+            sys.stderr.write(f"what was done is kept; to go on: {resume_command(run)}\n")
+        raise
+    except Exception as cause:
+        reason = f"failed: {type(cause).__name__}: {cause}"
+        sys.stderr.write(f"{reason}; to try again: {resume_command(run)}\n")
+        raise typer.Exit(1) from None
+    found = sorted(path for path in run.directory.iterdir() if path.is_file())
+    return [path for path in found if path.name not in RECORD and path.name[0] != "."]
+
+
+def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
+    """Print how a run went and the files that it wrote."""
+    from homeward.kinds.promises import SafeConfig, bounds_said, conflict_said, place_of, promise_of
+
+    facts, config = facts_of(run), config_of(run)
+    missing = facts.pop("missing", None)
+    if as_json:
+        say_json({**facts, "directory": str(run.directory), "outputs": [str(p) for p in outputs]})
+        if missing is not None:
+            sys.stderr.write(f"{missing}\n")
+        return
+    safe = config if isinstance(config, SafeConfig) else None
+    say(f"{run.directory}: {f'a {run.kind} run' if safe is None else promise_of(safe)}")
+    steps = facts["steps"]
+    say(f"{steps:,} step{'s' * (steps != 1)} taken" if steps else "no step was taken")
+    say(facts["why"])
+    words = [form.format(facts[name]) for name, form in AMOUNTS.items() if name in facts]
+    if "stranded" in facts and safe is not None:
+        lost = f"stranded: no way back to {place_of(safe)}"
+        words.insert(0, lost if facts["stranded"] else "it can come home")
+    if words:
+        say("; ".join(words))
+    if safe is not None:
+        for line in bounds_said(safe, facts["criteria"]):
+            say(line)
+    if facts.get("infeasible_steps"):
+        say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
+    if facts.get("conflict"):
+        say(f"at the end {conflict_said(facts['conflict'])}")
+    for path in outputs:
+        say(f"  {path}")
+    if missing is not None:
+        say(missing)
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Return the facts of a run, as its kind wrote them when it ended or as its record has them."""
+    from homeward.files import read_json
+    from homeward.runs import RunStatus
+
+    manifest, status = run.manifest, run.status
+    facts: dict[str, Any] = {"kind": run.kind, "status": str(status), "end": manifest.end}
+    facts |= {"steps": sum(1 for _ in run.records()), "criteria": [], "why": None}
+    path = run.directory / SUMMARY
+    if status is RunStatus.FINISHED and path.exists():
+        written = read_json(path)
+        if not isinstance(written, dict) or "steps" not in written:
+            raise InvalidFileError(f"{path}: is damaged: steps is missing")
+        facts |= written
+    if manifest.end is not None and facts["why"] is None:
+        facts["why"] = why_ended(manifest.end, manifest.steps)
+    return facts
+
+
+def draw(run: Run, out: Path) -> None:
+    """Write a picture of a run, or by the suffix .gif or .mp4 a film."""
+    kind = kind_of(run)
+    is_film = out.suffix.lower() in (".gif", ".mp4")
+    write = kind.film if is_film else kind.draw
+    if write is None:
+        what = "film" if is_film else "picture"
+        raise InvalidInputError(f"{run.directory}: a {run.kind} run has no {what}")
+    if is_film:
+        write(run, out)
+        return
+    write_whole(out, lambda part: write(run, part))
+
+
+def config_of(run: Run) -> Config:
+    """Return the configuration of a run."""
+    from homeward.runs.config import checked
+
+    return checked(kind_of(run).config, run.config, str(run.directory / "config.json"))
+
+
+def kind_of(run: Run) -> Kind:
+    """Return the kind of a run."""
+    from homeward.runs import find_kind
+
+    return find_kind(run.kind)
+
+
+def resume_command(run: Run) -> str:
+    """Return the command that goes on with a run."""
+    return f"homeward runs resume {shlex.quote(str(run.directory))}"
+
+
+def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple[Run, int | None]:
+    """Return the run that is asked for, and a new step limit for one that exists."""
+    from homeward.files import refusing
+    from homeward.runs import Run, find_kind
+
+    if out is None:
+        return _create(settings.kind, settings.checked(), stem), None
+    with refusing(out, "can't be read"):
+        exists = out.is_dir() and any(out.iterdir())
+    if not exists:
+        return Run.create(out, settings.kind, settings.checked()), None
+    run = Run.open(out)
+    if find_kind(run.kind) is not kind:
+        raise InvalidFileError(f"{out}: is a {run.kind} run, not a {kind.name} run")
+    given = settings.given()
+    if given.keys() - CHANGEABLE:
+        _check_same(run, kind, settings)
+    return run, _new_limit(run, given.get("limit"))
+
+
+def _create(kind: str, config: Config, stem: str) -> Run:
+    """Make a run in a new folder of `RUNS`."""
+    from homeward.runs import Run
+
+    number = 1
+    while True:
+        folder = RUNS / f"{stem}-{number}"
+        try:
+            if not folder.exists():
+                return Run.create(folder, kind, config)
+        except InvalidFileError:
+            if not folder.exists():  # otherwise another process was faster
+                raise
+        number += 1
+
+
+def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
+    """Raise if a run has another configuration than the one that is asked for.
+
+    Where settings that were given differ, only those are named. Settings that are filled in when a
+    run is made follow from the others: if only those differ, a file of theirs has changed.
+    """
+    recorded, given = run.config, settings.given().keys() - CHANGEABLE
+    config = settings.checked()
+    plain = config.model_dump(mode="json")
+    try:
+        settled = config if kind.settle is None else kind.settle(config)
+        asked = settled.model_dump(mode="json")
+    except HomewardError:
+        asked = {**recorded, **{key: plain.get(key) for key in given}}
+        if all(recorded.get(key) == asked[key] for key in given):
+            raise
+    keys = [key for key in {**asked, **recorded} if key not in CHANGEABLE]
+    differ = [key for key in keys if recorded.get(key) != asked.get(key)]
+    filled = {key for key in keys if key not in given and asked.get(key) != plain.get(key)}
+    told = [k for k in differ if k in given] or [k for k in differ if k not in filled]
+    if told:
+        said = "; ".join(_difference(k, recorded, asked, settings, k in given) for k in told)
+        raise InvalidFileError(
+            f"{run.directory}: already holds a run of another configuration ({said}); name "
+            f"another folder, or go on with it: {resume_command(run)}"
+        )
+    if differ:
+        kind.make(config_of(run))  # names the file that has changed
+        raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since it was made")
+
+
+def _difference(
+    key: str, recorded: dict[str, Any], asked: dict[str, Any], settings: Settings, is_given: bool
+) -> str:
+    """Return how a setting differs from the recorded one."""
+    was, now = (_text(values.get(key)) for values in (recorded, asked))
+    if was == now:
+        return f"{settings.flag(key)}: recorded other values"
+    return f"{settings.flag(key)}: recorded {was}, {'given' if is_given else 'by default'} {now}"
+
+
+def _text(value: Any) -> str:
+    """Return a value as an option takes it, shortened where it is long."""
+    if value is None:
+        return "none"
+    if not isinstance(value, list):
+        return str(value)
+    if value and isinstance(value[0], list):
+        cells = [_text(one) for one in value]
+        return " ".join(cells) if len(value[0]) == 2 else "an area"
+    return ",".join(map(str, value))
+
+
+def _new_limit(run: Run, limit: int | None) -> int | None:
+    """Return a step limit that differs from the run's own; one below its steps changes nothing."""
+    from homeward.runs import RunStatus
+
+    manifest = run.manifest
+    own = run.config.get("limit") if manifest.limit is None else manifest.limit
+    if limit is None or limit == own:
+        return None
+    taken = sum(1 for _ in run.records())
+    if limit >= taken:
+        return limit
+    said = f"{run.directory}: has {taken} steps already, more than the {limit} of --steps"
+    if run.status is not RunStatus.FINISHED:
+        raise InvalidInputError(f"{said}; to go on: {resume_command(run)}")
+    sys.stderr.write(f"{said}; nothing was changed\n")
+    return None
+
+
+def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
+    """Print after Ctrl-C how to go on, and exit."""
+    if as_json:
+        facts = {"status": None, "steps": 0} if run is None else facts_of(run)
+        say_json({**facts, "directory": run and str(run.directory), "outputs": []})
+    if run is None:
+        sys.stderr.write("stopped before anything was written\n")
+    else:
+        done = "the run has ended, but is not drawn" if run.manifest.end else "stopped"
+        taken = sum(1 for _ in run.records())
+        sys.stderr.write(f"{done}, {taken} steps; to go on: {resume_command(run)}\n")
+    raise typer.Exit(STOPPED)
+
+
+def _is_current(picture: Path, run: Run) -> bool:
+    """Return whether a picture was drawn after the run had ended."""
+    ended = (run.directory / "manifest.json").stat().st_mtime_ns
+    return picture.exists() and picture.stat().st_mtime_ns >= ended

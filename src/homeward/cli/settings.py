@@ -1,0 +1,187 @@
+"""Options of a command, made from the configuration of a kind.
+
+Every key of a configuration becomes an option: its name, help, choices and default are those of the
+field (see `runs.config.Option`). Values come from ``--config`` and, over it, from the options; a
+fault is reported by the name of the option, or by the file and the key.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tomllib
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import typer
+
+from homeward.errors import InvalidFileError
+from homeward.runs.config import Config, Option, checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic.fields import FieldInfo
+
+OPTION_NAMES = {"limit": "steps"}
+"""Names of options that differ from their keys in every kind."""
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Settings in TOML or JSON, such as config.json of a run; options win.",
+    ),
+]
+
+
+def option_of(field: FieldInfo) -> Option:
+    """Return how the command line offers a field."""
+    return next((one for one in field.metadata if isinstance(one, Option)), Option())
+
+
+def flag_of(model: type[Config], key: str) -> str:
+    """Return the option that sets a key."""
+    field = model.model_fields.get(key)
+    own = None if field is None else option_of(field).name
+    return f"--{(own or OPTION_NAMES.get(key, key)).replace('_', '-')}"
+
+
+def make_command(
+    function: Callable[..., None],
+    model: type[Config],
+    name: str,
+    *,
+    summary: str | None = None,
+    without: tuple[str, ...] = (),
+) -> Any:
+    """Return a command that calls `function` with the settings that were given, then its options.
+
+    The options of `function` are its own parameters after the first, which takes the settings: a
+    dict of keys of `model`. Keys in `without` have no option.
+    """
+    fields = {
+        key: field
+        for key, field in model.model_fields.items()
+        if key not in without and not option_of(field).hidden
+    }
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    made = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+        for key, hint in ((key, _hint(model, key, field)) for key, field in fields.items())
+    ]
+
+    def command(**values: Any) -> None:
+        given = {key: values.pop(key) for key in fields}
+        settings = {
+            key: _read(value) if option_of(fields[key]).is_file else value
+            for key, value in given.items()
+            if value is not None and value != []
+        }
+        function(settings, **values)
+
+    parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *made]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name, help=summary or inspect.getdoc(function))(command)
+    return typer.main.get_command(app)
+
+
+class Settings(NamedTuple):
+    """Settings of a kind as a user gave them: by options, over those of a file."""
+
+    kind: str
+    model: type[Config]
+    options: dict[str, Any]
+    file: Path | None = None
+
+    def flag(self, key: str) -> str:
+        """Return the option that sets a key."""
+        return flag_of(self.model, key)
+
+    def given(self) -> dict[str, Any]:
+        """Return all values that were given, by key."""
+        values = {} if self.file is None else read_settings(self.file)
+        return {**values, **self.options}
+
+    def checked(self) -> Config:
+        """Return the configuration; raise if something is wrong with it."""
+        values = self.given()
+
+        def named(key: str) -> str:
+            if key in self.options or self.file is None:
+                return flag_of(self.model, key)
+            return f"{self.file}: {key}" if key in values else key
+
+        config = checked(self.model, self.model.resolved(values), named=named)
+        config.check_use(self.options, named)
+        return config
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """Return the keys and values of a TOML or JSON file, also of the config.json of a run."""
+    text = _read(file)
+    try:
+        values = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+    except ValueError as cause:
+        raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
+    if not isinstance(values, dict):
+        raise InvalidFileError(f"{file}: is a list or a value, expected keys with values")
+    if "kind" in values and isinstance(values.get("config"), dict):
+        config: dict[str, Any] = values["config"]
+        return config
+    return values
+
+
+def _read(file: Path) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        reason = cause.strerror if isinstance(cause, OSError) else cause
+        raise InvalidFileError(f"{file}: can't be read: {reason}") from cause
+
+
+def _hint(model: type[Config], key: str, field: FieldInfo) -> Any:
+    """Return the annotation of an option: its type for Typer, its name, form, help and default."""
+    option, kind = option_of(field), _plain(field.annotation)
+    flag, form = flag_of(model, key), option.form
+    shown: str | bool = option.unset or False
+    hint: Any = str
+    if kind is bool:
+        hint = bool
+        if field.default:
+            flag = f"{flag}/--no-{flag[2:]}"
+    elif kind in (int, float):
+        hint = str if form is not None and "," in form else kind
+    elif get_origin(kind) is Literal:
+        form = form or f"[{'|'.join(map(str, get_args(kind)))}]"
+    elif get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis:
+        hint = list[str]
+    if not shown and field.default not in (None, ()) and field.default is not False:
+        shown = _text(field.default)
+    about = typer.Option(
+        flag, metavar=form, help=field.description or "", show_default=shown, rich_help_panel=None
+    )
+    return Annotated[hint | None, about]
+
+
+def _plain(annotation: Any) -> Any:
+    """Return the type of a field without None and without metadata."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = [one for one in get_args(annotation) if one is not type(None)]
+        return _plain(kinds[0])
+    return annotation
+
+
+def _text(value: Any) -> str:
+    """Return a default as one would give it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(map(_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

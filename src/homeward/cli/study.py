@@ -1,0 +1,136 @@
+"""``homeward study``: many tasks that answer one question, computed on many processes."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path  # noqa: TC003  (Typer reads it)
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.options import STOPPED, Json, Scheduler, Table, Workers, find_modules_here
+from homeward.cli.show import say, say_json, track
+
+if TYPE_CHECKING:
+    from homeward.studies import Ledger, Outcome, Study
+
+app = typer.Typer(
+    help="Conduct studies of many tasks.\n\nA study that is killed or stopped goes on where it "
+    "was.\n\nExit codes: 0 all went well, 1 a task failed, 2 the input was wrong, 130 stopped by "
+    "Ctrl-C.",
+    no_args_is_help=True,
+)
+
+
+@app.command("run")
+def run_study(
+    definition: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to compute.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.sqlite", help="The study's file.")],
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Compute every cell of a grid with every seed, on many processes.
+
+    The definition is TOML: a name; the task, which is module:name of a function that is handed a
+    cell and a seed and returns a flat dict; seeds, a list or their number; and a table named grid
+    with a list for each axis, whose combinations are the cells, or an array of tables named cells.
+    The results are in --out, and in --table as rows.
+
+    Give the same command again to go on: what is done is not done again, what failed is tried
+    again. A file of another definition or of another version of homeward is refused.
+
+    Example: homeward study run levels.toml --out levels.sqlite --table levels.csv
+    """
+    from homeward.studies import Ledger, check_table, read_study, table_of, write_table
+
+    find_modules_here()
+    if table is not None:
+        check_table(table)
+    study = read_study(definition)
+    with Ledger.open(out, study) as ledger:
+        _do_all(ledger, workers, scheduler, as_json=as_json)
+        failed = [_failure(ledger, outcome) for outcome in ledger.failures()]
+        done = ledger.done
+        if table is not None:
+            write_table(table_of(ledger), table)
+    if as_json:
+        found = {"study": study.name, "file": str(out), "table": table and str(table)}
+        say_json({**found, "tasks": study.tasks, "done": done, "failed": failed})
+    else:
+        say(f"{study.name}: {done} of {study.tasks} tasks are done, in {out}")
+        if table is not None:
+            say(f"table: {table}")
+        for failure in failed:
+            reason = failure["error"].rstrip().splitlines()[-1]
+            say(f"failed: {failure['cell']} with seed {failure['seed']}: {reason}")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command("table")
+def write(
+    file: Annotated[Path, typer.Argument(metavar="FILE.sqlite", help="The study's file.")],
+    table: Annotated[Path, typer.Argument(metavar="FILE", help="The table: .csv or .parquet.")],
+) -> None:
+    """Write the results of a study so far as a table, a row for each task that is done.
+
+    Example: homeward study table levels.sqlite levels.csv
+    """
+    from homeward.studies import Ledger, check_table, table_of, write_table
+
+    check_table(table)
+    with Ledger.read(file) as ledger:
+        found = table_of(ledger)
+        write_table(found, table)
+        say(f"{table}: {len(found.rows)} of {ledger.study.tasks} tasks")
+
+
+def conducted(
+    file: Path,
+    study: Study,
+    table: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    *,
+    as_json: bool,
+) -> list[dict[str, Any]]:
+    """Do the rest of a study and return its rows; exit with 1 if tasks failed."""
+    from homeward.studies import Ledger, check_table, table_of, write_table
+
+    if table is not None:
+        check_table(table)
+    with Ledger.open(file, study) as ledger:
+        _do_all(ledger, workers, scheduler, as_json=as_json)
+        laid, failed = table_of(ledger), ledger.failures()
+    if table is not None:
+        write_table(laid, table)
+    if failed:
+        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        raise typer.Exit(1)
+    return [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
+
+
+def _do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_json: bool) -> None:
+    """Do the rest of a study, with a progress bar; Ctrl-C says how to go on and exits with 130."""
+    from homeward.studies import conduct
+
+    study, before = ledger.study, ledger.done
+    label = study.name if not before else f"{study.name}, {before} done before"
+    try:
+        with closing(conduct(ledger, workers=workers, scheduler=scheduler)) as found:
+            for _ in track(found, label, quiet=as_json, total=study.tasks - before):
+                pass
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"stopped: {ledger.done} of {study.tasks} tasks are done and kept in {ledger.path}; "
+            "give the same command again to go on\n"
+        )
+        raise typer.Exit(STOPPED) from None
+
+
+def _failure(ledger: Ledger, outcome: Outcome) -> dict[str, Any]:
+    """Return which task failed and how."""
+    cell, seed = ledger.study.task_at(outcome.position)
+    return {"cell": cell, "seed": seed, "error": outcome.error or ""}

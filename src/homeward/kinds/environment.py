@@ -1,0 +1,96 @@
+"""What the Gymnasium environments of the kinds share: resetting, stepping and rendering."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import gymnasium
+import numpy as np
+
+from homeward.errors import InvalidProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+Observation: TypeAlias = dict[str, Any]
+
+
+class MapEnv(gymnasium.Env[Observation, np.int64]):
+    """An explorer on a map; ``info["stranded"]`` is whether no way back to the start is left."""
+
+    metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
+    world: Any
+
+    def __init__(self, render_mode: str | None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            known = ", ".join(self.metadata["render_modes"])
+            raise InvalidProblemError(f"render_mode is {render_mode!r}, expected one of {known}")
+        self.render_mode = render_mode
+
+    @abstractmethod
+    def _begin(self, rng: np.random.Generator) -> None:
+        """Put the explorer at the start of the given world, or of a new one."""
+
+    @abstractmethod
+    def _act(self, action: int) -> tuple[float, bool]:
+        """Take an action; return the reward and whether the episode ends."""
+
+    @abstractmethod
+    def _observe(self) -> Observation:
+        """Return what is known."""
+
+    @abstractmethod
+    def _paint(self) -> NDArray[np.uint8]:
+        """Return what is known as pixels [height, width, 3]."""
+
+    @abstractmethod
+    def _write(self) -> str:
+        """Return what is known as text in colours."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start again, in the given world or in a new one."""
+        super().reset(seed=seed)
+        self._begin(self.np_random)
+        return self._shown()
+
+    def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Try a move."""
+        reward, done = self._act(int(action))
+        seen, info = self._shown()
+        return seen, reward, done, False, info
+
+    def render(self) -> Any:
+        """Draw what is known: as an array [height, width, 3], as text, or to the terminal."""
+        if self.render_mode == "rgb_array":
+            return self._paint()
+        if self.render_mode == "ansi":
+            return self._write()
+        if self.render_mode == "human":
+            home = "\x1b[H\x1b[J" if sys.stdout.isatty() else ""
+            sys.stdout.write(f"{home}{self._write()}\n")
+            sys.stdout.flush()
+        return None
+
+    def _shown(self) -> tuple[Observation, dict[str, Any]]:
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), {"stranded": self.world.stranded}
+
+
+def coloured_text(letters: Sequence[Sequence[str]], colours: Any, state: int) -> str:
+    """Return a map as text: a letter on its colour [R, C, 3] for each cell, @ for the explorer."""
+    lines = []
+    for row, line in enumerate(letters):
+        cells = []
+        for column, letter in enumerate(line):
+            back = ";".join(str(part) for part in colours[row][column])
+            shown = "@" if row * len(line) + column == state else letter
+            cells.append(f"\x1b[48;2;{back}m\x1b[38;2;29;36;41m {shown}")
+        lines.append("".join(cells) + " \x1b[0m")
+    return "\n".join(lines)

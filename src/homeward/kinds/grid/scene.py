@@ -1,0 +1,96 @@
+"""The maps of a run in a grid world: heights 1 to 5, seen or not, and walls."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
+from homeward.bonuses import Uncover
+from homeward.replay.scene import Scene, layer, mask_layer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from homeward.runs import Setup
+
+
+def scene_of(setup: Setup) -> Scene:
+    """Return the maps of a run."""
+    belief, world = setup.belief, setup.world
+    prior, heights = belief.prior, world.grid.heights  # type: ignore[attr-defined]
+    seen = np.zeros(heights.size, dtype=bool)
+    mass = np.atleast_2d(prior)
+    bits = -np.where(mass > 0.0, mass * np.log2(np.where(mass > 0.0, mass, 1.0)), 0.0)
+    entropy = bits.sum(axis=1)  # [1] or [S]
+    values = [{"value": h, "title": f"height {h}"} for h in range(1, LEVELS + 1)]
+    values = [{"value": WALL, "title": "wall"}, *values]
+
+    def known(moment: Any) -> Any:
+        return moment.belief.known
+
+    def place(state: int, steps: int) -> None:
+        world.state = state  # type: ignore[misc]
+
+    def measure(observation: Any, belief: Any, before: float) -> float:
+        """Return the fraction of all squares that were seen."""
+        new = np.count_nonzero(~seen[observation.cells])
+        seen[observation.cells] = True
+        return before + new / seen.size
+
+    uncovers = isinstance(setup.planner.bonus, Uncover)
+    return Scene(
+        setup,
+        heights.shape,
+        [
+            layer(
+                "height",
+                "Height",
+                None,
+                "categorical",
+                lambda m: np.where(known(m) == UNKNOWN, np.nan, known(m)),
+                categories=values,
+            ),
+            layer(
+                "uncertainty",
+                "Entropy of the height",
+                "bits",
+                "sequential",
+                lambda m: np.where(known(m) == UNKNOWN, entropy, 0.0),
+            ),
+            mask_layer("seen", "Seen", "not yet seen", "seen", lambda m: known(m) != UNKNOWN),
+        ],
+        [
+            layer(
+                "truth",
+                "True height",
+                None,
+                "categorical",
+                lambda m: heights.astype(np.float64),
+                categories=values,
+            )
+        ],
+        ("what it would uncover", "squares") if uncovers else ("what there is to see", None),
+        lambda m: known(m) == WALL,
+        measure,
+        place,
+    )
+
+
+def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the layers that the arrays of a finished run suffice for."""
+    if not {"heights", "seen", "visited"} <= fields.keys():
+        return {}
+    heights = fields["heights"].astype(np.float64)
+    known = fields["seen"] | (heights == WALL)
+    return {
+        "height": np.where(known, heights, np.nan),
+        "uncertainty": np.where(known, 0.0, math.log2(LEVELS)),
+        "seen": known,
+        "visited": fields["visited"],
+        "truth": heights,
+    }

@@ -1,0 +1,109 @@
+"""What a page may set for a new run of a rover, and what it shows of the terrain beforehand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.errors import InvalidInputError
+from homeward.files import read_json
+from homeward.kinds.promises import ASKED
+from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.terrain import CELLS, DEFAULT_SHAPE, cells_of
+from homeward.runs.form import MAX_CELLS, Form
+from homeward.terrain import MapWindow, parse_window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+ABOUT = "about.json"
+"""Stands beside a raster that was sent to the server: its shape and the size of a pixel."""
+
+MAX_PIXELS = 16_000_000
+"""Pixels of the largest synthetic terrain."""
+
+MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
+MAX_CORNERS = 1000
+"""Corners of the polygons to keep in, all together."""
+
+PROMISES = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
+"""Keys that are for an explorer that keeps something safe."""
+
+
+def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
+    """Return the pixels of a terrain and their size in m; None if the raster has to be read."""
+    terrain = str(config["terrain"])
+    if terrain == MARS:
+        side = 1.0 if config.get("pixel") is None else config["pixel"]
+        asked = (config.get("rows"), config.get("columns"))
+        rows, columns = (d if n is None else n for n, d in zip(asked, DEFAULT_SHAPE, strict=True))
+        return (rows, columns), (side, side)
+    about = Path(terrain).with_name(ABOUT)
+    if terrain == SAMPLE or not about.is_file():
+        return None
+    found = read_json(about)
+    (rows, columns), (high, wide) = found["shape"], found["size"]
+    return (int(rows), int(columns)), (float(high), float(wide))
+
+
+def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the rows and columns of the cells; None if the raster has to be read."""
+    found, part = pixels_of(config), config.get("window")
+    window = parse_window(part) if part else None
+    if found is None or isinstance(window, MapWindow):
+        return None
+    (rows, columns), (high, wide) = found
+    if window is not None:
+        rows, columns = window.height, window.width
+    cell = float(config["cell"])
+    return rows // max(1, round(cell / high)), columns // max(1, round(cell / wide))
+
+
+def check(config: RoverConfig) -> None:
+    """Refuse a terrain or an area that is too large to be explored from a page."""
+    values = config.model_dump(mode="json")
+    corners = sum(len(ring) for rings in values.get("keep_in") or () for ring in rings)
+    if corners > MAX_CORNERS:
+        raise InvalidInputError(f"keep_in has {corners} corners, expected {MAX_CORNERS} at most")
+    if not MIN_PIXEL_SIDE <= (values["pixel"] or 1.0) <= MAX_PIXEL_SIDE:
+        raise InvalidInputError(f"a pixel is {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g} m wide")
+    pixels = pixels_of(values) if config.terrain == MARS else None
+    cells = shape_of(values) or shape_of({**values, "window": None})
+    for shape, what, most in (
+        (None if pixels is None else pixels[0], "pixels", MAX_PIXELS),
+        (cells, "cells", MAX_CELLS),
+    ):
+        if shape is not None and shape[0] * shape[1] > most:
+            raise InvalidInputError(f"{shape[0]} x {shape[1]} {what} are more than {most:,}")
+
+
+def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return the mean heights [R, C] in m of the cells that a rover would plan on.
+
+    Beside them stand the height and width of a cell in m, and the transform that leads from a
+    column and a row to map coordinates.
+    """
+    cells = cells_of(config)
+    heights = np.where(cells.blocked, np.nan, cells.mean)
+    return {"height": heights}, {"cell": list(cells.size), "transform": list(cells.transform)}
+
+
+FORM = Form(
+    keys=(
+        *("seed", *CELLS, "climb", "descend", "sensor_range", "sensor_noise", "sensor_offset"),
+        *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
+        *("truth", "limit", *ASKED),
+    ),
+    files={"terrain": (MARS, SAMPLE)},
+    of_the_file=("pixel",),
+    check=check,
+    safe={"explorer": "safe"},
+    unsafe={"explorer": "unsafe"},
+    promises=PROMISES,
+    preview=preview,
+    preview_keys=CELLS,
+)

@@ -1,0 +1,57 @@
+"""Baselines of the Mars study: our explorer with its search replaced by a simpler one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from homeward.bonuses import Looks
+from homeward.planning.explorer import Explorer
+from homeward.planning.held import MAX_FREE_SHARE, Proposal
+from homeward.planning.outward import best_rate, gain_at
+from homeward.planning.rate import RateSearch
+
+if TYPE_CHECKING:
+    from homeward.planning.explorer import Loop
+    from homeward.planning.rate import View
+    from homeward.runs.kind import Setup
+
+
+class BestRate(RateSearch):
+    """Proposes the certified place with the most gain per step, without looking ahead."""
+
+    looks_ahead = False
+
+
+class Nearest(RateSearch):
+    """Proposes the nearest certified place that was not visited yet."""
+
+    def best(self, view: View) -> Proposal | None:
+        """Return the nearest place."""
+        looks, here = view.whole, np.zeros(1, np.int32)
+        once = looks.weight.max()  # a look from inside leaves a precision of at least that
+        unvisited = (looks.amount * once > 1.0).astype(np.float64)
+        itself = Looks(looks.shape, here, here, np.ones(1), unvisited, False)
+        reachable = np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0)
+        bounds = np.full(len(unvisited), np.inf)
+        path, _, steps = best_rate(
+            view.edges, reachable, 0.0, 0.0, view.state, itself, 0.0, 1.0, bounds
+        )
+        if not len(path):
+            return None
+        gain = gain_at(path[-1], looks, np.zeros(len(unvisited)))
+        return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
+
+
+SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRate}
+"""The baselines by name."""
+
+
+def explorer_of(setup: Setup, choice: str | None) -> Loop:
+    """Return the explorer of a run, with its search replaced by a baseline's if one is named."""
+    explorer = setup.explorer()
+    if choice is not None and isinstance(explorer, Explorer):
+        ours = cast("RateSearch", explorer.guide.search)
+        explorer.guide.search = SEARCHES[choice](ours.task)
+    return explorer

@@ -1,0 +1,222 @@
+"""Explorations of small maps with the paper's settings, and where two explorers part.
+
+The settings are the paper's: no action to stay, the general correction, γ = .99, home is the
+current square, and a bonus for what a move would uncover (adapted R-max). The bold explorer has the
+same bonus and no criterion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.levels import LEVELS, WALL
+from homeward.bonuses import Uncover
+from homeward.errors import InvalidProblemError
+from homeward.kinds.grid.maps import HeightMap
+from homeward.kinds.grid.world import HeightGridWorld
+from homeward.planning.plan import Verdict
+from homeward.planning.planner import Planner
+from homeward.runs.kind import Setup
+from homeward.safety import ReturnHome
+from homeward.solvers.reach import reached
+from homeward.studies.play import play
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import BoolArray
+    from homeward.planning.explorer import End, Step
+    from homeward.planning.plan import Plan
+
+DISCOUNT = 0.99
+MAX_STEPS = 200
+"""Step limit of an exploration; none of the paper's examples needs as many."""
+
+DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)
+"""The safety levels at which East is tried."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tour:
+    """One exploration, from its start to its end."""
+
+    grid: HeightMap
+    plans: tuple[Plan, ...]  # [n], one behind each step
+    path: tuple[int, ...]  # [n + 1] states
+    end: End
+
+    def seen(self, steps: int | None = None) -> BoolArray:
+        """Return the mask [S] of squares known after some steps, or at the end; walls are known."""
+        past = self.path if steps is None else self.path[: steps + 1]
+        return self.grid.seen_from(past) | self.grid.walls
+
+    @property
+    def uncovered(self) -> int:
+        """Number of squares seen, walls excluded."""
+        return int((self.seen() & ~self.grid.walls).sum())
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether every square was seen."""
+        return bool(self.seen().all())
+
+    def steps_of(self, origin: int, target: int) -> list[int]:
+        """Return the numbers, from 1, of the steps that made a move."""
+        return [n for n, move in enumerate(pairwise(self.path), 1) if move == (origin, target)]
+
+    @property
+    def lost(self) -> int | None:
+        """Number of steps after which the way back to the start was lost for good; None if kept."""
+        if not self.grid.stranded(self.path[-1]):
+            return None
+        return next(n for n, state in enumerate(self.path) if self.grid.stranded(state))
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the way back is lost and unseen squares are out of sight for good, in truth."""
+        left = reach(self.grid, self.path[-1])
+        return self.lost is not None and not (self.seen() | self.grid.seen_from(left)).all()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parting:
+    """Where two explorers part: a move that the bold one makes and the careful one does not."""
+
+    steps: int  # steps that they took together
+    origin: int
+    target: int
+    direction: str
+    verdict: Verdict  # of the careful plan on the move
+    bound: float
+    way_home: float  # lower bound on the probability of return from the target
+    way_seen: bool  # whether some way back leads over seen squares alone
+
+    @property
+    def refused(self) -> bool:
+        """Whether the careful explorer judged the move unsafe."""
+        return self.verdict is Verdict.UNSAFE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubt:
+    """The unseen square that a way depends on."""
+
+    square: int
+    blocked: list[int]  # heights of the square at which the way is closed
+    chance: float  # probability that the way is open, all heights being equally likely
+
+
+def explore(
+    grid: HeightMap, delta: float | None, correction: Correction = Correction.GENERAL
+) -> Tour:
+    """Explore a map with the paper's settings, at a safety level or, without one, boldly."""
+    world, belief = HeightGridWorld(grid, stay=False), grid.belief(stay=False)
+    steps: list[Step] = []
+    setup = Setup(planner(delta, correction), belief, world, MAX_STEPS, algorithm="paper")
+    explorer = play(setup, lambda _, step: steps.append(step))
+    assert explorer.end is not None
+    path = (grid.start, *(step.state for step in steps))
+    return Tour(grid, tuple(step.plan for step in steps), path, explorer.end)
+
+
+def planner(delta: float | None, correction: Correction = Correction.GENERAL) -> Planner:
+    """Return the paper's planner for these worlds; without a level it keeps nothing safe."""
+    criteria = () if delta is None else (ReturnHome(delta, "current"),)
+    return Planner(Uncover(), criteria, DISCOUNT, correction)
+
+
+def plan_first(grid: HeightMap, delta: float, correction: Correction) -> Plan:
+    """Return the plan at the start, where only its surroundings are seen."""
+    belief = grid.belief(stay=False).update(HeightGridWorld(grid, stay=False).look())
+    return planner(delta, correction).plan(belief, grid.start)
+
+
+def try_levels(
+    grid: HeightMap, action: int, deltas: Sequence[float] = DELTAS
+) -> list[dict[str, Any]]:
+    """Return for each level and correction whether the first plan takes an action."""
+    kinds = (Correction.GENERAL, Correction.MOVES)
+    return [
+        {"delta": delta, **{k.value: plan_first(grid, delta, k).action == action for k in kinds}}
+        for delta in deltas
+    ]
+
+
+def part(careful: Tour, bold: Tour) -> Parting:
+    """Return the first move of the bold explorer that the careful one did not make."""
+    for steps, (plan, other) in enumerate(zip(careful.plans, bold.plans, strict=False)):
+        if plan.action == other.action:
+            continue
+        origin, target = bold.path[steps : steps + 2]
+        evidence = plan.evidence[other.action]
+        return Parting(
+            steps=steps,
+            origin=origin,
+            target=target,
+            direction=plan.action_name(other.action),
+            verdict=evidence.verdict,
+            bound=min(evidence.safety),
+            way_home=float(plan.way_home[target]),
+            way_seen=is_way_seen(careful.grid, careful.seen(steps), origin, target),
+        )
+    raise InvalidProblemError("the two explorers never part")
+
+
+def is_way_seen(grid: HeightMap, seen: BoolArray, home: int, state: int) -> bool:
+    """Return whether a way home over seen squares exists: unseen squares count as walls."""
+    heights = np.where(seen.reshape(grid.shape), grid.heights, WALL)
+    return not HeightMap(heights, home).stranded(state)
+
+
+def reach(grid: HeightMap, state: int) -> set[int]:
+    """Return the squares that can be reached from one, in the true world."""
+    true = grid.moves(stay=False)
+    return set(np.flatnonzero(reached(true.dest, true.success, state)).tolist())
+
+
+def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:
+    """Return the squares of a plan's return policy, if every move works, as far as it leads."""
+    dest, way = grid.moves(stay=False).dest, [state]
+    while plan.return_policy[way[-1]] >= 0:
+        way.append(int(dest[way[-1], plan.return_policy[way[-1]]]))
+    return way
+
+
+def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> Doubt:
+    """Return the one unseen square of a way and the heights at which it blocks the way."""
+    unseen = {state for state in way if not seen[state]}
+    if len(unseen) != 1:
+        raise InvalidProblemError(f"the way {list(way)} has {len(unseen)} unseen squares, not one")
+    (square,) = unseen
+    heights = grid.heights.ravel().copy()
+    blocked = []
+    for height in range(1, LEVELS + 1):
+        heights[square] = height
+        if any(heights[b] > heights[a] + 1 for a, b in pairwise(way)):
+            blocked.append(height)
+    if not blocked:
+        raise InvalidProblemError(f"the way {list(way)} is open whatever is at s={square}")
+    return Doubt(square, blocked, 1.0 - len(blocked) / LEVELS)
+
+
+def place_of(grid: HeightMap, state: int) -> tuple[int, int]:
+    """Return the row and the column of a square."""
+    row, column = divmod(state, grid.shape[1])
+    return row, column
+
+
+def bearing_of(grid: HeightMap, origin: int, target: int) -> str:
+    """Return the direction from one square to another: N, NE, ..."""
+    (r, c), (row, column) = place_of(grid, origin), place_of(grid, target)
+    return ("N", "", "S")[int(np.sign(row - r)) + 1] + ("W", "", "E")[int(np.sign(column - c)) + 1]
+
+
+def compass(direction: str) -> str:
+    """Return a direction in words: SW is South-West."""
+    words = {"N": "North", "S": "South", "E": "East", "W": "West"}
+    return "-".join(words[letter] for letter in direction)

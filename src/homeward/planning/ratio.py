@@ -1,0 +1,226 @@
+"""The best ratio of gain to cost on a general model, and the most that can be earned.
+
+The proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost its worth
+
+    V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
+
+is that of a stochastic shortest path on the mean model, solved by policy iteration from collecting
+at once. λ is the best ratio of gain to cost where V is 0 at the start: Dinkelbach's method
+sets λ to the ratio that the last policy has and solves again, until it no longer rises.
+
+Where a model earns, waiting to earn is what a step forgoes: the largest reward per step that can be
+kept up at no risk is taken off every reward, so no policy gains by only waiting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.linalg import spsolve
+
+from homeward.models import SparseMDP
+from homeward.solvers.engines import engine
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+MAX_PRICE_ROUNDS = 50
+"""Rounds of Dinkelbach's method."""
+
+MAX_POLICY_ROUNDS = 200
+"""Rounds of policy iteration for one price."""
+
+EARNING_RECALL = 1e-6
+"""1 − γ of the optimum that bounds the reward per step."""
+
+STOP_PROBABILITY = 1e-10
+"""Probability that a priced path ends at a step, so that every policy has a value."""
+
+
+class Ratio(NamedTuple):
+    """The best ratio of gain to cost from a state.
+
+    Attributes
+    ----------
+    action
+        What to do now; −1 where nothing can be gained.
+    gain, steps, cost
+        Expected totals until the bonus is collected; the gain less what waiting would earn.
+    """
+
+    action: int
+    gain: float
+    steps: float
+    cost: float
+
+    @property
+    def rate(self) -> float:
+        """Gain per step; 0 where nothing can be gained."""
+        return 0.0 if self.action < 0 else self.gain / self.steps
+
+
+NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)
+"""The ratio where nothing can be gained."""
+
+
+class Earning(NamedTuple):
+    """The policy that earns most, seen from one state.
+
+    Attributes
+    ----------
+    action
+        What it does now.
+    rates
+        Discounted reward per step [A] of each action, with the policy followed afterwards; −inf
+        where an action can't be taken.
+    """
+
+    action: int
+    rates: FloatArray
+
+
+def best_earning(
+    model: SparseMDP, allowed: BoolArray, discount: float, state: int
+) -> Earning | None:
+    """Return the policy that earns most by actions that are `allowed` [S, A] for ever after.
+
+    None where it would earn nothing.
+    """
+    usable = allowed & np.isfinite(model.reward)
+    links = (model.transitions > 0).astype(np.int8)
+    while True:  # an action that may lead to where nothing is allowed is not allowed either
+        stuck: BoolArray = ~np.any(usable, axis=1)
+        kept = usable & ((links @ stuck.astype(np.int8)) == 0).reshape(usable.shape)
+        if (kept == usable).all():
+            break
+        usable = kept
+    if stuck[state]:
+        return None
+    reward = np.where(usable, model.reward, -np.inf)
+    reward[stuck] = 0.0  # they are never entered
+    solved = engine(model, discount, reward[None]).optimise(np.ones(1))
+    value = solved.values[0]
+    if value[state] <= 0.0:
+        return None
+    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
+    rates = (1.0 - discount) * (reward[state] + discount * (rows @ value))
+    return Earning(int(solved.policy[state]), rates)
+
+
+def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
+    """Return an upper bound on the reward per step that `usable` [S, A] actions can keep up.
+
+    Only what can be reached from `state` counts. With V the optimum at a discount γ near 1, the
+    largest (1 − γ) V bounds the average of every policy: under its stationary law the mean of its
+    own (1 − γ) V is that average. At least 0: a run may end.
+    """
+    if not (usable & (model.reward > 0.0)).any():
+        return 0.0
+    rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
+    parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
+    links = csr_array(parts, (model.states, model.states))
+    met = breadth_first_order(links, state, return_predecessors=False)
+    ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # what is not usable ends
+    solved = engine(ending, 1.0 - EARNING_RECALL, ending.reward[None]).optimise(np.ones(1))
+    return max(0.0, EARNING_RECALL * float(solved.values[0, met].max())) * (1.0 + 1e-9)
+
+
+def best_ratio(
+    model: SparseMDP,
+    bonus: FloatArray,
+    cost: FloatArray,
+    allowed: BoolArray,
+    state: int,
+    toll: FloatArray | float = 0.0,
+    free: BoolArray | None = None,
+) -> Ratio:
+    """Return the policy start with the best ratio of bonus (and reward) to cost.
+
+    `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A]. A `toll`
+    [S, A] is taken off the reward, and what a policy of `free` [S, A] actions (all unless given)
+    could keep up earning.
+    """
+    usable = allowed & np.isfinite(model.reward)
+    forgone = most_earned(model, usable if free is None else usable & free, state)
+    reward = np.where(usable, model.reward - toll - forgone, 0.0)
+    ends = np.where(usable, bonus, 0.0)
+    if not usable[state].any() or not (ends > 0.0).any():
+        return NO_RATIO
+    price, best = 0.0, NO_RATIO
+    least = 1e-9 * float(ends.max()) / float(cost[usable].max())
+    for _ in range(MAX_PRICE_ROUNDS):
+        policy, stops = _priced(model, ends, reward, cost, usable, max(price, least))
+        gain, steps, costs = _totals(model, ends, reward, cost, policy, stops)
+        if not (np.isfinite(gain[state]) and costs[state] > 0.0) or gain[state] <= 0.0:
+            break
+        ratio = float(gain[state] / costs[state])
+        if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
+            break
+        price = ratio
+        best = Ratio(
+            int(policy[state]), float(gain[state]), float(steps[state]), float(costs[state])
+        )
+    return best
+
+
+def _priced(
+    model: SparseMDP,
+    ends: FloatArray,
+    reward: FloatArray,
+    cost: FloatArray,
+    usable: BoolArray,
+    price: float,
+) -> tuple[IntArray, BoolArray]:
+    """Return the best policy [S] under a price on costs, and where it ends by collecting [S].
+
+    Policy iteration. A path ends by itself with `STOP_PROBABILITY`, so that a policy that never
+    collects has a value too, a very low one.
+    """
+    states, shape = np.arange(model.states), usable.shape
+    paid = np.where(usable, reward - price * cost, -np.inf)
+    ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
+    last, last_action = ending.max(axis=1), ending.argmax(axis=1)
+    nowhere = ~np.any(usable, axis=1)  # left out of plans by a value below any other
+    bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
+    stops = np.isfinite(last) | nowhere
+    last = np.where(nowhere, bottom, last)
+    policy = np.where(stops, last_action, usable.argmax(axis=1))
+    for _ in range(MAX_POLICY_ROUNDS):
+        rows = model.transitions[states * model.actions + policy]
+        onward = diags_array(np.where(stops, 0.0, 1.0 - STOP_PROBABILITY)) @ rows
+        right = np.where(stops, last, paid[states, policy])
+        value = spsolve((eye_array(model.states) - onward).tocsc(), right)
+        going = paid + (1.0 - STOP_PROBABILITY) * (model.transitions @ value).reshape(shape)
+        best, ahead = going.argmax(axis=1), going.max(axis=1)
+        better = np.maximum(ahead, last) > value + 1e-11 * (1.0 + np.abs(value))
+        better &= ~nowhere
+        if not better.any():
+            break
+        ends_now = last >= ahead
+        stops = np.where(better, ends_now, stops)
+        policy = np.where(better, np.where(ends_now, last_action, best), policy)
+    return policy.astype(np.int32), stops
+
+
+def _totals(
+    model: SparseMDP,
+    ends: FloatArray,
+    reward: FloatArray,
+    cost: FloatArray,
+    policy: IntArray,
+    stops: BoolArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the expected gain, steps and cost [S] of a policy until it collects."""
+    states = np.arange(model.states)
+    rows = model.transitions[states * model.actions + policy]
+    onward = diags_array((~stops).astype(np.float64)) @ rows
+    paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
+    right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
+    # A policy that never collects has no total: a small stop probability makes it large instead.
+    system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
+    found = np.atleast_2d(spsolve(system, right))
+    found = np.where(np.isfinite(found), found, np.inf)
+    return found[:, 0], found[:, 1], found[:, 2]

@@ -1,0 +1,192 @@
+"""Runs drawn as maps side by side, with words above and a key below, and as films.
+
+A kind draws its own ground and path; layout, words, marks, key and film frames are shared. All that
+is drawn is handed in; the same data gives the same pixels.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from homeward.arrays import index, indices
+from homeward.errors import InvalidProblemError
+from homeward.plots.films import whole_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+
+QUIET, PAPER = "#4d565e", "#ffffff"
+DPI = 120
+
+
+class Layout(NamedTuple):
+    """Where things stand around maps; lengths are in inches."""
+
+    ink: str  # colour of titles
+    left: float = 0.0  # room for coordinates beside a map
+    gap: float = 0.34  # between maps
+    edge: float = 0.0  # beside the last map
+    over: float = 0.06  # between the words and a map
+    under: float = 0.34  # below a map
+    foot: float = 0.38  # room for the key, beyond `under`
+    head: tuple[float, float] = (0.62, 0.22)  # above the maps, with and without a title
+    title: tuple[float, float] = (0.34, 15.0)  # how far below the edge, and its size in points
+    line: float = 0.17  # height of a line of words
+    letters: float = 13.5  # to an inch of words
+    words: tuple[float, float, float] = (0.5, 0.06, 0.55)  # x as a fraction; offsets in y
+    min_width: float = 4.6
+
+
+class MapPanel(Protocol):
+    """One map with its words."""
+
+    @property
+    def title(self) -> str:
+        """What stands above, in bold."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """What stands below the title."""
+        ...
+
+
+P = TypeVar("P", bound=MapPanel)
+
+
+def draw_maps(
+    panels: Sequence[P],
+    columns: int,
+    title: str,
+    layout: Layout,
+    side: Callable[[int], float],
+    aspect: Callable[[P], float],
+    draw: Callable[[Axes, P], object],
+) -> Figure:
+    """Draw maps side by side, row after row; the kind draws its key below them.
+
+    `side` returns the width of a map in inches, by the number of columns; `aspect` its height over
+    its width.
+    """
+    if not panels:
+        raise InvalidProblemError("there is no panel to draw")
+    columns = min(max(1, index(columns, 1000, "the columns", InvalidProblemError)), len(panels))
+    rows = [panels[i : i + columns] for i in range(0, len(panels), columns)]
+    wide_map = side(columns)
+
+    def lines(text: str, scale: float = 1.0) -> list[str]:
+        return wrap(text, max(12, int(scale * layout.letters * wide_map)), break_on_hyphens=False)
+
+    def words(panel: P) -> list[str]:
+        return [panel.title, *lines(panel.note)] if panel.title else lines(panel.note)
+
+    def caption(panel: P) -> list[str]:
+        return lines(getattr(panel, "caption", ""), 1.12)
+
+    tall = [wide_map * max(aspect(panel) for panel in row) for row in rows]
+    above = [max(len(words(panel)) for panel in row) for row in rows]
+    below = [max(len(caption(panel)) for panel in row) for row in rows]
+    head = layout.head[0] if title else layout.head[1]
+    pitch = layout.left + wide_map + layout.gap
+    wide = max(columns * pitch + layout.edge, layout.min_width)
+    spoken = layout.line * (sum(above) + sum(below))
+    between = (layout.over + layout.under) * len(rows)
+    high = head + sum(tall) + spoken + between + layout.foot
+    figure = Figure(figsize=(wide, high), dpi=DPI, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    left, top = (wide - columns * pitch + layout.edge) / 2 + layout.left, high - head
+    for row, room, count, after in zip(rows, tall, above, below, strict=True):
+        top -= layout.line * count + layout.over + room
+        for c, panel in enumerate(row):
+            box = ((left + c * pitch) / wide, top / high, wide_map / wide, room / high)
+            axes = figure.add_axes(box, anchor="N")
+            draw(axes, panel)
+            _draw_words(axes, words(panel), count, bool(panel.title), layout)
+            for i, line in enumerate(caption(panel)):
+                y = -72.0 * (0.06 + layout.line * (i + 0.45))
+                _write(axes, line, (0.0, 0.0), y, color=QUIET, size=9)
+        top -= layout.line * after + layout.under
+    down, size = layout.title
+    style: dict[str, Any] = {"color": layout.ink, "size": size, "weight": "bold"}
+    figure.text(0.5, 1.0 - down / high, title, ha="center", va="center", **style)
+    return figure
+
+
+def _draw_words(axes: Axes, words: list[str], count: int, has_title: bool, layout: Layout) -> None:
+    """Write a title and a note at the top of the room for `count` lines above a map."""
+    x, first, half = layout.words
+    for i, line in enumerate(words):
+        is_title = has_title and i == 0
+        _write(
+            axes,
+            line,
+            (x, 1.0),
+            72.0 * (first + layout.line * (count - i - half)),
+            ha="center" if x else "left",
+            color=layout.ink if is_title else QUIET,
+            size=11 if is_title else 9.5,
+            weight="bold" if is_title else "normal",
+        )
+
+
+def _write(axes: Axes, line: str, at: tuple[float, float], points: float, **style: Any) -> None:
+    """Write a line so many points above a place, given as fractions of the map's sides."""
+    near: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(line, at, (0.0, points), va="center", **near, **style)
+
+
+def mark(marker: str, size: float, fill: str, edge: str, width: float) -> Line2D:
+    """Return a mark that stands nowhere yet; sizes are in points."""
+    return Line2D([], [], ls="", marker=marker, ms=size, mfc=fill, mec=edge, mew=width)
+
+
+def draw_key(
+    figure: Figure, entries: Sequence[tuple[str, Any]], inches: float, **style: Any
+) -> None:
+    """Write below the maps what marks mean, so many inches above the lower edge."""
+    figure.legend(
+        handles=[handle for _, handle in entries],
+        labels=[word for word, _ in entries],
+        loc="center",
+        bbox_to_anchor=(0.5, inches / figure.get_figheight()),
+        ncols=len(entries),
+        frameon=False,
+        borderpad=0,
+        labelcolor=QUIET,
+        **style,
+    )
+
+
+def checked_path(path: Sequence[int], states: int) -> tuple[int, ...]:
+    """Return a path as plain numbers; refuse one that is empty or leaves the map."""
+    found, error = np.asarray(path), InvalidProblemError
+    if found.ndim != 1 or not found.size:
+        raise error(f"the path has shape {found.shape}, expected [n] with the start first")
+    whole = indices(found, "the path", found.shape, (0, states), "n", error)
+    return tuple(whole.tolist())
+
+
+class FilmFigure:
+    """A figure that gives the frames of a film, with a line of words at the top."""
+
+    def __init__(self, wide: float, high: float, ink: str, down: float) -> None:
+        self.wide, self.high = whole_blocks(wide, high, DPI)
+        self.figure = Figure(figsize=(self.wide, self.high), dpi=DPI, facecolor=PAPER)
+        self._canvas: Any = FigureCanvasAgg(self.figure)
+        self._text = self.figure.text(
+            0.5, 1.0 - down / self.high, "", ha="center", va="center", color=ink, size=12
+        )
+
+    def frame(self, words: str) -> Any:
+        """Return the pixels [height, width, 3] of the figure as it is."""
+        self._text.set_text(words)
+        self._canvas.draw()
+        return np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()

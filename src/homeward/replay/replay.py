@@ -1,0 +1,243 @@
+"""A recorded run at any of its steps, also while it is being written.
+
+Beliefs are learned again from the records without planning (`history`). A run whose safety level is
+the run's decides again with what it held (`decisions`). A plan of the paper's Algorithm 1 is made
+again from its recorded warm start. Where there is none for that step, the steps since the last one
+are planned again, so that it is the same plan to the bit. On large maps that would take long: there
+the nearest warm start is tried first, and the plan is taken if it has the recorded action, value
+and bounds; what it says of other actions may differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
+from homeward.files import read_json
+from homeward.replay.decisions import Decisions
+from homeward.replay.history import MAX_BYTES, History
+from homeward.replay.log_reader import LogReader
+from homeward.replay.moment import Moment
+from homeward.replay.reasons import ended, reasons
+from homeward.runs import Run, RunStatus, WarmStart, find_kind
+from homeward.runs.config import checked
+from homeward.runs.run import CONFIG, STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from homeward.planning.guide import Decision
+    from homeward.planning.plan import Plan
+    from homeward.replay.scene import Scene
+    from homeward.runs import Kind, Setup
+
+PLAN_TOLERANCE = 1e-9
+"""Relative difference up to which bounds and values are those of the same plan."""
+
+MAX_PLANS = 8
+"""Plans that are kept; of large maps one."""
+
+SMALL, LARGE = 20_000, 100_000
+"""States up to which the steps since a warm start are planned again always, or if needed."""
+
+
+class NotRecordedError(InvalidInputError):
+    """A step, a cell, a layer or a map that a run does not have."""
+
+
+class InterruptedReplayError(HomewardError):
+    """A plan was not made to its end, since something else is wanted first; ask again."""
+
+
+class Replay:
+    """One run, to be looked at: `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
+
+    def __init__(self, directory: Path | str, max_bytes: int = MAX_BYTES) -> None:
+        self.run = Run.open(directory)
+        self.max_bytes = max_bytes
+        self.log = LogReader(Path(directory) / STEPS)
+        self.log.read_on()
+        self.interrupted: Callable[[], bool] = lambda: False  # whether to break off planning
+        self.identity = self.run.manifest.config_sha256, self.run.manifest.created
+        self._decided: tuple[int, Decision] | None = None  # the last, and the step before it
+        self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
+        self._seeds: OrderedDict[int, WarmStart] = OrderedDict()
+
+    def refresh(self) -> bool:
+        """Read the new steps; return False if another run has taken this one's place."""
+        manifest = self.run.manifest
+        same = self.identity == (manifest.config_sha256, manifest.created)
+        return same and self.log.read_on()
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the run."""
+        return find_kind(self.run.kind)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """The run as it was set up: planner, first belief and world."""
+        path, kind = self.run.directory / CONFIG, self.kind
+        version = read_json(path)["version"]
+        if version != kind.version:
+            newer = isinstance(version, int) and version > kind.version
+            whose = "newer version of Homeward" if newer else "version not read any more"
+            raise InvalidFileError(
+                f"{path}: was made by a {whose}: a {kind.name} run of version {version}, and "
+                f"this is {kind.version}"
+            )
+        return kind.make(checked(kind.config, self.run.config, str(path)))
+
+    @cached_property
+    def scene(self) -> Scene:
+        """The maps of the run."""
+        if self.kind.scene is None:
+            raise NotRecordedError(f"{self.run.directory}: a {self.kind.name} run has no map")
+        scene: Scene = self.kind.scene(self.setup)
+        return scene
+
+    @cached_property
+    def history(self) -> History:
+        """The beliefs of the run."""
+        types = self.kind.observations
+        return History(self.setup, self.scene, self.log, types, self.max_bytes)
+
+    @cached_property
+    def decisions(self) -> Decisions | None:
+        """What the run held and decided; None for the paper's Algorithm 1."""
+        if self.setup.algorithm == "paper":
+            return None
+        return Decisions(self.setup, self.history.start, self.history.at(0), self.log)
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether the world was made and its beliefs can be learned."""
+        return "history" in vars(self)
+
+    def at(self, step: int) -> Moment:
+        """Return what was known after so many steps."""
+        if not 0 <= step <= len(self.log):
+            raise NotRecordedError(f"the run has {len(self.log)} steps, there is no step {step}")
+        start = np.array([self.history.start], np.int32)
+        path = self.log.path_to(step) if step else start
+        belief, planner = self.history.at(step), self.setup.planner
+        return Moment(step, int(path[-1]), belief, path, planner, self.decisions)
+
+    def layers(self, step: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return maps [R, C] by name, of what was known after so many steps."""
+        if step == len(self.log) and not self.is_set_up:
+            kept = self._kept_layers(names)
+            if kept is not None:
+                return kept
+        moment = self.at(step)
+        known = {entry["name"] for entry in self.scene.layers}
+        for name in names:
+            if name not in known:
+                raise NotRecordedError(f"there is no layer {name[:40]!r} in this run")
+        return self.scene.maps(names, moment)
+
+    def _kept_layers(self, names: Sequence[str]) -> dict[str, NDArray[Any]] | None:
+        """Return maps from the arrays that a finished run left; None if they do not suffice."""
+        if self.kind.kept_layers is None or self.run.status is not RunStatus.FINISHED:
+            return None
+        found = self.kind.kept_layers(self.run.fields())
+        if not names or not set(names) <= found.keys():
+            return None
+        return {name: found[name] for name in names}
+
+    def way(self, step: int, cell: int) -> dict[str, Any]:
+        """Return the way home from a cell as it was seen after so many steps, as JSON values."""
+        moment = self.at(step)
+        rows, columns = self.scene.shape
+        if not 0 <= cell < rows * columns:
+            raise NotRecordedError(f"there is no cell {cell} on this map")
+        return moment.way(cell)
+
+    def why(self, step: int) -> dict[str, Any]:
+        """Return the plan that was made after so many steps, or why there is none, as JSON."""
+        moment = self.at(step)
+        recorded = None
+        if step < len(self.log):
+            bounds = self.log.bounds_of(step + 1)
+            recorded = {"action": self.log.actions[step], "bounds": bounds}
+        columns = self.scene.shape[1]
+        if self.decisions is not None:
+            decision = self._decision(moment)
+            if decision.plan is None:
+                return {**ended(decision, moment, columns), "recorded": recorded}
+        plan, agrees = self.plan(step)
+        told = reasons(plan, moment, self.setup, columns)
+        return {**told, "recorded": recorded, "agrees": agrees}
+
+    def plan(self, step: int) -> tuple[Plan, bool]:
+        """Return the plan made after so many steps, and whether it is the recorded one."""
+        if step in self._plans:
+            self._plans.move_to_end(step)
+            return self._plans[step]
+        moment = self.at(step)
+        plan = self._plan_again(moment) if self.decisions is None else self._decision(moment).plan
+        if plan is None:
+            raise NotRecordedError("the run ends here: there is nothing left to decide")
+        self._plans[step] = plan, self._agrees(plan, step)
+        most = MAX_PLANS if self.decisions is not None or moment.model.states <= LARGE else 1
+        while len(self._plans) > most:
+            self._plans.popitem(last=False)
+        return self._plans[step]
+
+    def _plan_again(self, moment: Moment) -> Plan:
+        """Make a plan of the paper's Algorithm 1 again."""
+        step, states = moment.step, moment.model.states
+        best = self.log.seeds_at(step)
+        first, seeds = (0, None) if best is None else best
+        for number, known in self._seeds.items():
+            if first < number <= step:
+                first, seeds = number, known
+        exact = first == step
+        found = self._plan(moment, seeds) if exact or states > SMALL else None
+        if not exact and (found is None or (states <= LARGE and not self._agrees(found, step))):
+            for number in range(first, step):
+                if number > first and self.interrupted():
+                    raise InterruptedReplayError("something else was asked for first; ask again")
+                seeds = WarmStart.of(self._plan(self.at(number), seeds))
+                self._note(number + 1, seeds)
+            found, exact = self._plan(moment, seeds), True
+        assert found is not None
+        if exact:
+            self._note(step + 1, WarmStart.of(found))
+        return found
+
+    def _plan(self, moment: Moment, seeds: WarmStart | None) -> Plan:
+        previous: Any = seeds
+        return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
+
+    def _decision(self, moment: Moment) -> Decision:
+        """Return what the run decided after a moment."""
+        assert self.decisions is not None
+        if self._decided is None or self._decided[0] != moment.step:
+            self._decided = moment.step, self.decisions.decide(moment)
+        return self._decided[1]
+
+    def _note(self, step: int, seeds: WarmStart) -> None:
+        """Keep the warm start that a step left, for a while."""
+        self._seeds[step] = seeds
+        while len(self._seeds) > 8 * MAX_PLANS:
+            self._seeds.popitem(last=False)
+
+    def _agrees(self, plan: Plan, step: int) -> bool:
+        """Return whether a plan has the recorded action, value and bounds."""
+        if step >= len(self.log):
+            return True
+        pairs = [(plan.exploration_value, self.log.values[step])]
+        pairs += zip(plan.bounds, self.log.bounds_of(step + 1), strict=True)
+        alike = all(
+            math.isclose(a, b, rel_tol=PLAN_TOLERANCE, abs_tol=PLAN_TOLERANCE) for a, b in pairs
+        )
+        return alike and plan.action == self.log.actions[step]

@@ -1,0 +1,200 @@
+"""What of a run can be drawn as maps, layer by layer.
+
+A kind makes its scene from a `Scene` with layers of its own; the layers that every map has (the way
+home, the bonus, the surest move, the visited cells, the set to stay inside) are added here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from homeward.beliefs.grid_graph import NAMES, STEPS
+from homeward.models import Moves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from homeward.arrays import BoolArray
+    from homeward.replay.moment import Moment
+    from homeward.runs import Setup
+
+BELIEF, PLAN = "belief", "plan"
+"""What a layer costs: nothing beyond the belief, or about as much as a plan."""
+
+
+class Layer(NamedTuple):
+    """One map: what is said of it as JSON values, and its values [S] at a moment."""
+
+    facts: dict[str, Any]
+    values: Callable[[Moment], NDArray[Any]]
+
+
+def layer(
+    name: str,
+    title: str,
+    unit: str | None,
+    scale: str,
+    values: Callable[[Moment], NDArray[Any]],
+    costs: str = BELIEF,
+    **more: Any,
+) -> Layer:
+    """Return a layer; `scale` is "sequential", "probability" or "categorical"."""
+    facts = {"name": name, "title": title, "unit": unit, "scale": scale, "costs": costs, **more}
+    return Layer(facts, values)
+
+
+def mask_layer(
+    name: str, title: str, no: str, yes: str, values: Callable[[Moment], NDArray[Any]]
+) -> Layer:
+    """Return a layer of a mask: cells that are so, and cells that are not."""
+    categories = [{"value": 0, "title": no}, {"value": 1, "title": yes}]
+    return layer(name, title, None, "categorical", values, categories=categories)
+
+
+class Scene:
+    """The maps of a run.
+
+    Parameters
+    ----------
+    setup
+        The run as it is set up again.
+    shape
+        Rows and columns; their product is the number of states S.
+    known, truth
+        Layers of what is believed, and of what is true.
+    bonus
+        What the bonus counts, and its unit.
+    closed
+        Returns the mask [S] of the cells where nobody can stand.
+    measure
+        Returns how much is known, from an observation, the belief after it and how much it was
+        before. Called once for each step, in their order.
+    place
+        Puts the world where it was after so many steps, so that it observes again what it did then;
+        None where that can't be, and the recorded observations are taken instead.
+    cell
+        The height and the width of a cell in m.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        shape: tuple[int, int],
+        known: Iterable[Layer],
+        truth: Iterable[Layer],
+        bonus: tuple[str, str | None],
+        closed: Callable[[Moment], BoolArray],
+        measure: Callable[[Any, Any, float], float],
+        place: Callable[[int, int], None] | None = None,
+        cell: tuple[float, float] | None = None,
+    ) -> None:
+        self.setup, self.shape, self.cell = setup, shape, cell
+        self.closed, self.measure, self.place = closed, measure, place
+        self._layers = {
+            each.facts["name"]: each for each in (*known, *self._shared(*bonus), *truth)
+        }
+
+    @property
+    def layers(self) -> list[dict[str, Any]]:
+        """What can be drawn, as JSON values."""
+        return [each.facts for each in self._layers.values()]
+
+    def maps(self, names: Sequence[str], moment: Moment) -> dict[str, NDArray[Any]]:
+        """Return layers [R, C] by name."""
+        return {
+            name: np.asarray(self._layers[name].values(moment)).reshape(self.shape)
+            for name in names
+        }
+
+    def _shared(self, bonus: str, unit: str | None) -> list[Layer]:
+        """Return the layers that every map has."""
+        asked = any(hasattr(c, "home") for c in self.setup.planner.criteria)
+        whose = "chance of a way home" if asked else "chance of a way back to the start"
+
+        def where_open(
+            values: Callable[[Moment], NDArray[Any]],
+        ) -> Callable[[Moment], NDArray[Any]]:
+            return lambda moment: np.where(self.closed(moment), np.nan, values(moment))
+
+        found = [
+            layer(
+                "v",
+                f"Proven {whose}",
+                None,
+                "probability",
+                where_open(lambda moment: moment.returns[1].value),
+                PLAN,
+            ),
+            layer(
+                "bonus",
+                f"Bonus: {bonus}",
+                unit,
+                "sequential",
+                where_open(lambda m: np.asarray(m.planner.bonus(m.belief)).max(axis=1)),
+                PLAN,
+            ),
+            layer(
+                "success",
+                "Chance of the surest move away",
+                None,
+                "probability",
+                where_open(_surest_move),
+                PLAN,
+            ),
+            mask_layer("visited", "Visited", "not visited", "visited", _visited),
+        ]
+        inside = allowed_of(self.setup)
+        if inside is not None:
+            title, no, yes = "The set to stay inside", "outside the set", "inside the set"
+            found.append(mask_layer("kept", title, no, yes, lambda moment: np.asarray(inside)))
+        return found
+
+
+def _surest_move(moment: Moment) -> NDArray[Any]:
+    """Return the largest probability [S] with which an action leaves its state."""
+    model = moment.model
+    if isinstance(model, Moves):
+        away = model.dest != np.arange(model.states)[:, None]
+        found: NDArray[Any] = (model.success * away).max(axis=1)
+        return found
+    rows = model.sparse().transitions
+    shape = (model.states, model.actions)
+    total = np.asarray(rows.sum(axis=1)).reshape(shape)
+    states = np.repeat(np.arange(model.states), model.actions)
+    stays = np.asarray(rows[np.arange(rows.shape[0]), states]).reshape(shape)
+    surest: NDArray[Any] = (total - stays).max(axis=1)
+    return surest
+
+
+def _visited(moment: Moment) -> BoolArray:
+    visited = np.zeros(moment.model.states, dtype=bool)
+    visited[moment.path] = True
+    return visited
+
+
+def actions_of(setup: Setup) -> list[dict[str, Any]]:
+    """Return the actions as JSON values: rows down and columns to the right, None if unknown."""
+    model: Any = setup.belief.mean()
+    names = model.action_names or tuple(f"action {a}" for a in range(model.actions))
+    ways: dict[str, Any] = dict(zip(NAMES, STEPS, strict=True))
+    ways |= {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1), "wait": (0, 0)}
+    found = []
+    for name in names:
+        down, right = ways.get(name, (None, None))
+        found.append({"name": name, "dr": down, "dc": right})
+    return found
+
+
+def allowed_of(setup: Setup) -> BoolArray | None:
+    """Return the cells [S] inside every set to stay inside; None without such a set."""
+    inside: BoolArray | None = None
+    for criterion in setup.planner.criteria:
+        allowed = getattr(criterion, "allowed", None)
+        if allowed is not None:
+            cells = allowed if allowed.ndim == 1 else allowed.any(axis=1)
+            inside = cells if inside is None else inside & cells
+    return inside

@@ -1,0 +1,144 @@
+"""What a criterion is: a function from a situation to a linear requirement on the way out.
+
+A requirement is a reward [S, A] and a level: the reward's discounted total, from the current state,
+is a lower bound on the probability that the criterion holds (or on what is earned), and must reach
+the level. The proofs are in ``docs/theory.md``. Criteria of any kinds and levels hold at once.
+
+With recall at a fixed step n (`AtStep`) the reward is collected for n steps without discount, and
+``final`` [S] is added where they end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from homeward.arrays import number
+from homeward.errors import InvalidProblemError
+from homeward.solvers import GIVE_UP, ReturnSolution, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs.corrections import Corrections
+    from homeward.models import Model
+
+BYTES_PER_STATE_STEP = 12
+"""Memory of a policy with a fixed recall, for each state and step: an action and a value."""
+
+MAX_POLICY_BYTES = 2**32
+"""Most memory of a policy over a fixed number of steps."""
+
+MAX_STEPS = 2**31 - 1
+"""Steps of the longest horizon."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtStep:
+    """Recall at a fixed step: exploration goes on for exactly so many steps."""
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", check_steps(self.steps, "the recall"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Situation:
+    """All that a criterion may look at: the current state and the mean model."""
+
+    model: Model  # the mean
+    corrections: Corrections
+    discount: float
+    state: int
+    start: int
+    general: Callable[[], FloatArray] | None = None  # Theorem 2's σ [S, A], if it is available
+    limits: Callable[[], tuple[float, float] | None] | None = None  # least and greatest reward
+    steps: int | None = None  # until recall, if that is fixed
+
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            size = self.steps * self.model.states * BYTES_PER_STATE_STEP
+            if size > MAX_POLICY_BYTES:
+                raise InvalidProblemError(
+                    f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
+                    f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
+                )
+
+    def name_of(self, state: int) -> str:
+        """Return the name of a state, or its number."""
+        names = self.model.state_names
+        return names[state] if names else f"state {state}"
+
+    def recall_reward(
+        self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Return the reward [S, A] and the final reward [S] of a recall worth `value` [S].
+
+        The reward is ``(1 − γ)·value + γ·σ``, with no final reward; with a fixed recall it is σ,
+        and the value is the final reward. The reward is written to `out`, if given.
+        """
+        reward = np.empty(sigma.shape) if out is None else out
+        if self.steps is not None:
+            reward[:] = sigma
+            return reward, value
+        np.multiply(sigma, self.discount, out=reward)
+        reward += ((1.0 - self.discount) * value)[:, None]
+        return reward, None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requirement:
+    """A criterion made concrete: a lower bound on a total, and its way home, if it has one.
+
+    The proven quantity is ``least + unit·total``; the level is in its unit.
+    """
+
+    name: str
+    level: float
+    reward: FloatArray  # [S, A] finite; its discounted total is a lower bound on the truth
+    home: IntArray  # [n] states that count as home; empty if no way home is required
+    returns: ReturnSolution  # the way home, from every state; zero if none is required
+    worth: FloatArray | None = None  # [S] or [S, A] part of the reward that is certain
+    allowed: BoolArray | None = None  # [S, A] to be left at most with probability 1 − level
+    least: float = 0.0
+    unit: float = 1.0
+    final: FloatArray | None = None  # [S] what a fixed recall there is worth
+    within: int | None = None  # steps that the way home may take
+    kind: Literal["return", "stay", "earn"] = "return"
+
+
+class Criterion(Protocol):
+    """What must stay true, and at which level."""
+
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """Return the requirement; its reward is written to `out` [S, A], if given."""
+        ...
+
+
+def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
+    """Return the home and the way home of a requirement that asks for no way home."""
+    policy = np.full(states, GIVE_UP, np.int32)
+    return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
+
+
+def check_level(delta: object) -> None:
+    """Raise an error unless δ is a probability above 0."""
+    if not 0.0 < number(delta, "δ", InvalidProblemError) <= 1.0:
+        raise InvalidProblemError(f"δ is {delta:g}, expected 0 < δ <= 1")
+
+
+def check_steps(steps: object, what: str) -> int:
+    """Return a number of steps, at least 1; `what` has that horizon."""
+    if isinstance(steps, bool | np.bool_) or not isinstance(steps, Integral):
+        raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected whole steps")
+    if not 1 <= int(steps) <= MAX_STEPS:
+        limit = "least 1" if int(steps) < 1 else f"most {MAX_STEPS}"
+        raise InvalidProblemError(
+            f"{what} has a horizon of {int(steps)} steps, expected at {limit}"
+        )
+    return int(steps)

@@ -1,0 +1,85 @@
+"""Stay inside a set of states or state-actions until the recall, with probability δ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.arrays import own
+from homeward.beliefs.corrections import Correction, stay_moves
+from homeward.errors import InvalidProblemError
+from homeward.models import Moves
+from homeward.safety.criterion import Requirement, check_level, no_return
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.safety.criterion import Situation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StayInside:
+    """Before exploration is called off, no action outside a set is taken, with probability δ.
+
+    `allowed` [S] or [S, A] is the mask of the set's states or state-actions. Being in a state does
+    not leave the set; taking an action that is not in the set does. The way home, after the
+    recall, is not restricted.
+    """
+
+    allowed: BoolArray
+    delta: float
+
+    def __post_init__(self) -> None:
+        check_level(self.delta)
+        try:
+            given = np.asarray(self.allowed)
+        except ValueError as cause:
+            raise InvalidProblemError(f"the set to stay inside is not an array: {cause}") from cause
+        if given.dtype != np.bool_ or given.ndim not in (1, 2):
+            raise InvalidProblemError(
+                f"the set to stay inside is {given.dtype} of shape {given.shape}, "
+                "expected booleans [S] or [S, A]"
+            )
+        if not given.any():
+            raise InvalidProblemError("the set to stay inside is empty")
+        object.__setattr__(self, "allowed", own(given, self.allowed))
+
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """Return the bound on the probability of no action outside the set before recall."""
+        model, corrections = situation.model, situation.corrections
+        shape = (model.states, model.actions)
+        if self.allowed.shape != shape[: self.allowed.ndim]:
+            raise InvalidProblemError(
+                f"the set to stay inside has shape {self.allowed.shape}, expected "
+                f"{shape[:1]} or {shape}"
+            )
+        given = self.allowed if self.allowed.ndim == 2 else self.allowed[:, None]
+        allowed: BoolArray = np.broadcast_to(given, shape)
+        here = allowed[situation.state] & np.isfinite(model.reward[situation.state])
+        if not here.any():
+            raise InvalidProblemError(
+                f"{situation.name_of(situation.state)} is outside the set to stay inside: "
+                "no action there is in it"
+            )
+        sigma = corrections.exploring
+        if situation.steps is None and corrections.kind is Correction.MOVES:
+            sigma = 0.5 * corrections.exploring
+            if corrections.work_or_never and isinstance(model, Moves):
+                likely = model.success if corrections.likely is None else corrections.likely
+                sigma = stay_moves(model.dest, model.success, likely, situation.discount)
+        sure = np.ones(model.states)
+        reward, final = situation.recall_reward(sure, sigma, out)
+        pairs = self.allowed.ndim == 2
+        count = int(np.count_nonzero(self.allowed))
+        what = f"state{'-action' * pairs}{'s' * (count != 1)}"
+        return Requirement(
+            f"stay inside the set of {count} {what}",
+            self.delta,
+            reward,
+            *no_return(model.states),
+            worth=sure,
+            allowed=allowed,
+            final=final,
+            kind="stay",
+        )

@@ -1,0 +1,271 @@
+"""What a viewing process does: it keeps a few replays and answers one request after another.
+
+While nobody asks, it learns on in the run that was looked at last, so that any of its steps is near
+when it is asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from homeward.errors import HomewardError, InvalidFileError, MissingExtraError
+from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
+from homeward.replay.scene import actions_of
+from homeward.runs import Run
+from homeward.runs.kind import find_kind, kind_names
+from homeward.runs.run import TIMES
+from homeward.runs.stopwatch import read_times
+from homeward.web import forms
+from homeward.web.catalogue import SHOWN_UP_TO
+from homeward.web.examples import examples
+from homeward.web.frames import pack
+from homeward.web.refusals import Refusal, RefusalError, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.connection import Connection
+    from pathlib import Path
+
+MAX_REPLAYS = 3
+LEARNING_SECONDS = 0.01
+"""Seconds of learning between two looks whether somebody asks."""
+
+IDLE_SECONDS = 120.0
+"""Seconds after the last request for which it learns on."""
+
+WAIT_SECONDS = 0.25
+"""Seconds of learning that an answer may wait for, if it can do without."""
+
+NO_MAP: dict[str, Any] = {
+    **dict.fromkeys(("home", "start", "shape", "cell")),
+    **{name: [] for name in ("layers", "criteria", "actions")},
+}
+"""What is said of a run without maps."""
+
+logger = logging.getLogger("homeward")
+
+
+class ViewingService:
+    """Answers requests, each a name and its arguments."""
+
+    def __init__(self, root: Path, interrupted: Callable[[], bool] = lambda: False) -> None:
+        self.root, self.interrupted = root, interrupted  # whether somebody else asks
+        self.replays: OrderedDict[str, Replay] = OrderedDict()
+        self.asked = 0.0
+
+    def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        """Return the answer to a request; a `HomewardError` says why there is none."""
+        task: Callable[..., Any] = getattr(self, f"do_{name}")
+        return task(*arguments)
+
+    def work(self) -> bool:
+        """Learn on for a moment; return whether there is more to learn."""
+        if not self.replays or time.monotonic() - self.asked > IDLE_SECONDS:
+            return False
+        replay = next(reversed(self.replays.values()))
+        if not is_behind(replay):
+            return False
+        try:
+            replay.history.advance(len(replay.log), LEARNING_SECONDS)
+        except HomewardError:
+            return False  # the next request is told
+        return is_behind(replay)
+
+    def replay(self, run: str) -> Replay:
+        """Return the replay of a run, with its newest steps."""
+        self.asked = time.monotonic()
+        known = self.replays.pop(run, None)
+        if known is None or not known.refresh():
+            known = Replay(self.root / run)
+        known.interrupted = self.interrupted
+        self.replays[run] = known
+        while len(self.replays) > MAX_REPLAYS:
+            self.replays.popitem(last=False)
+        return known
+
+    def mapped(self, run: str) -> Replay:
+        """Return the replay of a run that has maps; a run can't name a module to be imported."""
+        replay = self.replay(run)
+        if not has_map(replay):
+            raise RefusalError(Refusal.NOT_FOUND, "this kind of run has no map")
+        return replay
+
+    def do_ready(self) -> None:
+        """Import what the first answer needs."""
+        for name in kind_names():
+            find_kind(name)
+
+    def do_details(self, run: str) -> dict[str, Any]:
+        """Return what is to be known of a run beyond its summary.
+
+        Where the log is damaged, the status, the steps and the error are those of the intact part.
+        """
+        replay = self.replay(run)
+        found: dict[str, Any] = {}
+        if replay.log.damage is not None:
+            said = f"{replay.log.path.name}: {replay.log.damage}; {SHOWN_UP_TO}"
+            found = {"status": "damaged", "end": None, "why": None, "error": said}
+            found["steps"] = len(replay.log)
+        if not has_map(replay):
+            return {**NO_MAP, **found}
+        setup, scene, limit = replay.setup, replay.scene, replay.run.manifest.limit
+        return {
+            **found,
+            "limit": setup.limit if limit is None else limit,
+            "home": home_of(setup.planner.criteria),
+            "start": replay.history.start,
+            "shape": list(scene.shape),
+            "cell": None if scene.cell is None else list(scene.cell),
+            "layers": scene.layers,
+            "criteria": [criterion_facts(c) for c in setup.planner.criteria],
+            "actions": actions_of(setup),
+        }
+
+    def do_records(self, run: str, after: int, to: int | None) -> bytes:
+        """Return the frame of the steps ``after < step <= to``."""
+        replay = self.replay(run)
+        total = len(replay.log)
+        last = total if to is None else min(to, total)
+        first = min(after, last)
+        columns = replay.log.columns(first, last)
+        columns["plan_ms"] = read_times(replay.run.directory / TIMES, first, last)
+        # Kinds that record whole observations have small worlds, which are set up at once.
+        if has_map(replay) and (replay.is_set_up or not replay.kind.digests):
+            try:
+                if replay.history.advance(last, WAIT_SECONDS):
+                    known = replay.history.known[first + 1 : last + 1]
+                    columns["known"] = np.array(known, np.float64)
+            except InvalidFileError:
+                pass  # a request for a map is told
+        return pack(columns, step=last, total=total)
+
+    def do_fields(self, run: str, step: int, layers: tuple[str, ...]) -> bytes:
+        """Return the frame of maps of what was known after so many steps."""
+        replay = self.mapped(run)
+        return pack(replay.layers(step, layers), step=step, total=len(replay.log))
+
+    def do_why(self, run: str, step: int) -> dict[str, Any]:
+        """Return a plan and its reasons."""
+        return self.mapped(run).why(step)
+
+    def do_way(self, run: str, step: int, cell: int) -> dict[str, Any]:
+        """Return a way home."""
+        return self.mapped(run).way(step, cell)
+
+    def do_forget(self, run: str) -> None:
+        """Forget a run that was removed."""
+        self.replays.pop(run, None)
+
+    def do_make(self, run: str, kind: str, config: dict[str, Any]) -> None:
+        """Make a run with no steps."""
+        target = self.root / run
+        if target.exists():
+            raise RefusalError(Refusal.CONFLICT, f"there is a run named {run} already")
+        complete = forms.completed(kind, config, self.root)
+        try:
+            Run.create(target, kind, complete)
+        except InvalidFileError as cause:
+            code = Refusal.CONFLICT if target.exists() else Refusal.UNUSABLE
+            raise RefusalError(code, told(cause, self.root)) from cause
+
+    def do_preview(self, config: dict[str, Any]) -> bytes:
+        """Return a frame of the maps that a configuration would begin with."""
+        return forms.preview(config, self.root)
+
+    def do_kinds(self) -> dict[str, Any]:
+        """Return the schema of each kind's configuration."""
+        return forms.schemas()
+
+    def do_examples(self) -> dict[str, Any]:
+        """Return the example worlds and the counterexamples."""
+        return examples()
+
+
+def has_map(replay: Replay) -> bool:
+    """Return whether a run is of an installed kind that has maps."""
+    return replay.run.kind in kind_names() and replay.kind.scene is not None
+
+
+def is_behind(replay: Replay) -> bool:
+    """Return whether there are steps that were not learned yet."""
+    return replay.is_set_up and replay.history.reached < len(replay.log)
+
+
+def home_of(criteria: Any) -> Any:
+    """Return where the way home leads: "current", "start", or cells; None without a home."""
+    for criterion in criteria:
+        home = getattr(criterion, "home", None)
+        if home is not None:
+            return home if isinstance(home, str) else np.atleast_1d(home).tolist()
+    return None
+
+
+def criterion_facts(criterion: Any) -> dict[str, Any]:
+    """Return a criterion as JSON values."""
+    level = getattr(criterion, "delta", None)
+    if hasattr(criterion, "home"):
+        home = criterion.home
+        place = {"current": "where it stands", "start": "the start"}
+        where = place.get(home, home) if isinstance(home, str) else "one of the bases"
+        limit = f" within {criterion.steps} steps" if hasattr(criterion, "steps") else ""
+        return {"name": f"return to {where}{limit}", "kind": "return", "level": level}
+    if hasattr(criterion, "allowed"):
+        return {"name": "stay inside the set", "kind": "stay", "level": level}
+    earned = getattr(criterion, "total", level)
+    return {"name": type(criterion).__name__, "kind": "earn", "level": earned}
+
+
+def serve(connection: Connection, root: Path) -> None:
+    """Answer what comes over a connection, until it is closed."""
+    import multiprocessing
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
+    # Numba then needs no semaphore, which would be left behind where this process is killed.
+    multiprocessing.set_start_method("spawn", force=True)
+    service = ViewingService(root, connection.poll)
+    while True:
+        try:
+            while not connection.poll(0.0 if service.work() else None):
+                pass
+            name, arguments = connection.recv()
+        except (EOFError, OSError):
+            return
+        if name == "stop":  # what was to be stopped has ended
+            continue
+        try:
+            answer: tuple[str, Any] = "done", service.answer(name, arguments)
+        except Exception as error:
+            answer = "refused", refusal_of(error, root)
+        try:
+            connection.send(answer)
+        except OSError:
+            return
+
+
+CODES: tuple[tuple[type[Exception], Refusal], ...] = (
+    (NotRecordedError, Refusal.NOT_FOUND),
+    (InterruptedReplayError, Refusal.ASK_AGAIN),
+    (InvalidFileError, Refusal.CONFLICT),
+    (MissingExtraError, Refusal.UNUSABLE),
+    (HomewardError, Refusal.INVALID),
+)
+"""The code of each exception, the first that fits."""
+
+
+def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
+    """Return the code and the sentence for an exception; an unexpected one is logged."""
+    if isinstance(error, RefusalError):
+        return error.code, told(error, root)
+    for kind, code in CODES:
+        if isinstance(error, kind):
+            return code, told(error, root)
+    if isinstance(error, MemoryError):
+        return Refusal.NO_MEMORY, "there is not enough memory for that"
+    logger.error("%s: %s", type(error).__name__, told(error, root))
+    return Refusal.FAILED, "something went wrong here; the server's log says what"

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from homeward.certificates.verdicts import CheckedClaim, RunVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed(CheckedClaim):
+    weight: float
+    reasons: tuple[str, ...] = ()
+
+
+def test_a_claim_stands_while_nothing_speaks_against_it() -> None:
+    assert Weighed(2.0).as_dict() == {
+        "weight": 2.0,
+        "refuted": False,
+        "reasons": [],
+        "verdict": "confirmed",
+    }
+
+
+def test_a_refuted_claim_says_why() -> None:
+    verdict = Weighed(2.0, ("it is too light", "and too late"))
+    assert verdict.refuted
+    assert verdict.words == "refuted: it is too light; and too late"
+    assert verdict.as_dict()["reasons"] == ["it is too light", "and too late"]
+
+
+def test_a_run_is_confirmed_or_refuted() -> None:
+    assert not RunVerdict(0.8, 0.9, 0.9).refuted
+    assert RunVerdict(0.8, 0.9, None, ("the log lies",)).words == "refuted: the log lies"
