@@ -183,7 +183,7 @@ def test_an_upload_that_stops_midway_leaves_nothing(fort: Site) -> None:
     ).encode()
     status, answer = talk(fort, head)
     assert status == 400
-    assert b"no byte of the upload came" in answer
+    assert b"no byte of the upload arrived" in answer
     with socket.create_connection(("127.0.0.1", fort.port), 20) as line:
         line.sendall(head)
         until(lambda: left(fort))

@@ -10,7 +10,7 @@ import uvicorn
 from tests.web.site import until
 
 from homeward.web import connections
-from homeward.web.connections import Patient
+from homeward.web.connections import IdleTimeout
 from homeward.web.serving import bind
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ async def slow(scope: object, receive: object, send: object) -> None:
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Serve with a patience of a fifth of a second."""
-    monkeypatch.setattr(connections, "IDLE", 0.2)
+    monkeypatch.setattr(connections, "CHECK_SECONDS", 0.2)
     config = uvicorn.Config(
-        slow, http=Patient, lifespan="off", log_config=None, timeout_keep_alive=60
+        slow, http=IdleTimeout, lifespan="off", log_config=None, timeout_keep_alive=60
     )
     with bind("127.0.0.1", 0) as listener:
         engine = uvicorn.Server(config)

@@ -36,7 +36,7 @@ def streams_of(root: Path, most: int = 64) -> Streams:
 
 def test_a_finished_run_tells_its_steps_and_then_how_it_stands(own: Path) -> None:
     async def scene() -> None:
-        stream = streams_of(own)._run("grid-safe", 0)
+        stream = streams_of(own).of_run("grid-safe", 0).events
         name, number, data = await following(stream)
         total = Run(own / "grid-safe").manifest.steps
         assert (name, number) == ("steps", str(total))
@@ -51,11 +51,11 @@ def test_a_finished_run_tells_its_steps_and_then_how_it_stands(own: Path) -> Non
 def test_who_comes_again_is_told_only_what_is_new(own: Path) -> None:
     async def scene() -> None:
         total = Run(own / "grid-safe").manifest.steps
-        stream = streams_of(own)._run("grid-safe", 5)
+        stream = streams_of(own).of_run("grid-safe", 5).events
         assert (await following(stream))[2]["from"] == 5
-        stream = streams_of(own)._run("grid-safe", total)
+        stream = streams_of(own).of_run("grid-safe", total).events
         assert (await following(stream))[0] == "status"
-        stream = streams_of(own)._run("grid-safe", total + 90)
+        stream = streams_of(own).of_run("grid-safe", total + 90).events
         assert (await following(stream))[2]["from"] == 0
 
     asyncio.run(scene())
@@ -64,7 +64,7 @@ def test_who_comes_again_is_told_only_what_is_new(own: Path) -> None:
 def test_steps_are_told_as_they_are_taken(tmp_path: Path) -> None:
     async def scene() -> None:
         run = Run.create(tmp_path / "run", "grid", {"size": 5})
-        stream = streams_of(tmp_path)._run("run", 0)
+        stream = streams_of(tmp_path).of_run("run", 0).events
         assert (await following(stream))[2]["status"] == "interrupted"
         steps = run.steps()
         next(steps)
@@ -83,7 +83,7 @@ def test_steps_are_told_as_they_are_taken(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_away_is_told_and_ends_the_stream(own: Path) -> None:
     async def scene() -> None:
-        stream = streams_of(own)._run("grid-safe", 0)
+        stream = streams_of(own).of_run("grid-safe", 0).events
         await following(stream)
         await following(stream)
         shutil.rmtree(own / "grid-safe")
@@ -99,7 +99,7 @@ def test_what_changes_in_the_queue_alone_is_told(tmp_path: Path) -> None:
 
     async def scene() -> None:
         streams = streams_of(tmp_path)
-        stream = streams._run("waiting", 0)
+        stream = streams.of_run("waiting", 0).events
         _, _, data = await following(stream)
         assert data["status"] == "interrupted"
         streams.jobs._note("waiting", "queued")
@@ -114,7 +114,7 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
     own: Path, monkeypatch: pytest.MonkeyPatch, late: str
 ) -> None:
     streams = streams_of(own)
-    seen = streams._glance("grid-safe", None)
+    seen = streams._poll("grid-safe", None)
     assert seen is not None
     count = streams.catalogue._count
 
@@ -124,18 +124,21 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
         return found
 
     monkeypatch.setattr(streams.catalogue, "_count", gone)
-    assert streams._glance("grid-safe", None if late == "summary" else seen[0]) is None
+    assert streams._poll("grid-safe", None if late == "summary" else seen[0]) is None
 
 
 def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "ALIVE", 0.05)
+    monkeypatch.setattr(events, "KEEP_ALIVE_SECONDS", 0.05)
 
     async def scene() -> None:
         streams = streams_of(own)
-        for stream, told in ((streams._run("grid-safe", 0), 2), (streams._list(), 1)):
+        for stream, told in (
+            (streams.of_run("grid-safe", 0).events, 2),
+            (streams.of_list().events, 1),
+        ):
             for _ in range(told):
                 await following(stream)
-            assert await asyncio.wait_for(anext(stream), 5.0) == ": \n\n"
+            assert await asyncio.wait_for(anext(stream), 5.0) == events.KEEP_ALIVE
 
     asyncio.run(scene())
 
@@ -143,7 +146,7 @@ def test_a_stream_shows_that_it_is_alive(own: Path, monkeypatch: pytest.MonkeyPa
 def test_the_list_is_told_when_it_changes(own: Path) -> None:
     async def scene() -> None:
         streams = streams_of(own)
-        stream = streams._list()
+        stream = streams.of_list().events
         begun = {"count": 1, "changed": [], "gone": []}
         assert (await following(stream)) == ("runs", None, begun)
         Run.create(own / "another", "grid", {"size": 4})

@@ -53,7 +53,7 @@ def test_a_job_stands_back(tmp_path: Path) -> None:
     with start(folder) as process:
         wait_for_steps(folder, process)
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        assert int(fields[16]) >= job.NICE
+        assert int(fields[16]) >= job.NICENESS
         process.kill()
 
 
@@ -62,7 +62,7 @@ def test_a_job_does_not_import_what_a_run_names(runs: Path, tmp_path: Path) -> N
     with start(tmp_path / "meadow") as process:
         assert process.wait(30) == job.REFUSED
         assert process.stderr is not None
-        assert b"by command" in process.stderr.read()
+        assert b"command line" in process.stderr.read()
 
 
 def test_a_job_says_that_another_is_at_it_or_why_it_can_not_go_on(own: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_process_that_does_not_stop_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path, "a", how="deaf")
-    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
@@ -72,7 +72,7 @@ def test_a_run_stopped_at_its_start_stops_by_itself_or_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, code: int
 ) -> None:
     make(tmp_path, "a", how=how)
-    monkeypatch.setattr(module, "PATIENCE", 5.0)
+    monkeypatch.setattr(module, "STOP_SECONDS", 5.0)
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
@@ -89,7 +89,7 @@ def test_while_a_run_stops_it_can_be_stopped_again_and_not_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path, "a", how="deaf")
-    monkeypatch.setattr(module, "PATIENCE", 1.0)
+    monkeypatch.setattr(module, "STOP_SECONDS", 1.0)
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
@@ -280,7 +280,7 @@ def test_a_run_that_can_not_go_on_says_why(tmp_path: Path) -> None:
 def test_a_run_that_another_process_writes_is_left_to_it(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TRIES", 1)
+    monkeypatch.setattr(module, "MAX_ATTEMPTS", 1)
     make(tmp_path, "a")
 
     async def scene(jobs: Jobs) -> None:
@@ -311,7 +311,7 @@ def test_a_finished_run_and_a_kind_from_elsewhere_are_not_started(
         path.write_text(json.dumps({**value, "status": "interrupted", "end": None}))
 
     async def scene(jobs: Jobs) -> None:
-        with pytest.raises(RefusalError, match=r"can't go on|from elsewhere") as refusal:
+        with pytest.raises(RefusalError, match=r"can't be resumed|another package") as refusal:
             jobs.start(name)
         assert refusal.value.status == 409
 

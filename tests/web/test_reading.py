@@ -95,7 +95,7 @@ def test_an_array_needs_a_pixel_size(read: Read, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.random.default_rng(0).random((20, 30)))
     data = (tmp_path / "a.npy").read_bytes()
     refused = read(data, "a.npy")
-    assert (refused["code"], "how many metres" in refused["error"]) == ("no_pixel_size", True)
+    assert (refused["code"], "in metres" in refused["error"]) == ("no_pixel_size", True)
     about = read(data, "a.npy", "2.5")
     assert (about["shape"], about["size"]) == ([20, 30], [2.5, 2.5])
 
@@ -135,7 +135,11 @@ def test_the_reading_process_has_little_of_everything() -> None:
         "print(json.dumps([r.getrlimit(which)[0] for which in limits]))"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
-    assert json.loads(said) == [reading.MEMORY, reading.SECONDS, reading.LARGEST]
+    assert json.loads(said) == [
+        reading.MAX_MEMORY_BYTES,
+        reading.MAX_CPU_SECONDS,
+        reading.MAX_OUTPUT_BYTES,
+    ]
 
 
 def test_a_label_that_names_another_file_is_refused(read: Read, tmp_path: Path) -> None:
@@ -148,7 +152,7 @@ def test_a_label_that_names_another_file_is_refused(read: Read, tmp_path: Path) 
 
 def test_it_has_little_memory(tmp_path: Path) -> None:
     script = (
-        "import homeward.web.reading as r; r.MEMORY = 1 << 30; r.limit()\n"
+        "import homeward.web.reading as r; r.MAX_MEMORY_BYTES = 1 << 30; r.limit()\n"
         "try:\n    bytearray(2 << 30)\nexcept MemoryError:\n    print('refused')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

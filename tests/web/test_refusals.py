@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from homeward.errors import InvalidFileError
-from homeward.web.refusals import LONGEST, STATUS, Refusal, last_words, told
+from homeward.web.refusals import MAX_SENTENCE_LENGTH, STATUS, Refusal, last_words, told
 
 
 def test_every_refusal_has_a_status() -> None:
@@ -24,7 +24,7 @@ def test_folders_of_what_is_elsewhere_are_nobodys_business() -> None:
 
 
 def test_what_is_told_is_not_without_end() -> None:
-    assert len(told("x" * 10_000)) == LONGEST
+    assert len(told("x" * 10_000)) == MAX_SENTENCE_LENGTH
 
 
 def test_the_last_words_of_a_report_are_its_message() -> None:

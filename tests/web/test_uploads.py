@@ -95,7 +95,7 @@ def test_where_a_configuration_can_not_be_read_all_is_kept(tmp_path: Path) -> No
 
 def test_a_name_says_what_kind_of_file_it_is(tmp_path: Path) -> None:
     for name in ("hills", "hills.exe", "hills.vrt", "hills.zip", ".tif.html", "x" * 300 + ".tif"):
-        refused(Uploads(tmp_path), 415, "named as one of", name, None, b"x")
+        refused(Uploads(tmp_path), 415, "ends in one of", name, None, b"x")
 
 
 def test_an_oversized_upload_is_refused_before_a_byte_is_read(tmp_path: Path) -> None:
@@ -109,18 +109,18 @@ def test_an_oversized_upload_is_refused_before_a_byte_is_read(tmp_path: Path) ->
 
 
 def test_an_upload_that_is_larger_than_it_says_is_cut_off(tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path, largest=1 << 20)
+    uploads = Uploads(tmp_path, max_bytes=1 << 20)
     refused(uploads, 413, "larger than 1 MB", "hills.tif", 5, *[bytes(1 << 16)] * 20)
     refused(uploads, 413, "larger than 1 MB", "hills.tif", None, *[bytes(1 << 16)] * 20)
 
 
 def test_an_upload_that_stops_midway_is_given_up(tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path, stalled=0.1)
+    uploads = Uploads(tmp_path, max_silent=0.1)
     refused(uploads, 400, "no byte of the upload", "hills.tif", None, b"a", pause=0.5)
 
 
 def test_an_upload_that_trickles_is_given_up(tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path, stalled=1.0, longest=0.2)
+    uploads = Uploads(tmp_path, max_silent=1.0, max_seconds=0.2)
     refused(uploads, 400, "took longer than", "hills.tif", None, *[b"a"] * 100, pause=0.02)
 
 
@@ -135,14 +135,14 @@ def test_what_is_no_raster_is_removed(tmp_path: Path) -> None:
 def test_a_raster_that_takes_too_long_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "READING", 0.01)
+    monkeypatch.setattr(module, "MAX_READING_SECONDS", 0.01)
     refused(Uploads(tmp_path), 422, "took longer than", "hills.tif", None, geotiff())
 
 
 def test_so_many_are_taken_at_once(tmp_path: Path) -> None:
     uploads = Uploads(tmp_path)
-    uploads._going = module.AT_ONCE
-    refused(uploads, 429, "uploads are on their way", "hills.tif", None, b"a")
+    uploads._going = module.MAX_UPLOADS
+    refused(uploads, 429, "uploads are in progress", "hills.tif", None, b"a")
 
 
 def test_what_was_cut_off_by_a_kill_is_swept(tmp_path: Path) -> None:

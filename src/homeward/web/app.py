@@ -1,16 +1,14 @@
-"""The application: requests in, JSON and frames out. It computes nothing itself.
+"""The application: routes of the page and of the interface in ``docs/api.md``. It computes nothing.
 
-What the addresses mean is told in ``docs/api.md``. Whatever goes wrong is one sentence to the
-client and one line in the log.
+An error is one sentence with a code for the client and one line in the log.
 
-The page's parts are served here and not by Starlette's `StaticFiles`, which takes types from the
-system, serves any file there is, and knows nothing of names that carry a hash.
+Files of the page are not served by Starlette's `StaticFiles`, which takes media types from the
+system, serves every file in the folder and sets no cache headers for names with a hash.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import secrets
@@ -32,72 +30,64 @@ from starlette.routing import Route
 from homeward import __version__
 from homeward.runs.form import MAX_CELLS
 from homeward.runs.run import CONFIG
-from homeward.web import uploads as sending
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
-from homeward.web.events import STREAMS, Streams
+from homeward.web.events import MAX_STREAMS, Streams
 from homeward.web.forms import check_kind, pair_of
-from homeward.web.frames import tag_of
 from homeward.web.guard import READS
 from homeward.web.jobs import Jobs
 from homeward.web.pool import LIMIT, PROCESSES, Pool
-from homeward.web.refusals import STATUS, Refusal, RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 from homeward.web.service import refusal_of
-from homeward.web.uploads import Uploads
+from homeward.web.transport import (
+    frame_response,
+    json_response,
+    parse_integer,
+    parse_value,
+    read_object,
+    tagged_response,
+)
+from homeward.web.uploads import MAX_SECONDS, MAX_SILENT_SECONDS, MAX_UPLOAD_BYTES, Uploads, used_by
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 STATIC = Path(__file__).parent / "static"
-BODY = 8 << 20
-"""Bytes of a request that is JSON."""
+MAX_WARMING_SECONDS = 5.0
+"""How long the start waits for the viewing processes."""
 
-STALLED = 30.0
-"""Seconds in which it has to be sent."""
-
-WARMING = 5.0
-"""Seconds, at most, for which the first request waits until the viewing processes are ready."""
-
-TYPES = {
+MAX_LAYERS = 16
+MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".ico": "image/x-icon",
-    ".woff2": "font/woff2",
     ".json": "application/json",
-    ".map": "application/json",
-    ".txt": "text/plain; charset=utf-8",
 }
-HASHED = re.compile(r".*-[A-Za-z0-9]{8,}\.[a-z0-9]+")
-UNBUILT = """<!doctype html>
+HASHED_NAME = re.compile(r".*-[A-Za-z0-9]{8,}\.[a-z0-9]+")
+NOT_FOUND = "there is nothing at this address"
+NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Homeward</title>
 <p>The page is not built here. From the project's folder, <code>pip install -e .</code> builds it;
 the server itself answers under <code>/api</code>.</p></html>
 """
-UNROUTED = {
-    404: (Refusal.NOT_FOUND, "there is nothing at this address"),
-    405: (Refusal.NOT_ALLOWED, "that can't be done here"),
-}
-"""What is said where no address matches, by status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is too much."""
+    """Limits of a server."""
 
-    jobs: int = 2  # runs that go at once
-    streams: int = STREAMS  # of events
-    upload: int = sending.LARGEST  # bytes
-    stalled: float = sending.STALLED  # seconds without a byte
-    longest: float = sending.LONGEST  # seconds of an upload
+    jobs: int = 2  # runs at the same time
+    streams: int = MAX_STREAMS
+    upload: int = MAX_UPLOAD_BYTES
+    stalled: float = MAX_SILENT_SECONDS  # without a byte of an upload
+    longest: float = MAX_SECONDS  # of an upload
     answer: float = LIMIT  # seconds of a viewer's answer
     viewers: int = PROCESSES
-    warm: bool = False  # whether the viewers are started before somebody asks
+    warm: bool = False  # start the viewers before the first request
 
 
 class Server:
-    """Everything behind the addresses."""
+    """Handlers of all routes, with the state that they share."""
 
     def __init__(self, root: Path, limits: Limits | None = None, static: Path = STATIC) -> None:
         limits = Limits() if limits is None else limits
@@ -108,14 +98,14 @@ class Server:
         self.uploads = Uploads(self.catalogue.root, limits.upload, limits.stalled, limits.longest)
         self.streams = Streams(self.catalogue, self.jobs, limits.streams)
         self.making: set[str] = set()  # names of runs that are being made
-        self.fixed: dict[str, Any] = {}  # answers that are always the same
+        self.constants: dict[str, Any] = {}  # answers that never change, by name
         self.forgetting: set[asyncio.Task[Any]] = set()
 
     def app(self) -> Starlette:
-        """Give the addresses."""
+        """Return the application with its routes."""
         run = "/api/runs/{id}"
         step = f"{run}/steps/{{step}}"
-        addresses: list[tuple[str, str, Callable[[Request], Awaitable[Any]]]] = [
+        routes: list[tuple[str, str, Callable[[Request], Awaitable[Any]]]] = [
             ("GET", "/", self.page),
             ("GET", "/static/{path:path}", self.asset),
             ("GET", "/api/about", self.about),
@@ -129,17 +119,17 @@ class Server:
             ("GET", f"{step}/fields", self.fields),
             ("GET", f"{step}/why", self.why),
             ("GET", f"{step}/way", self.way),
-            ("POST", f"{run}/pause", self.pause),
+            ("POST", f"{run}/pause", self.stop),
+            ("POST", f"{run}/cancel", self.stop),
             ("POST", f"{run}/resume", self.resume),
-            ("POST", f"{run}/cancel", self.cancel),
             ("GET", "/api/events", self.list_events),
-            ("GET", "/api/kinds", self.kinds),
-            ("GET", "/api/examples", self.examples),
+            ("GET", "/api/kinds", self.constant),
+            ("GET", "/api/examples", self.constant),
             ("GET", "/api/terrain/preview", self.preview),
             ("PUT", "/api/uploads/{name}", self.upload),
         ]
         app = Starlette(
-            routes=[Route(path, answer, methods=[method]) for method, path, answer in addresses],
+            routes=[Route(path, handler, methods=[method]) for method, path, handler in routes],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._refused},
             # As a handler of the application, it would have every traceback logged as well.
@@ -149,19 +139,21 @@ class Server:
         return app
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        """Turn what went wrong into a sentence."""
+        """Return the response to a request that failed."""
         if isinstance(error, HTTPException):
-            code, sentence = UNROUTED.get(
-                error.status_code, (Refusal.INVALID, "the request can't be answered")
-            )
+            code, sentence = Refusal.INVALID, "the request can't be answered"
+            if error.status_code == Refusal.NOT_FOUND.status:
+                code, sentence = Refusal.NOT_FOUND, NOT_FOUND
+            elif error.status_code == Refusal.NOT_ALLOWED.status:
+                code, sentence = Refusal.NOT_ALLOWED, f"{request.method} can't be done here"
         elif isinstance(error, ClientDisconnect):
             code, sentence = Refusal.INVALID, "the request broke off; nothing was kept"
         else:
             code, sentence = refusal_of(error, self.catalogue.root)
         headers = {"Cache-Control": "no-store"}
-        if request.method not in READS:  # what is still being sent is not waited for
+        if request.method not in READS:  # do not wait for the rest of the body
             headers["Connection"] = "close"
-        return JSONResponse({"error": sentence, "code": code}, STATUS[code], headers)
+        return JSONResponse({"error": sentence, "code": code}, code.status, headers)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -169,7 +161,7 @@ class Server:
         self.jobs.open()
         warming = asyncio.create_task(self.pool.warm()) if self.limits.warm else None
         if warming is not None:
-            await asyncio.wait((warming,), timeout=WARMING)
+            await asyncio.wait((warming,), timeout=MAX_WARMING_SECONDS)
         try:
             yield
         finally:
@@ -180,27 +172,27 @@ class Server:
             await run_in_threadpool(self.pool.close)
 
     async def page(self, request: Request) -> Response:
-        """Give the page."""
+        """Return the page."""
         if not (self.static / "index.html").is_file():
-            return Response(UNBUILT, 200, {"Cache-Control": "no-cache"}, "text/html")
+            return Response(NOT_BUILT, 200, {"Cache-Control": "no-cache"}, "text/html")
         return self._file(request, "index.html")
 
     async def asset(self, request: Request) -> Response:
-        """Give a part of the page."""
+        """Return a file of the page."""
         return self._file(request, *request.path_params["path"].split("/"))
 
     def _file(self, request: Request, *parts: str) -> Response:
         named = all(NAME.fullmatch(part) for part in parts) and len(parts) < 5
         path = plain_file(self.static, *parts) if named else None
-        kind = TYPES.get(path.suffix) if path is not None else None
-        if path is None or kind is None:
-            raise RefusalError(Refusal.NOT_FOUND, "there is nothing at this address")
-        lasting = "public, max-age=31536000, immutable"
-        cache = lasting if HASHED.fullmatch(path.name) else "no-cache"
-        return tagged(request, path.read_bytes(), kind, cache)
+        media_type = MEDIA_TYPES.get(path.suffix) if path is not None else None
+        if path is None or media_type is None:
+            raise RefusalError(Refusal.NOT_FOUND, NOT_FOUND)
+        hashed = HASHED_NAME.fullmatch(path.name)
+        cache = "public, max-age=31536000, immutable" if hashed else "no-cache"
+        return tagged_response(request, path.read_bytes(), media_type, cache)
 
     async def about(self, request: Request) -> Response:
-        """Say who answers."""
+        """Return the version, the name of the folder and the limits."""
         limits = {
             "uploads": self.limits.upload,
             "runs": self.limits.jobs,
@@ -208,98 +200,97 @@ class Server:
             "cells": MAX_CELLS,
         }
         folder = self.catalogue.root.name
-        return said({"version": __version__, "runs": folder, "limits": limits})
+        return json_response({"version": __version__, "runs": folder, "limits": limits})
 
     async def listing(self, request: Request) -> Response:
-        """List the runs, the newest first."""
+        """Return the summaries of all runs, newest first."""
 
-        def tell() -> list[dict[str, Any]]:
+        def summaries() -> list[dict[str, Any]]:
             found = []
             for name in self.catalogue.names():
-                with suppress(RefusalError):  # it has gone in the meantime
+                with suppress(RefusalError):  # deleted in the meantime
                     found.append(self.streams.summary(name))
             return sorted(found, key=lambda s: (s["created"] or "", s["id"]), reverse=True)
 
-        return said({"runs": await run_in_threadpool(tell)})
+        return json_response({"runs": await run_in_threadpool(summaries)})
 
     async def details(self, request: Request) -> Response:
-        """Tell all of a run."""
+        """Return all that the page needs to show a run."""
         name = await self._run(request)
         summary = await self._summary(name)
-        if summary["kind"] is None:  # it can't be opened
-            damaged = "is damaged" if summary["status"] == "damaged" else "can't be opened"
-            raise RefusalError(Refusal.CONFLICT, f"{name} {damaged}: {summary['error']}")
+        if summary["kind"] is None:
+            state = "is damaged" if summary["status"] == "damaged" else "can't be opened"
+            raise RefusalError(Refusal.CONFLICT, f"{name} {state}: {summary['error']}")
         more = await run_in_threadpool(self.catalogue.details, name)
         try:
-            drawn = await self._ask(request, name, "details")
+            scene = await self._ask(request, name, "details")
         except RefusalError as refusal:
             if refusal.code not in (Refusal.INVALID, Refusal.CONFLICT, Refusal.UNUSABLE):
                 raise
-            drawn = {"layers": [], "criteria": [], "actions": []}
-            drawn |= {"home": None, "start": None, "cell": None, "error": refusal.sentence}
-        return said({**summary, **more, **drawn})
+            scene = {"layers": [], "criteria": [], "actions": []}
+            scene |= {"home": None, "start": None, "cell": None, "error": refusal.sentence}
+        return json_response({**summary, **more, **scene})
 
     async def records(self, request: Request) -> Response:
-        """Give the columns of some steps."""
+        """Return the columns of a range of steps."""
         name = await self._run(request)
-        after = number(request.query_params.get("from", "0"), "from")
+        after = parse_integer(request.query_params.get("from", "0"), "from")
         given = request.query_params.get("to")
-        to = None if given is None else number(given, "to")
-        return framed(request, await self._ask(request, name, "records", after, to))
+        to = None if given is None else parse_integer(given, "to")
+        return frame_response(request, await self._ask(request, name, "records", after, to))
 
     async def fields(self, request: Request) -> Response:
-        """Give maps of what was known after a step."""
+        """Return layers of the map after a step."""
         name, step = await self._run(request), self._step(request)
         asked = request.query_params.get("layers", "height")
         layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
-        if not 1 <= len(layers) <= 16:
-            raise RefusalError(Refusal.INVALID, "ask for 1 to 16 layers, with commas between them")
-        return framed(request, await self._ask(request, name, "fields", step, layers))
+        if not 1 <= len(layers) <= MAX_LAYERS:
+            sentence = f"ask for 1 to {MAX_LAYERS} layers, with commas between them"
+            raise RefusalError(Refusal.INVALID, sentence)
+        return frame_response(request, await self._ask(request, name, "fields", step, layers))
 
     async def why(self, request: Request) -> Response:
-        """Give the plan that was made after a step."""
+        """Return the plan that was made after a step."""
         name, step = await self._run(request), self._step(request)
-        return said(await self._ask(request, name, "why", step))
+        return json_response(await self._ask(request, name, "why", step))
 
     async def way(self, request: Request) -> Response:
-        """Give the way home from a cell."""
+        """Return the way home from a cell after a step."""
         name, step = await self._run(request), self._step(request)
-        cell = number(request.query_params.get("cell", ""), "cell")
-        return said(await self._ask(request, name, "way", step, cell))
+        cell = parse_integer(request.query_params.get("cell", ""), "cell")
+        return json_response(await self._ask(request, name, "way", step, cell))
 
     async def run_events(self, request: Request) -> Any:
-        """Stream what happens to a run."""
+        """Return the event stream of a run."""
         name = await self._run(request)
         last = request.headers.get("last-event-id") or request.query_params.get("from", "0")
-        return self.streams.of_run(name, number(last, "Last-Event-ID"))
+        return self.streams.of_run(name, parse_integer(last, "Last-Event-ID"))
 
     async def list_events(self, request: Request) -> Any:
-        """Stream what happens to the list."""
+        """Return the event stream of the list of runs."""
         return self.streams.of_list()
 
     async def create(self, request: Request) -> Response:
         """Make a run and start it."""
-        kind, name, config = await self._asked(request)
+        kind, name, config = await self._specification(request)
         chosen = name or self.catalogue.free_name(kind, ("",), self.making)
         await self._make({chosen: config}, kind)
-        self.jobs.start(chosen)
-        return said(await self._summary(chosen), 201)
+        return json_response(await self._summary(chosen), 201)
 
     async def create_pair(self, request: Request) -> Response:
-        """Make a safe and an unsafe run in the same world, and start both."""
-        kind, name, config = await self._asked(request)
+        """Make a safe and an unsafe run in the same world and start both."""
+        kind, name, config = await self._specification(request)
         ends = tuple(f"-{suffix}" for suffix in SUFFIXES)
         stem = name or self.catalogue.free_name(kind, ends, self.making)
         configs = pair_of(kind, config)
         names = {suffix: check_name(f"{stem}-{suffix}") for suffix in SUFFIXES}
         await self._make({names[suffix]: configs[suffix] for suffix in SUFFIXES}, kind)
-        for chosen in names.values():
-            self.jobs.start(chosen)
-        return said({suffix: await self._summary(names[suffix]) for suffix in SUFFIXES}, 201)
+        pair = {suffix: await self._summary(names[suffix]) for suffix in SUFFIXES}
+        return json_response(pair, 201)
 
-    async def _asked(self, request: Request) -> tuple[str, str | None, dict[str, Any]]:
-        """Read what is to be made: its kind, its name if one is given, its configuration."""
-        body = await read_json_body(request)
+    async def _specification(self, request: Request) -> tuple[str, str | None, dict[str, Any]]:
+        """Return kind, name (None if not given) and configuration of a run to be made."""
+        body = await read_object(request)
         for key in body:
             if key not in ("kind", "name", "config"):
                 raise RefusalError(Refusal.INVALID, f"{key[:40]!r} is not known")
@@ -310,7 +301,7 @@ class Server:
         return kind, name, config or {}
 
     async def _make(self, runs: dict[str, dict[str, Any]], kind: str) -> None:
-        """Make runs: all of them, or none."""
+        """Make and start all runs; if one can't be made, make none."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
                 raise RefusalError(Refusal.CONFLICT, f"there is a run named {name} already")
@@ -326,43 +317,40 @@ class Server:
             raise
         finally:
             self.making -= runs.keys()
+        for name in runs:
+            self.jobs.start(name)
 
-    async def pause(self, request: Request) -> Response:
-        """Stop a run after its step, to be resumed."""
+    async def stop(self, request: Request) -> Response:
+        """Pause or cancel a run after its current step."""
         name = await self._run(request)
-        await self.jobs.stop(name, "paused")
-        return said(await self._summary(name))
+        cancels = request.url.path.endswith("/cancel")
+        await self.jobs.stop(name, "cancelled" if cancels else "paused")
+        return json_response(await self._summary(name))
 
     async def resume(self, request: Request) -> Response:
-        """Let a run go on."""
+        """Resume a run."""
         name = await self._run(request)
         self.jobs.start(name)
-        return said(await self._summary(name))
-
-    async def cancel(self, request: Request) -> Response:
-        """Stop a run after its step, for good unless somebody resumes it."""
-        name = await self._run(request)
-        await self.jobs.stop(name, "cancelled")
-        return said(await self._summary(name))
+        return json_response(await self._summary(name))
 
     async def delete(self, request: Request) -> Response:
-        """Remove a run that is not going."""
+        """Delete a run that is not running."""
         name = await self._run(request)
         self.jobs.forget(name)
         used = await run_in_threadpool(self._remove, name)
         if not self.making:  # a run that is being made may be about to refer to one
             await run_in_threadpool(self.uploads.sweep, used)
         forgotten = asyncio.create_task(self.pool.ask(name, "forget", name))
-        self.forgetting.add(forgotten)  # nobody waits for it
+        self.forgetting.add(forgotten)  # nobody awaits it
         forgotten.add_done_callback(self.forgetting.discard)
         return Response(status_code=204)
 
     def _remove(self, name: str) -> set[str]:
-        """Take a run out of sight at once, and then away; give the uploads that it refers to."""
+        """Rename a run's folder, then delete it; return the uploads that it refers to."""
         used: set[str] = set()
         folder = self.catalogue.find(name)
         with suppress(OSError):
-            used = sending.used_by(folder / CONFIG)
+            used = used_by(folder / CONFIG)
         gone = folder.with_name(f".{name}.{secrets.token_hex(4)}.part")
         try:
             os.rename(folder, gone)
@@ -371,118 +359,46 @@ class Server:
         shutil.rmtree(gone, ignore_errors=True)
         return used
 
-    async def kinds(self, request: Request) -> Response:
-        """Give the schema of what can be configured."""
-        return said(await self._once("kinds"))
-
-    async def examples(self, request: Request) -> Response:
-        """Give the example worlds and the counterexamples."""
-        return said(await self._once("examples"))
+    async def constant(self, request: Request) -> Response:
+        """Return the schemas of all kinds or the examples, which never change."""
+        name = request.url.path.rpartition("/")[2]
+        if name not in self.constants:
+            self.constants[name] = await self.pool.ask("", name)
+        return json_response(self.constants[name])
 
     async def preview(self, request: Request) -> Response:
-        """Give the heights of a configuration's cells."""
-        query = {name: value_of(text) for name, text in request.query_params.items()}
-        return framed(request, await self._ask(request, "", "preview", query, of_run=False))
+        """Return the heights of a configuration's cells."""
+        query = {name: parse_value(text) for name, text in request.query_params.items()}
+        frame = await self.pool.ask("", "preview", query, gone=request.is_disconnected)
+        return frame_response(request, frame)
 
     async def upload(self, request: Request) -> Response:
-        """Take a raster in."""
+        """Store an uploaded raster and return what it is."""
         given = request.headers.get("content-length")
-        length = None if given is None else number(given, "Content-Length")
-        wide = request.query_params.get("pixel")
-        pixel = None if wide is None else value_of(wide)
+        length = None if given is None else parse_integer(given, "Content-Length")
+        text = request.query_params.get("pixel")
+        pixel = None if text is None else parse_value(text)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
             raise RefusalError(Refusal.INVALID, "the pixel size is not a length in metres")
         name = os.path.basename(request.path_params["name"])
-        return said(await self.uploads.take(name, length, request.stream(), pixel), 201)
+        return json_response(await self.uploads.take(name, length, request.stream(), pixel), 201)
 
-    async def _once(self, name: str) -> Any:
-        """Ask for what is always the same, once."""
-        if name not in self.fixed:
-            self.fixed[name] = await self.pool.ask("", name)
-        return self.fixed[name]
-
-    async def _ask(
-        self, request: Request, run: str, name: str, *arguments: Any, of_run: bool = True
-    ) -> Any:
-        """Ask a viewing process, unless the client hangs up first."""
-        given = (run, *arguments) if of_run else arguments
-        return await self.pool.ask(run, name, *given, gone=request.is_disconnected)
+    async def _ask(self, request: Request, run: str, name: str, *arguments: Any) -> Any:
+        """Ask the viewing process of a run, unless the client disconnects first."""
+        return await self.pool.ask(run, name, run, *arguments, gone=request.is_disconnected)
 
     async def _run(self, request: Request) -> str:
-        """Give the name of the run in an address, if there is one."""
+        """Return the name of the run in the path; refuse one that does not exist."""
         name = request.path_params["id"]
         await run_in_threadpool(self.catalogue.find, name)
         return str(name)
 
     async def _summary(self, name: str) -> dict[str, Any]:
-        """Tell of a run; a file may be long to read, which nobody else is to wait for."""
+        """Return a run's summary, read in a thread because files may be long."""
         return await run_in_threadpool(self.streams.summary, name)
 
     def _step(self, request: Request) -> int:
         try:
-            return number(request.path_params["step"], "step")
+            return parse_integer(request.path_params["step"], "step")
         except RefusalError as refusal:
             raise RefusalError(Refusal.NOT_FOUND, refusal.sentence) from None
-
-
-def number(text: str, what: str) -> int:
-    """Read a whole number that is not negative."""
-    if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise RefusalError(Refusal.INVALID, f"{what} is {text[:40]!r}, expected a whole number")
-    return int(text)
-
-
-def value_of(text: str) -> Any:
-    """Read a value of a query: a number where it is one, else the text."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else text
-
-
-def said(value: Any, status: int = 200) -> JSONResponse:
-    """Give JSON as an answer, which is true only now."""
-    return JSONResponse(value, status, {"Cache-Control": "no-store"})
-
-
-def framed(request: Request, frame: bytes) -> Response:
-    """Give a frame as an answer."""
-    return tagged(request, frame, "application/octet-stream", "private, no-cache")
-
-
-def tagged(request: Request, body: bytes, kind: str, cache: str) -> Response:
-    """Give a body with its tag; nothing of it to whom has it already."""
-    tag = tag_of(body)
-    headers = {"ETag": tag, "Cache-Control": cache}
-    known = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
-    if tag in known or "*" in known:
-        return Response(status_code=304, headers=headers)
-    return Response(body, 200, headers, kind)
-
-
-async def read_json_body(request: Request) -> dict[str, Any]:
-    """Read a JSON object of a limited size."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise RefusalError(Refusal.UNSUPPORTED, "send JSON, as application/json")
-    body = bytearray()
-    try:
-        async with asyncio.timeout(STALLED):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > BODY:
-                    raise RefusalError(
-                        Refusal.TOO_LARGE, f"the request is larger than {BODY >> 20} MB"
-                    )
-    except TimeoutError as cause:
-        raise RefusalError(
-            Refusal.TOO_SLOW, f"the request was not sent within {STALLED:g} s"
-        ) from cause
-    try:
-        value = json.loads(bytes(body))
-    except (ValueError, RecursionError) as cause:
-        raise RefusalError(Refusal.INVALID, "the request is not JSON") from cause
-    if not isinstance(value, dict):
-        raise RefusalError(Refusal.INVALID, "the request is not a JSON object")
-    return value

@@ -1,4 +1,4 @@
-"""Connections that ask for nothing are closed, so that they take nobody's place."""
+"""HTTP connections that are closed when they are idle, so that they free their place."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-IDLE = 10.0
-"""Seconds between two looks; a connection that has begun nothing since the last is closed."""
+CHECK_SECONDS = 10.0
+"""Seconds between two checks; a connection that began no request since the last one is closed."""
 
 
-class Patient(H11Protocol):
-    """A connection, looked at now and then."""
+class IdleTimeout(H11Protocol):
+    """A connection that checks itself for idleness."""
 
-    _seen: Any = None  # the request that was under way, or the last before, at the last look
+    _last: Any = None  # the latest request at the last check
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to look."""
+        """Schedule the first check."""
         super().connection_made(transport)
-        self.loop.call_later(IDLE, self._look)
+        self.loop.call_later(CHECK_SECONDS, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self.transport.is_closing():
             return
         idle = self.cycle is None or self.cycle.response_complete
-        if idle and self._seen is self.cycle:
+        if idle and self._last is self.cycle:
             self.transport.close()
             return
-        self._seen = self.cycle
-        self.loop.call_later(IDLE, self._look)
+        self._last = self.cycle
+        self.loop.call_later(CHECK_SECONDS, self._check)

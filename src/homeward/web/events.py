@@ -1,7 +1,7 @@
-"""Server-sent events: a run's new steps and changes of status, and changes of the list.
+"""Server-sent events: new steps and status of a run, and changes of the list of runs.
 
-A stream looks at the run's files ten times a second while somebody listens. It begins after the
-step that the browser names, so that one that connects again misses nothing.
+A stream polls the files while a client listens. It begins after the step that the client names,
+so that a client that reconnects misses nothing.
 """
 
 from __future__ import annotations
@@ -24,41 +24,38 @@ if TYPE_CHECKING:
     from homeward.web.catalogue import Catalogue
     from homeward.web.jobs import Jobs
 
-STREAMS = 64
-PAUSE, LIST_PAUSE = 0.1, 0.5
-"""Seconds between two looks at a run, and at the list."""
-
-ALIVE = 15.0
-"""Seconds after which a comment shows that the stream is alive."""
-
-TELLING = ("status", "place", "end", "error")
-"""What of a summary counts as a change of status."""
+MAX_STREAMS = 64
+RUN_POLL_SECONDS, LIST_POLL_SECONDS = 0.1, 0.5
+KEEP_ALIVE_SECONDS = 15.0
+KEEP_ALIVE = ": \n\n"
+STATUS_KEYS = ("status", "place", "end", "error")
+"""Keys of a summary whose change is sent as an event."""
 
 
 class Streams:
-    """All streams; so many at once."""
+    """All open streams, of which there is a limited number."""
 
-    def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = STREAMS) -> None:
+    def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = MAX_STREAMS) -> None:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
         self.going = 0
         self.closing = False
 
     def of_run(self, name: str, last: int) -> EventStream:
-        """Give the stream of a run, from after a step."""
-        return EventStream(self, self._run(name, last))
+        """Return the stream of a run after step `last`."""
+        return EventStream(self, self._run(name, last), RUN_POLL_SECONDS)
 
     def of_list(self) -> EventStream:
-        """Give the stream of the list of runs."""
-        return EventStream(self, self._list())
+        """Return the stream of the list of runs."""
+        return EventStream(self, self._list(), LIST_POLL_SECONDS)
 
     def summary(self, name: str) -> dict[str, Any]:
-        """Tell of a run."""
+        """Return the summary of a run."""
         return self.catalogue.summary(name, self.jobs.standing(name))
 
-    def _glance(self, name: str, seen: Any) -> tuple[Any, dict[str, Any] | None, int] | None:
-        """Look at a run's files, which may take long: its stamp, what there is to tell, its steps.
+    def _poll(self, name: str, seen: Any) -> tuple[Any, dict[str, Any] | None, int] | None:
+        """Return a run's stamp, its summary and its number of steps; None if it was deleted.
 
-        There is nothing to tell where the stamp is the one that was `seen`; None if it is gone.
+        The summary is None if the stamp equals `seen`.
         """
         stamp = self.catalogue.stamp(name)
         if stamp is None:
@@ -73,69 +70,75 @@ class Streams:
         return None if self.catalogue.stamp(name) is None else (now, summary, steps)
 
     async def _run(self, name: str, last: int) -> AsyncIterator[str]:
+        """Yield the events of each poll, and "" after each poll."""
         seen: Any = None
-        told: list[Any] | None = None
-        status, spoke = "", time.monotonic()
-        while not self.closing:
-            glance = await run_in_threadpool(self._glance, name, seen)
-            if glance is None:
+        sent: list[Any] | None = None
+        status = ""
+        while True:
+            polled = await run_in_threadpool(self._poll, name, seen)
+            if polled is None:
                 yield event("gone", {"id": name})
                 return
-            seen, summary, total = glance
-            if summary is not None:
-                status = summary["status"]
+            seen, summary, total = polled
+            status = status if summary is None else summary["status"]
             if total != last:
-                first = last if total > last else 0  # it was made anew
+                first = last if total > last else 0  # the run was made anew
+                last = total
                 yield event("steps", {"from": first, "to": total, "status": status}, total)
-                last, spoke = total, time.monotonic()
-            if summary is not None:
-                telling = [summary[key] for key in TELLING]
-                if telling != told:
-                    told, spoke = telling, time.monotonic()
-                    yield event("status", {**summary, "steps": total}, total)
-            if time.monotonic() - spoke > ALIVE:
-                spoke = time.monotonic()
-                yield ": \n\n"
-            await asyncio.sleep(PAUSE)
+            if summary is not None and sent != [summary[key] for key in STATUS_KEYS]:
+                sent = [summary[key] for key in STATUS_KEYS]
+                yield event("status", {**summary, "steps": total}, total)
+            yield ""
 
     async def _list(self) -> AsyncIterator[str]:
+        """Yield the event of each poll, and "" after each poll."""
         seen: dict[str, Any] | None = None
-        spoke = time.monotonic()
-        while not self.closing:
+        while True:
             stamps = await run_in_threadpool(self.catalogue.stamps)
             now = {name: (stamp, self.jobs.standing(name)) for name, stamp in stamps}
+            before = now if seen is None else seen
+            changed = [name for name in now if now[name] != before.get(name)]
+            gone = [name for name in before if name not in now]
             if now != seen:
-                before = now if seen is None else seen
-                changed = [name for name in now if now[name] != before.get(name)]
-                gone = [name for name in before if name not in now]
-                seen, spoke = now, time.monotonic()
+                seen = now
                 yield event("runs", {"count": len(now), "changed": changed, "gone": gone})
-            if time.monotonic() - spoke > ALIVE:
-                spoke = time.monotonic()
-                yield ": \n\n"
-            await asyncio.sleep(LIST_PAUSE)
+            yield ""
 
 
 class EventStream:
-    """One stream, as an answer; it takes its place when it begins and leaves it when it ends."""
+    """One stream as an ASGI response; it counts as open from now until it ends."""
 
-    def __init__(self, streams: Streams, events: AsyncIterator[str]) -> None:
+    def __init__(self, streams: Streams, polls: AsyncIterator[str], pause: float) -> None:
         if streams.going >= streams.most:
-            raise RefusalError(Refusal.BUSY, f"{streams.most} streams are open, which is the most")
-        self.streams, self.events = streams, events
+            raise RefusalError(
+                Refusal.BUSY, f"{streams.most} streams are open, which is the most; close one"
+            )
+        self.streams, self.events = streams, self._paced(polls, pause)
         streams.going += 1
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until somebody hangs up."""
+        """Send events until the client disconnects or the server closes."""
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        answer = StreamingResponse(self.events, media_type="text/event-stream", headers=headers)
+        response = StreamingResponse(self.events, media_type="text/event-stream", headers=headers)
         try:
-            await answer(scope, receive, send)
+            await response(scope, receive, send)
         finally:
             self.streams.going -= 1
 
+    async def _paced(self, polls: AsyncIterator[str], pause: float) -> AsyncIterator[str]:
+        """Yield events with a pause after each poll, and a comment when it was quiet for long."""
+        sent = time.monotonic()
+        async for text in polls:
+            if text or time.monotonic() - sent > KEEP_ALIVE_SECONDS:
+                sent = time.monotonic()
+                yield text or KEEP_ALIVE
+            if self.streams.closing:
+                return
+            if not text:
+                await asyncio.sleep(pause)
+
 
 def event(name: str, data: dict[str, Any], number: int | None = None) -> str:
-    """Write an event; its id is the last step."""
+    """Return the text of an event; its id is the last step."""
     identity = "" if number is None else f"id: {number}\n"
     return f"event: {name}\n{identity}data: {json.dumps(data)}\n\n"

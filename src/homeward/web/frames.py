@@ -1,9 +1,9 @@
-"""Frames: arrays as one binary answer.
+"""Frames: named arrays in one binary message.
 
 4 bytes ``HWF1``, a uint32 n, n bytes of JSON ``{arrays: [{name, dtype, shape, offset, min, max}],
 step, total}``, zeros up to a multiple of 8, then each array's bytes, little-endian, each from a
-multiple of 8; ``offset`` counts from the end of the zeros. Floats are sent as float32, whole
-numbers as int32, booleans as uint8. ``min`` and ``max`` leave out what is no number.
+multiple of 8; ``offset`` counts from the end of the zeros. Floats are sent as float32, integers
+as int32, booleans as uint8. ``min`` and ``max`` are those of the finite values.
 """
 
 from __future__ import annotations
@@ -28,36 +28,25 @@ NAMES = {"float32": "<f4", "int32": "<i4", "uint8": "u1"}
 
 
 def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: Any) -> bytes:
-    """Give the frame of arrays by name: `step` is what they are of, `total` how many there are.
-
-    What `more` is said of them stands beside these two in the frame's JSON.
-    """
+    """Return the frame of arrays by name; `more` goes into its JSON beside `step` and `total`."""
     about, parts, offset = [], [], 0
     for name, array in arrays.items():
         dtype = np.dtype("u1" if array.dtype == np.uint8 else TYPES[array.dtype.kind])
         sent = np.ascontiguousarray(array, dtype)
         low, high = _extremes(sent)
-        about.append(
-            {
-                "name": name,
-                "dtype": dtype.name,
-                "shape": list(sent.shape),
-                "offset": offset,
-                "min": low,
-                "max": high,
-            }
-        )
+        entry = {"name": name, "dtype": dtype.name, "shape": list(sent.shape), "offset": offset}
+        about.append({**entry, "min": low, "max": high})
         data = sent.tobytes()
         parts += [data, bytes(-len(data) % 8)]
         offset += len(data) + -len(data) % 8
-    said = {"arrays": about, "step": step, "total": total, **more}
-    text = json.dumps(said, allow_nan=False).encode()
+    header = {"arrays": about, "step": step, "total": total, **more}
+    text = json.dumps(header, allow_nan=False).encode()
     head = MAGIC + struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % 8), *parts])
 
 
 def unpack(frame: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Give a frame's JSON and its arrays; refuse what is no frame."""
+    """Return a frame's JSON and its arrays; raise `InvalidFileError` if it is not a frame."""
     if frame[:4] != MAGIC or len(frame) < 8:
         raise InvalidFileError("a frame does not begin with HWF1")
     (length,) = struct.unpack_from("<I", frame, 4)
@@ -73,12 +62,12 @@ def unpack(frame: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def tag_of(body: bytes) -> str:
-    """Give the strong ETag of an answer."""
+    """Return the strong ETag of a response body."""
     return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
 
 
 def _extremes(array: NDArray[Any]) -> tuple[float | None, float | None]:
-    """Give the least and the greatest finite number; None where there is none."""
+    """Return the least and the greatest finite value, None for an array without any."""
     if array.dtype.kind == "f":
         array = array[np.isfinite(array)]
     if not array.size:

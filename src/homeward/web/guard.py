@@ -1,34 +1,28 @@
-"""Who is let in: pure ASGI, before anything else sees a request.
+"""Access control, as ASGI middleware around the whole application.
 
-- The host that is asked for must be ours, so that no other name can be made to lead here (DNS
-  rebinding).
-- Whatever changes something must come from our own page: an `Origin` that is ours, or none, and the
-  header ``X-Homeward``, which no page of another origin can send. Nor may another site's page have
-  something worked out, although it could not read the answer.
-- Beyond loopback a token is asked for, once on the page's address and then by a cookie.
+- The Host header must name this server (against DNS rebinding).
+- A request that changes something must come from our own page: its `Origin`, if there is one, is
+  ours, and it has the header ``X-Homeward``, which a page of another origin can't send. A page of
+  another site may not start computations either, although it could not read the answer.
+- Beyond loopback a token is required, first in the page's address and then in a cookie.
 
-Every answer says what the page may do: nothing from elsewhere, no script but its own.
+Every response has a content policy: nothing from elsewhere, no script but the page's own.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-import json
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-from homeward.web.refusals import STATUS, Refusal
+from starlette.responses import JSONResponse, Response
+
+from homeward.web.refusals import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
-    Scope = MutableMapping[str, Any]
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
-    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 READS, CHANGES = ("GET", "HEAD"), ("POST", "PUT", "DELETE")
 POLICY = (
@@ -48,7 +42,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host to listen on is reached from this machine alone."""
+    """Return whether a host to listen on is reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -58,29 +52,21 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Lets in what may come in.
+    """Middleware that refuses requests which must not reach `app`.
 
-    Parameters
-    ----------
-    app
-        What answers.
-    host, port
-        What the server listens on.
-    token
-        What has to be shown; None asks for none.
+    The server listens on `host` and `port`. With a `token`, every request has to show it.
     """
 
-    def __init__(self, app: App, host: str, port: int, token: str | None = None) -> None:
+    def __init__(self, app: ASGIApp, host: str, port: int, token: str | None = None) -> None:
         self.app, self.port, self.token = app, port, token
-        names = {*LOOPBACK, host.lower(), f"[{host.lower()}]"}
+        self.hosts = {*LOOPBACK, host.lower(), f"[{host.lower()}]"}
         self.open = not is_loopback(host)
         if self.open:
-            names.add(socket.gethostname().lower())
-        self.hosts = names
+            self.hosts.add(socket.gethostname().lower())
         self.cookie = f"homeward-{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on and add the headers to its answer."""
+        """Refuse a request, or pass it on and add the headers to its response."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -95,47 +81,47 @@ class Guard:
 
         refused = self.refusal(scope)
         if refused is not None:
-            # What is still being sent is not waited for.
-            await _refuse(guarded, *refused, [(b"connection", b"close")])
+            # Do not wait for the rest of the body.
+            response = _refusal(*refused, {"Connection": "close"})
+            await response(scope, receive, guarded)
             return
         if self.token is not None:
             if scope["path"] == "/" and scope["method"] in READS:
                 given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
                 if given and self.is_token(given[0]):
                     cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-                    place = [(b"location", b"/"), (b"set-cookie", cookie.encode())]
-                    await _answer(guarded, 303, b"", place)
+                    headers = {"Location": "/", "Set-Cookie": cookie, "Cache-Control": "no-store"}
+                    await Response(None, 303, headers)(scope, receive, guarded)
                     return
             if not self.shows_token(scope):
-                said = "open the page by the address that the server printed, with its token"
-                await _refuse(guarded, Refusal.NO_TOKEN, said, [(b"www-authenticate", b"Bearer")])
+                sentence = "open the page by the address that the server printed, with its token"
+                response = _refusal(Refusal.NO_TOKEN, sentence, {"WWW-Authenticate": "Bearer"})
+                await response(scope, receive, guarded)
                 return
         await self.app(scope, receive, guarded)
 
     def refusal(self, scope: Scope) -> tuple[Refusal, str] | None:
-        """Say why a request is not let in, whatever it shows; None if it is."""
+        """Return why a request is refused before its token is checked; None if it is not."""
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
             return Refusal.FORBIDDEN, "this server does not go by that name"
         method, site = scope["method"], _headers(scope, b"sec-fetch-site")
         foreign = bool(site) and site[0] not in ("same-origin", "none")
-        if method in READS:  # a link to the page may stand anywhere; what it asks for may not
+        if method in READS:  # another site may link to the page but not call the interface
             if foreign and scope["path"].startswith("/api"):
                 return Refusal.FORBIDDEN, "only the server's own page may ask for that"
             return None
         if method not in CHANGES:
-            return Refusal.NOT_ALLOWED, f"{method[:20]} is not answered here"
+            return Refusal.NOT_ALLOWED, f"{method[:20]} is not allowed"
         origins = _headers(scope, b"origin")
-        if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
-            return Refusal.FORBIDDEN, "only the server's own page may change something"
-        if foreign:
+        if foreign or any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
             return Refusal.FORBIDDEN, "only the server's own page may change something"
         if _headers(scope, b"x-homeward") != ["1"]:
             return Refusal.FORBIDDEN, "a change needs the header X-Homeward: 1"
         return None
 
     def is_ours(self, host: str) -> bool:
-        """Tell whether a Host header names this server."""
+        """Return whether a Host header names this server."""
         name, colon, port = host.lower().rpartition(":")
         if not colon or port.endswith("]"):
             name, port = host.lower(), "80"
@@ -145,18 +131,18 @@ class Guard:
             return True
         if not self.open:
             return False
-        try:  # an address is no name, so nobody can make it lead elsewhere
+        try:  # an IP address is safe from rebinding
             ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
         return True
 
     def is_token(self, given: str) -> bool:
-        """Tell whether this is the token, in a time that does not depend on it."""
+        """Compare with the token in constant time."""
         return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
     def shows_token(self, scope: Scope) -> bool:
-        """Tell whether a request has the token, in its header or its cookie."""
+        """Return whether a request has the token in a header or a cookie."""
         for value in _headers(scope, b"authorization"):
             kind, _, given = value.partition(" ")
             if kind.lower() == "bearer" and self.is_token(given.strip()):
@@ -173,21 +159,6 @@ def _headers(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
-async def _refuse(
-    send: Send, code: Refusal, sentence: str, more: list[tuple[bytes, bytes]]
-) -> None:
-    """Send a refusal."""
-    body = json.dumps({"error": sentence, "code": code}).encode()
-    await _answer(send, STATUS[code], body, more)
-
-
-async def _answer(send: Send, status: int, body: bytes, more: list[tuple[bytes, bytes]]) -> None:
-    """Send a short answer."""
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"cache-control", b"no-store"),
-        *more,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(code: Refusal, sentence: str, headers: dict[str, str]) -> Response:
+    headers = {"Cache-Control": "no-store", **headers}
+    return JSONResponse({"error": sentence, "code": code}, code.status, headers)

@@ -1,8 +1,8 @@
-"""Takes one run to its end, in a process of its own: ``python -m homeward.web.job FOLDER``.
+"""Executes one run in its own process: ``python -m homeward.web.job FOLDER``.
 
-Whoever started it holds the other end of its standard input. When that is closed, by whom it may
-be, the run is stopped after its step, as by Ctrl-C, and can be resumed. So it never outlives the
-server, not even one that was killed.
+The server holds the other end of standard input. When that is closed, the run stops after its
+current step, as by Ctrl-C, and can be resumed. So a job never outlives its server, even if the
+server is killed.
 """
 
 from __future__ import annotations
@@ -16,36 +16,35 @@ from contextlib import closing, suppress
 
 from homeward.memory import keep_freed
 
-GRACE = 3.0
-"""Seconds that a step may still take once the run is to stop."""
+GRACE_SECONDS = 3.0
+"""How long the current step may go on after the run is asked to stop."""
 
 DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
-"""Exit codes: ended or stopped; met an error; can't go on; another process is at it."""
+"""Exit codes: ended or stopped; met an error; can't continue; another process writes the run."""
 
-NICE = 15
-"""How far the run stands back behind whoever looks at it, as `nice` counts."""
+NICENESS = 15
 
 
 def watch(stop: threading.Event) -> None:
-    """Wait until standard input is closed; then have the run stopped."""
+    """Wait until standard input is closed, then ask the run to stop."""
     while os.read(0, 1024):
         pass
     stop.set()
-    time.sleep(GRACE)
+    time.sleep(GRACE_SECONDS)
     _thread.interrupt_main()
 
 
-def stand_back() -> None:
-    """Leave the processor to whoever looks; where sessions take turns, as a session too."""
+def lower_priority() -> None:
+    """Lower the priority of the process, and of its session where Linux groups sessions."""
     if hasattr(os, "nice"):
-        os.nice(NICE)
+        os.nice(NICENESS)
     with suppress(OSError), open("/proc/self/autogroup", "w") as group:
-        group.write(str(NICE))
+        group.write(str(NICENESS))
 
 
 def main(folder: str) -> int:
-    """Go on with a run; give the exit code."""
-    stand_back()
+    """Continue a run and return the exit code."""
+    lower_priority()
     keep_freed()
     stop = threading.Event()
     threading.Thread(target=watch, args=(stop,), daemon=True).start()
@@ -56,7 +55,9 @@ def main(folder: str) -> int:
     try:
         run = Run.open(folder)
         if run.kind not in kind_names():
-            return _say("a run of a kind from elsewhere is resumed by command", REFUSED)
+            return _report(
+                "a run of another package's kind is continued from the command line", REFUSED
+            )
         with closing(run.steps()) as steps:
             for _ in steps:
                 if stop.is_set():
@@ -66,16 +67,16 @@ def main(folder: str) -> int:
     except BusyError:
         return BUSY
     except InfeasibleError as error:
-        return _say(error, FAILED)
+        return _report(error, FAILED)
     except HomewardError as error:
-        return _say(error, REFUSED)
+        return _report(error, REFUSED)
     except Exception as error:
-        return _say(error, FAILED)
+        return _report(error, FAILED)
     return DONE
 
 
-def _say(error: Exception | str, code: int) -> int:
-    """Say why there is no going on, in one line."""
+def _report(error: Exception | str, code: int) -> int:
+    """Write the first line of an error to standard error and return the exit code."""
     sys.stderr.write(str(error).partition("\n")[0] + "\n")
     return code
 
@@ -83,4 +84,4 @@ def _say(error: Exception | str, code: int) -> int:
 if __name__ == "__main__":
     code = main(sys.argv[1])
     sys.stderr.flush()
-    os._exit(code)  # the watching thread waits in a read
+    os._exit(code)  # the watching thread is blocked in a read

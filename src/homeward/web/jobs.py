@@ -1,8 +1,8 @@
-"""Runs that the server has going: started, queued, paused, resumed and cancelled.
+"""Runs that the server executes: started, queued, paused, resumed and cancelled.
 
-Each is a process of its own (`job`); so many go at once, and the rest wait their turn. What was
-asked for is kept in a journal, a file that is replaced as a whole, so that a server that was killed
-goes on, when it is started again, with what was going.
+Each run is a process of its own (`job`). A limited number runs at the same time; the others wait in
+a queue. The state is kept in a journal, a file that is replaced as a whole, so that a server that
+was killed continues its runs when it is started again.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ JOURNAL = ".serve.json"
 FORMAT = 1
 STATES = ("queued", "going", "paused", "cancelled", "refused")
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
-"""What takes a run to its end, but for the run's folder; it imports nothing from where it is."""
+"""The command without the run's folder; ``-P`` keeps the current folder out of the imports."""
 
-PATIENCE = 15.0
-"""Seconds that a process has to stop by itself; its run can be resumed even if it has not."""
+STOP_SECONDS = 15.0
+"""How long a process may take to stop before it is killed; its run can be resumed either way."""
 
-TRIES = 20
-"""How often a run is tried again while another process is at it; half a second apart."""
+MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
+"""Attempts to continue a run that another process writes, and the time between two of them."""
 
 logger = logging.getLogger("homeward")
 
 
 class Jobs:
-    """The runs that the server has to do with."""
+    """The queue of runs and their processes."""
 
     def __init__(self, catalogue: Catalogue, most: int, command: tuple[str, ...] = COMMAND) -> None:
         self.catalogue, self.most, self.command = catalogue, most, command
@@ -52,38 +52,36 @@ class Jobs:
         self.closing = False
 
     def open(self) -> None:
-        """Take the journal up where it was left, what was going first."""
+        """Continue from the journal, with the runs first that were running."""
+        going: dict[str, tuple[State, str | None]] = {}
         for name, state, error in _read(self.path):
             try:
                 ours = Run(self.catalogue.find(name)).kind in kind_names()
             except HomewardError:
                 continue
-            if ours:  # a kind from elsewhere would have a process import what the run names
+            if ours and state == "going":
+                going[name] = "queued", None
+            elif ours:  # another package's kind would make a process import what the run names
                 self.entries[name] = state, error
-        going = [name for name, (state, _) in self.entries.items() if state == "going"]
-        others = [name for name in self.entries if name not in going]
-        self.entries = {name: self.entries[name] for name in (*going, *others)}
-        for name in going:
-            self.entries[name] = "queued", None
+        self.entries = going | self.entries
         self._write()
         self._turn()
 
     async def close(self) -> None:
-        """Stop all that is going; the journal still says that it was."""
+        """Stop all processes; the journal keeps their runs as running."""
         self.closing = True
         for process in self.processes.values():
             _hang_up(process)
         if self.tasks:
-            await asyncio.wait(list(self.tasks.values()), timeout=PATIENCE)
+            await asyncio.wait(list(self.tasks.values()), timeout=STOP_SECONDS)
         for process in self.processes.values():
-            with suppress(ProcessLookupError):
-                process.kill()
+            _kill(process)
         if self.tasks:
             await asyncio.wait(list(self.tasks.values()))
 
     def standing(self, name: str) -> Standing | None:
-        """Tell what the server has to do with a run."""
-        entries = self.entries.copy()  # the list of runs is made in a thread
+        """Return the queue's state of a run; None if it is not in the queue."""
+        entries = self.entries.copy()  # it is read from threads
         if name not in entries:
             return None
         state, error = entries[name]
@@ -93,36 +91,37 @@ class Jobs:
         return Standing(state, place, error)
 
     def status(self, name: str) -> str:
-        """Give a run's status as it is told."""
+        """Return the status of a run."""
         return str(self.catalogue.summary(name, self.standing(name))["status"])
 
     def start(self, name: str) -> None:
-        """Queue a run that is not going; one that is being stopped goes on once it has."""
+        """Queue a run; one that is being stopped continues after it has stopped."""
         status = self.status(name)
-        entry = self.entries.get(name, (None, None))[0]
+        entry = self._state(name)
         stopping = name in self.tasks and entry in ("paused", "cancelled")
         if status in ("running", "queued") and not stopping:
             raise RefusalError(Refusal.CONFLICT, f"{name} is {status} already")
         if status in ("finished", "damaged"):
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} and can't go on")
+            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} and can't be resumed")
         if Run(self.catalogue.find(name)).kind not in kind_names():
             raise RefusalError(
-                Refusal.CONFLICT, f"{name} is of a kind from elsewhere; resume it by command"
+                Refusal.CONFLICT,
+                f"{name} has another package's kind; use the command line",
             )
         self.entries.pop(name, None)  # to the end of the queue
         self._note(name, "queued")
         self._turn()
 
     async def stop(self, name: str, state: State) -> None:
-        """Pause or cancel a run: it stops after its step."""
+        """Pause or cancel a run; it stops after its current step."""
         self.catalogue.find(name)
-        entry = self.entries.get(name, (None, None))[0]
+        entry = self._state(name)
         if entry == "queued" or (entry == "paused" and state == "cancelled"):
             self._note(name, state)
             return
         task = self.tasks.get(name)
         if entry != "going":
-            if task is not None and entry == state:  # somebody has asked for the same
+            if task is not None and entry == state:  # the same was asked before
                 await asyncio.wait([task])
                 return
             if task is not None:
@@ -131,17 +130,16 @@ class Jobs:
             whose = ", by another process" if status == "running" else ""
             raise RefusalError(Refusal.CONFLICT, f"{name} is {status}{whose}")
         self._note(name, state)
-        if name in self.processes:  # or it is being started, and stopped then
+        if name in self.processes:  # else it is being started, and is stopped then
             _hang_up(self.processes[name])
         if task is not None:
-            done, _ = await asyncio.wait([task], timeout=PATIENCE)
+            done, _ = await asyncio.wait([task], timeout=STOP_SECONDS)
             if not done and name in self.processes:
-                with suppress(ProcessLookupError):
-                    self.processes[name].kill()
+                _kill(self.processes[name])
                 await asyncio.wait([task])
 
     def forget(self, name: str) -> None:
-        """Let go of a run that is to be removed; refuse while it is going."""
+        """Remove a run from the queue before it is deleted; refuse while it is running."""
         status = self.status(name)
         if status in ("running", "queued") or name in self.tasks:
             raise RefusalError(Refusal.CONFLICT, f"{name} is {status}: cancel it first")
@@ -149,7 +147,7 @@ class Jobs:
             self._write()
 
     def _turn(self) -> None:
-        """Start what is next in the queue while there is room."""
+        """Start the next runs of the queue while fewer than the limit are running."""
         for name, (state, _) in list(self.entries.items()):
             if self.closing or len(self.tasks) >= self.most:
                 return
@@ -158,28 +156,28 @@ class Jobs:
                 self.tasks[name] = asyncio.create_task(self._go(name))
 
     async def _go(self, name: str) -> None:
-        """See a run through to its end, or to where it is stopped."""
+        """Execute a run until it ends or is stopped."""
         code, words = job.FAILED, ""
         try:
-            for _ in range(TRIES):
+            for _ in range(MAX_ATTEMPTS):
                 code, words = await self._process(name)
-                if code != job.BUSY or self.entries.get(name, ("", None))[0] != "going":
+                if code != job.BUSY or self._state(name) != "going":
                     break
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(ATTEMPT_SECONDS)
         except OSError as error:
             words = told(error)
         finally:
             self.processes.pop(name, None)
             self.tasks.pop(name, None)
         try:
-            if not self.closing and self.entries.get(name, ("", None))[0] == "going":
+            if not self.closing and self._state(name) == "going":
                 self._ended(name, code, words)
             self._turn()
         except HomewardError as error:  # the folder is gone, or can't be written
             logger.warning("%s: %s", name, told(error, self.catalogue.root))
 
     async def _process(self, name: str) -> tuple[int, str]:
-        """Run the process; give its exit code and what it said last."""
+        """Run the process; return its exit code and the last line of its standard error."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *(*self.command, str(self.catalogue.root / name)),
@@ -189,8 +187,8 @@ class Jobs:
             start_new_session=True,  # Ctrl-C is the server's to handle
         )
         self.processes[name] = process
-        if self.closing or self.entries.get(name, ("", None))[0] != "going":
-            _hang_up(process)  # it was stopped while it was being started
+        if self.closing or self._state(name) != "going":
+            _hang_up(process)  # stopped while it was being started
         assert process.stderr is not None
         said = b""
         while part := await process.stderr.read(4096):
@@ -201,7 +199,7 @@ class Jobs:
         return code, told(lines[-1], root / name, root) if lines else ""
 
     def _ended(self, name: str, code: int, words: str) -> None:
-        """Note how a run ended that nobody stopped."""
+        """Record how a run ended that nobody stopped."""
         try:
             status: RunStatus | None = Run(self.catalogue.find(name)).status
         except HomewardError:
@@ -217,6 +215,9 @@ class Jobs:
         if code != job.DONE:
             logger.warning("%s: %s", name, words or f"exit code {code}")
 
+    def _state(self, name: str) -> State | None:
+        return self.entries[name][0] if name in self.entries else None
+
     def _note(self, name: str, state: State, error: str | None = None) -> None:
         self.entries[name] = state, error
         self._write()
@@ -231,13 +232,18 @@ class Jobs:
 
 
 def _hang_up(process: asyncio.subprocess.Process) -> None:
-    """Close the process's input, upon which it stops."""
+    """Close the process's standard input, which makes it stop."""
     if process.stdin is not None:
         process.stdin.close()
 
 
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+
+
 def _read(path: Path) -> list[tuple[str, State, str | None]]:
-    """Read a journal; one that can't be read is as good as none, since runs are kept themselves."""
+    """Return the entries of a journal, none if it can't be read: runs are safe without it."""
     if not path.is_file() or path.is_symlink():
         return []
     try:

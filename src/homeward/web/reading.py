@@ -1,12 +1,11 @@
-"""Opens an uploaded raster, in a process of its own with little memory and time.
+"""Reads an uploaded raster in its own process, with limits of memory and time.
 
 ``python -m homeward.web.reading SOURCE TARGET NAME [PIXEL]`` reads the heights and writes them as a
-GeoTIFF of its own making, which is what runs then read: no byte of the upload is looked at by any
-other process. It prints one JSON object: what the raster is, or
-``{"error": sentence, "code": code}``.
+new GeoTIFF, which runs then read: no other process parses the upload. It prints one JSON object:
+what the raster is, or ``{"error": sentence, "code": code}``.
 
-GDAL has only those drivers that read one file and nothing beside it. Since it can only be told
-which to leave out, and before it starts, the process lists them all and then begins anew.
+GDAL keeps only drivers that read a single file. It takes a list of drivers to skip, and only
+before it starts; so the process lists all drivers and then executes itself again.
 """
 
 from __future__ import annotations
@@ -24,17 +23,11 @@ from homeward.web.refusals import Refusal, RefusalError
 if TYPE_CHECKING:
     from homeward.terrain import Elevation
 
-MEMORY = 4 << 30
-"""Bytes of address space."""
-
-SECONDS = 120
-"""Of processor time."""
-
-LARGEST = 2 << 30
-"""Bytes of the file that it writes."""
-
-PIXELS = 64_000_000
-"""Pixels of the largest raster that it reads: 512 MB as float64."""
+MAX_MEMORY_BYTES = 4 << 30
+MAX_CPU_SECONDS = 120
+MAX_OUTPUT_BYTES = 2 << 30
+MAX_PIXELS = 64_000_000
+"""512 MB as float64."""
 
 DRIVERS = ("GTiff", "AAIGrid", "PDS", "ISIS3", "JP2OpenJPEG")
 QUIET = {
@@ -46,18 +39,18 @@ QUIET = {
 }
 SKIP = "GDAL_SKIP"
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.reading")
-"""What reads an upload, but for the arguments; it imports nothing from where it is."""
+"""The command without its arguments; ``-P`` keeps the current folder out of the imports."""
 
-SIDE = 64
-"""Rows and columns of a preview, at most."""
+MAX_PREVIEW_SIDE = 64
+"""Rows and columns of a preview."""
 
 
 def limit() -> None:
-    """Take away what the process does not need."""
+    """Limit memory, processor time and file size of this process."""
     for what, most in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, SECONDS),
-        (resource.RLIMIT_FSIZE, LARGEST),
+        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        (resource.RLIMIT_CPU, MAX_CPU_SECONDS),
+        (resource.RLIMIT_FSIZE, MAX_OUTPUT_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(what)[1]
@@ -66,7 +59,7 @@ def limit() -> None:
 
 
 def drivers() -> set[str]:
-    """List the drivers that GDAL has here."""
+    """Return the names of GDAL's drivers."""
     from homeward.terrain.gdal import need_rasterio
 
     with need_rasterio("reading an upload").Env() as env:
@@ -74,7 +67,7 @@ def drivers() -> set[str]:
 
 
 def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str, Any]:
-    """Read a raster, write it anew, and say what it is."""
+    """Read a raster, write it as a GeoTIFF and return what it is."""
     from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
     from homeward.terrain.transforms import wkt_name
@@ -86,8 +79,8 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     try:
         elevation = read_elevation(source, pixel=pixel)
     except MissingPixelSizeError as cause:
-        said = f"{name} has no pixel size of its own: say how many metres a pixel is wide"
-        raise RefusalError(Refusal.NO_PIXEL_SIZE, said) from cause
+        sentence = f"{name} has no pixel size: give the width of a pixel in metres"
+        raise RefusalError(Refusal.NO_PIXEL_SIZE, sentence) from cause
     write(target, elevation)
     rows, columns = elevation.shape
     return {
@@ -101,7 +94,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
 
 
 def _check(source: Path) -> None:
-    """Refuse a raster that is too large, or that names files beside it."""
+    """Raise if a raster is too large or refers to other files."""
     import warnings
 
     import rasterio
@@ -116,11 +109,11 @@ def _check(source: Path) -> None:
     with dataset:
         _check_size(source, dataset.height, dataset.width)
         if [Path(file) for file in dataset.files] != [source]:
-            raise ValueError(f"{source}: refers to other files, which an upload may not")
+            raise ValueError(f"{source}: refers to other files; send one that does not")
 
 
 def _npy_shape(source: Path) -> tuple[int, ...]:
-    """Give the shape of an array in a file; none of what the reader will refuse anyway."""
+    """Return the shape of an array in a file, () if the reader will refuse it."""
     import numpy as np
 
     try:
@@ -130,14 +123,14 @@ def _npy_shape(source: Path) -> tuple[int, ...]:
 
 
 def _check_size(source: Path, *shape: int) -> None:
-    """Refuse a raster of more pixels than an upload may have."""
-    if math.prod(shape) > PIXELS:
-        told = " x ".join(map(str, shape))
-        raise ValueError(f"{source}: {told} pixels are more than {PIXELS:,}")
+    """Raise if a raster has too many pixels."""
+    if math.prod(shape) > MAX_PIXELS:
+        pixels = " x ".join(map(str, shape))
+        raise ValueError(f"{source}: {pixels} pixels are more than {MAX_PIXELS:,}")
 
 
 def write(target: Path, elevation: Elevation) -> None:
-    """Write heights as a GeoTIFF: float32 where that is all of them, else float64."""
+    """Write heights as a GeoTIFF: as float32 if that is exact, else as float64."""
     import numpy as np
     import rasterio
 
@@ -164,8 +157,8 @@ def write(target: Path, elevation: Elevation) -> None:
 
 
 def preview(elevation: Elevation) -> list[list[float | None]]:
-    """Give heights in m at most `SIDE` by `SIDE`, None where there is no data."""
-    rows, columns = (max(1, -(-side // SIDE)) for side in elevation.shape)
+    """Return a sample of the heights in m, None where there is no data."""
+    rows, columns = (max(1, -(-side // MAX_PREVIEW_SIDE)) for side in elevation.shape)
     few = elevation.heights[rows // 2 :: rows, columns // 2 :: columns]
     return [
         [round(height, 3) if math.isfinite(height) else None for height in row]
@@ -174,7 +167,7 @@ def preview(elevation: Elevation) -> list[list[float | None]]:
 
 
 def main(arguments: list[str]) -> dict[str, Any]:
-    """Read as the arguments say; give what is to be printed."""
+    """Read the raster that the arguments name and return what is to be printed."""
     source, target, name = Path(arguments[0]), Path(arguments[1]), arguments[2]
     pixel = float(arguments[3]) if len(arguments) > 3 else None
     try:
@@ -191,7 +184,7 @@ def main(arguments: list[str]) -> dict[str, Any]:
 
 
 def refused(sentence: str, code: Refusal = Refusal.UNUSABLE) -> dict[str, Any]:
-    """Return what is printed where nothing was read."""
+    """Return what is printed if nothing was read."""
     return {"error": sentence, "code": code}
 
 
@@ -203,6 +196,6 @@ if __name__ == "__main__":
         except ImportError as error:
             sys.stdout.write(json.dumps(refused(str(error))))
             sys.exit(0)
-        words = [*COMMAND, *sys.argv[1:]]
-        os.execve(sys.executable, words, {**os.environ, **QUIET, SKIP: others})
+        command = [*COMMAND, *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, **QUIET, SKIP: others})
     sys.stdout.write(json.dumps(main(sys.argv[1:])))

@@ -1,4 +1,4 @@
-"""Serve a folder of runs until somebody stops it."""
+"""Serve a folder of runs until interrupted."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from homeward.runs.lock import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-NEXT = 20
+MAX_PORTS = 20
 """How many ports are tried, one after the other."""
 
-GRACE = 2
-"""Seconds that open connections have when the server stops."""
+SHUTDOWN_SECONDS = 2
+"""How long open connections may go on when the server stops."""
 
-CONNECTIONS = 512
-LEFT = 3600.0
-"""Seconds after which what a process left half made or half removed is taken away."""
+MAX_CONNECTIONS = 512
+LEFTOVER_SECONDS = 3600.0
+"""Age from which on folders that are half made or half deleted are removed."""
 
 FAILED = (1, 3)
-"""Exit codes of a server that could not start."""
+"""Uvicorn's exit codes if it can't start."""
 
 LOCK = ".serve.lock"
 DEMO: dict[str, dict[str, Any]] = {
@@ -41,33 +41,27 @@ DEMO: dict[str, dict[str, Any]] = {
 }
 """Two explorers in the same grid world, by the name of their run."""
 
-WORLD: dict[str, Any] = {
-    "size": 12,
-    "walls": 0.15,
-    "seed": 36,
-    "start": 6 * 12 + 6,
-    "home": "start",
-}
-"""The world: the unsafe explorer soon drops to where it finds no way back from."""
+WORLD: dict[str, Any] = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start"}
+"""The demo's world, in which the unsafe explorer soon falls into a hole without a way back."""
 
 
 def need_web() -> None:
-    """Refuse to go on without what the page needs."""
+    """Raise if a package that the page needs is missing."""
     for module in ("starlette", "uvicorn"):
         need(module, "web", "the page needs starlette and uvicorn")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Give a socket that listens on the port, or on the first after it that is free."""
+    """Return a socket that listens on the port, or on the next free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    tried = range(port, min(port + NEXT, 65536)) if port else (0,)
+    tried = range(port, min(port + MAX_PORTS, 65536)) if port else (0,)
     for candidate in tried:
-        # With the protocol named, what is accepted sends at once and does not wait for more.
+        # With the protocol named, accepted sockets send small packets at once (TCP_NODELAY).
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, candidate))
-            listener.listen(CONNECTIONS)
+            listener.listen(MAX_CONNECTIONS)
         except OSError as cause:
             listener.close()
             if cause.errno != errno.EADDRINUSE:
@@ -77,13 +71,14 @@ def bind(host: str, port: int) -> socket.socket:
         else:
             return listener
     last = tried[-1]
-    raise InvalidInputError(f"the ports {port} to {last} are taken on {host}: give another")
+    raise InvalidInputError(f"the ports {port} to {last} are in use on {host}: give another one")
 
 
 def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
-    """Make two finished runs where there is none; tell whether it was so.
+    """Make two finished runs in a folder without runs; return whether they were made.
 
-    What they plan with is compiled before they plan, or the first plan would seem to take long.
+    `begins` is called before. Two short runs compile the planner first, so that the recorded
+    planning times do not include compilation.
     """
     others = [path for path in root.iterdir() if (path / "config.json").exists()]
     if any(path.name not in DEMO or is_done(path) for path in others):
@@ -100,7 +95,7 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
 
 
 def is_done(folder: Path) -> bool:
-    """Tell whether a run has come to its end, or is beyond help: the page says so."""
+    """Return whether a run is finished or can't be opened."""
     try:
         return Run.open(folder).status is RunStatus.FINISHED
     except HomewardError:
@@ -109,12 +104,12 @@ def is_done(folder: Path) -> bool:
 
 @contextmanager
 def claimed(root: Path) -> Iterator[None]:
-    """Be the only server of a folder, which is made where there is none."""
+    """Create the folder if it is missing and hold the lock of its only server."""
     with refusing(root, "can't be written"):
         root.mkdir(parents=True, exist_ok=True)
     with locked(root / LOCK, f"{root} (served already)"):
-        for left in root.glob(f".*{PART}"):  # of a deletion that was cut off
-            if time.time() - left.lstat().st_mtime > LEFT:
+        for left in root.glob(f".*{PART}"):  # of an interrupted deletion
+            if time.time() - left.lstat().st_mtime > LEFTOVER_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
         yield
 
@@ -127,26 +122,26 @@ def serve(
     jobs: int,
     started: Callable[[], None],
 ) -> None:
-    """Serve until interrupted; `started` is called once requests are answered."""
+    """Serve until interrupted; call `started` once requests are answered."""
     import uvicorn
 
     from homeward.web.app import Limits, Server
-    from homeward.web.connections import Patient
+    from homeward.web.connections import IdleTimeout
     from homeward.web.guard import Guard
 
     server = Server(root, Limits(jobs=jobs, warm=True))
     app = Guard(server.app(), host, listener.getsockname()[1], token)
     config = uvicorn.Config(
         app,
-        http=Patient,
+        http=IdleTimeout,
         log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
         lifespan="on",
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     logging.getLogger("uvicorn.error").addFilter(_short)
 
@@ -157,7 +152,7 @@ def serve(
                 started()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            server.streams.closing = True  # else their ends would be waited for
+            server.streams.closing = True  # else it would wait for the streams to end
             await super().shutdown(sockets)
 
     try:
@@ -169,7 +164,7 @@ def serve(
 
 
 def _short(record: logging.LogRecord) -> bool:
-    """Keep a line of the log to one line."""
+    """Reduce a log record to one line."""
     if record.exc_info:
         error = record.exc_info[1]
         record.msg = f"{record.getMessage().strip()}: {type(error).__name__}: {error}"

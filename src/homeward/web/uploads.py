@@ -1,8 +1,8 @@
-"""Rasters that a client sends: limited in size and time, and opened far from the server.
+"""Uploaded rasters: limited in size and time, and read in a process of their own.
 
-The body is streamed to a file under a number of the server's own choosing; the client's name for it
-only says what kind of file it is. `reading` makes a raster of our own of it, and what was sent is
-removed, whatever came of it. What no run refers to is kept for a day.
+The body is streamed to a file under a random number; of the client's name only the suffix is used.
+`reading` makes a new raster from it, and the uploaded file is deleted in any case. An upload that
+no run refers to is kept for a day.
 """
 
 from __future__ import annotations
@@ -27,45 +27,41 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
     from pathlib import Path
 
-LARGEST = 512 << 20
-"""Bytes of an upload."""
+MAX_UPLOAD_BYTES = 512 << 20
+MAX_SILENT_SECONDS = 15.0
+"""How long no byte of an upload may arrive."""
 
-STALLED = 15.0
-"""Seconds without a byte after which an upload is given up."""
+MAX_SECONDS = 900.0
+MAX_READING_SECONDS = 90.0
+UNUSED_SECONDS = 86_400.0
+"""How long an upload is kept that no run refers to."""
 
-LONGEST = 900.0
-"""Seconds that an upload may take in all."""
-
-READING = 90.0
-"""Seconds that the raster may take to be read."""
-
-KEPT = 86_400.0
-"""Seconds for which an upload is kept that no run refers to."""
-
-AT_ONCE = 2
-KINDS = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
-"""How the names of files end that are looked at."""
-
-USED = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
+MAX_UPLOADS = 2
+SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
+REFERENCE = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
 
 
 def used_by(config: Path) -> set[str]:
-    """Give the numbers of the uploads that a configuration names, be it damaged or not."""
-    return {number.decode() for number in USED.findall(config.read_bytes())}
+    """Return the numbers of the uploads that a configuration file names, even a damaged one."""
+    return {number.decode() for number in REFERENCE.findall(config.read_bytes())}
 
 
 class Uploads:
     """The uploads in a folder of runs."""
 
     def __init__(
-        self, root: Path, largest: int = LARGEST, stalled: float = STALLED, longest: float = LONGEST
+        self,
+        root: Path,
+        max_bytes: int = MAX_UPLOAD_BYTES,
+        max_silent: float = MAX_SILENT_SECONDS,
+        max_seconds: float = MAX_SECONDS,
     ) -> None:
         self.folder = root / FOLDER
-        self.largest, self.stalled, self.longest = largest, stalled, longest
+        self.max_bytes, self.max_silent, self.max_seconds = max_bytes, max_silent, max_seconds
         self._going = 0
 
     def open(self) -> None:
-        """Remove what was cut off when the server was last killed."""
+        """Delete incomplete uploads of a server that was killed."""
         self._check_folder()
         for left in self.folder.glob(f"*{PART}"):
             shutil.rmtree(left, ignore_errors=True)
@@ -73,14 +69,14 @@ class Uploads:
 
     def _check_folder(self) -> None:
         if self.folder.is_symlink():
-            raise RefusalError(Refusal.FORBIDDEN, f"{FOLDER} is a link, so nothing is kept there")
+            raise RefusalError(Refusal.FORBIDDEN, f"{FOLDER} is a link: replace it by a folder")
 
     def sweep(self, now: Collection[str] = ()) -> None:
-        """Remove what no run refers to: after a day, or of these numbers now.
+        """Delete uploads that no run refers to: those in `now` at once, others after a day.
 
-        Where a run's configuration can't be read, nobody knows, and all is kept.
+        If a run's configuration can't be read, all uploads are kept.
         """
-        old = time.time() - KEPT
+        old = time.time() - UNUSED_SECONDS
         try:
             here = [path for path in self.folder.iterdir() if NUMBER.fullmatch(path.name)]
             idle = [p for p in here if p.name in now or p.lstat().st_mtime < old]
@@ -95,18 +91,16 @@ class Uploads:
     async def take(
         self, name: str, length: int | None, body: AsyncIterator[bytes], pixel: float | None
     ) -> dict[str, Any]:
-        """Take an upload in; give what it is, as JSON values."""
+        """Store an upload; return what it is as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
-        if suffix not in KINDS or len(name) > 200 or not name.isprintable():
-            raise RefusalError(
-                Refusal.UNSUPPORTED, f"an upload is named as one of {', '.join(KINDS)}"
-            )
-        if length is not None and length > self.largest:
+        if suffix not in SUFFIXES or len(name) > 200 or not name.isprintable():
+            sentence = f"the name of an upload ends in one of {', '.join(SUFFIXES)}"
+            raise RefusalError(Refusal.UNSUPPORTED, sentence)
+        if length is not None and length > self.max_bytes:
             raise self._too_large()
-        if self._going >= AT_ONCE:
-            raise RefusalError(
-                Refusal.BUSY, f"{AT_ONCE} uploads are on their way; wait for one to end"
-            )
+        if self._going >= MAX_UPLOADS:
+            sentence = f"{MAX_UPLOADS} uploads are in progress; wait for one to end"
+            raise RefusalError(Refusal.BUSY, sentence)
         self._check_folder()
         self.sweep()
         number = secrets.token_hex(8)
@@ -127,28 +121,24 @@ class Uploads:
             shutil.rmtree(part, ignore_errors=True)
 
     async def _receive(self, path: Path, body: AsyncIterator[bytes]) -> None:
-        """Write a body to a file, within the limits."""
-        until, size = time.monotonic() + self.longest, 0
+        """Write a body to a file within the limits of size and time."""
+        until, size = time.monotonic() + self.max_seconds, 0
         parts = aiter(body)
         with open(path, "xb") as file:
             while True:
                 try:
-                    chunk = await asyncio.wait_for(anext(parts), self.stalled)
+                    chunk = await asyncio.wait_for(anext(parts), self.max_silent)
                 except StopAsyncIteration:
                     break
                 except TimeoutError:
-                    raise RefusalError(
-                        Refusal.INVALID,
-                        f"no byte of the upload came for {self.stalled:g} s; nothing was kept",
-                    ) from None
+                    sentence = f"no byte of the upload arrived for {self.max_silent:g} s"
+                    raise RefusalError(Refusal.INVALID, f"{sentence}; nothing was kept") from None
                 size += len(chunk)
-                if size > self.largest:
+                if size > self.max_bytes:
                     raise self._too_large()
                 if time.monotonic() > until:
-                    raise RefusalError(
-                        Refusal.INVALID,
-                        f"the upload took longer than {self.longest:g} s; nothing was kept",
-                    )
+                    sentence = f"the upload took longer than {self.max_seconds:g} s"
+                    raise RefusalError(Refusal.INVALID, f"{sentence}; nothing was kept")
                 file.write(chunk)
         if not size:
             raise RefusalError(Refusal.UNUSABLE, "the upload is empty")
@@ -156,7 +146,7 @@ class Uploads:
     async def _read(
         self, source: Path, target: Path, name: str, pixel: float | None
     ) -> dict[str, Any]:
-        """Have the raster read, in a process of its own."""
+        """Read the raster in its own process; return what it is."""
         more = [] if pixel is None else [repr(pixel)]
         process = await asyncio.create_subprocess_exec(
             *(*COMMAND, str(source), str(target), name, *more),
@@ -166,11 +156,10 @@ class Uploads:
             start_new_session=True,
         )
         try:
-            said, _ = await asyncio.wait_for(process.communicate(), READING)
+            said, _ = await asyncio.wait_for(process.communicate(), MAX_READING_SECONDS)
         except TimeoutError:
-            raise RefusalError(
-                Refusal.UNUSABLE, f"the raster took longer than {READING:g} s to read"
-            ) from None
+            sentence = f"the raster took longer than {MAX_READING_SECONDS:g} s to read"
+            raise RefusalError(Refusal.UNUSABLE, sentence) from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -179,15 +168,13 @@ class Uploads:
         try:
             about: dict[str, Any] = json.loads(said)
         except ValueError:
-            raise RefusalError(
-                Refusal.UNUSABLE,
-                "the raster could not be read with the memory and time that an upload may take",
-            ) from None
+            sentence = "reading the raster takes more memory or time than an upload may"
+            raise RefusalError(Refusal.UNUSABLE, sentence) from None
         if "error" in about:
             raise RefusalError(Refusal(about["code"]), str(about["error"]))
         return about
 
     def _too_large(self) -> RefusalError:
         return RefusalError(
-            Refusal.TOO_LARGE, f"the upload is larger than {self.largest / (1 << 20):g} MB"
+            Refusal.TOO_LARGE, f"the upload is larger than {self.max_bytes / (1 << 20):g} MB"
         )

@@ -70,7 +70,7 @@ def test_a_page_whose_sources_change_is_built_again(hook: Any, project: Path, ch
     elif change == "name":
         source.rename(source.with_name("other.tsx"))
     elif change == "more":
-        source.with_name("page.css").touch()
+        source.with_name("more.css").touch()
     else:
         (project / hook.STATIC / hook.STAMP).unlink()
     assert not hook.is_built(project)

@@ -72,7 +72,7 @@ def test_what_is_known_is_told_with_its_unit_where_they_differ(look: Looking) ->
     plot = look.find(".plot").nth(1)
     values = plot.locator(".plot-values")
     expect(values).to_contain_text("fraction of squares seen")
-    expect(values).to_contain_text("entropy taken off, in nats")
+    expect(values).to_contain_text("entropy reduction in nats")
     expect(values).to_contain_text("meadow-safe")  # both are safe: their names tell them apart
     expect(values).to_contain_text("ground")
     expect(plot.locator(".u-axis")).to_have_count(3)

@@ -53,8 +53,8 @@ def to_terrain(look: Looking) -> None:
 def small_mars(look: Looking) -> None:
     """Choose synthetic Mars of 200 x 400 m in cells of 20 m, and wait for it."""
     to_terrain(look)
-    field(look, "From north to south").fill("200")
-    field(look, "From west to east").fill("400")
+    field(look, "North to south").fill("200")
+    field(look, "West to east").fill("400")
     look.sees(".preview", "10 × 20 cells of 20 × 20 m")
 
 
@@ -128,7 +128,7 @@ def test_painting_loading_and_resizing_are_taken_back(look: Looking) -> None:
     field(look, "Rows").press("Enter")
     expect(look.find("[data-square]")).to_have_count(72)
     look.page.keyboard.press("Control+z")
-    look.sees('[role="status"] .message', "Taken back: resizing.")
+    look.sees('[role="status"] .message', "Undone: resizing.")
     assert drawn(look) == gamble
     expect(field(look, "Rows")).to_have_value("5")
     undo.click()
@@ -154,7 +154,7 @@ def test_a_text_with_two_starts_is_refused_and_a_good_one_hushes(look: Looking) 
     text.fill("12")
     text.blur()
     look.button("Undo").click()
-    look.sees('[role="status"] .message', "Taken back: changing the text.")
+    look.sees('[role="status"] .message', "Undone: changing the text.")
     expect(look.find("[data-square]")).to_have_count(48)
     for wrong, said in (
         ("12\n22", "The map has no start"),
@@ -185,22 +185,22 @@ def test_a_file_without_a_pixel_size_is_asked_for_it_and_sent(
     np.save(path, np.add.outer(np.arange(250.0), np.arange(348.0)) / 100)
     to_terrain(look)
     look.page.get_by_text("Your file").click()
-    expect(look.page.get_by_label("Side of a pixel")).to_have_count(0)
+    expect(look.page.get_by_label("Pixel size")).to_have_count(0)
     look.find("input[type=file]").set_input_files(path)
-    look.sees(".lacking", "bare.npy has no pixel size of its own")
+    look.sees(".lacking", "bare.npy has no pixel size")
     assert look.find("input[type=file]").input_value() == ""
     look.button("Start and watch").click()
-    expect(look.page.get_by_label("Side of a pixel")).to_be_focused()
-    assert complaint(look.page.get_by_label("Side of a pixel")) != ""
-    look.page.get_by_label("Side of a pixel").fill("2")
+    expect(look.page.get_by_label("Pixel size")).to_be_focused()
+    assert complaint(look.page.get_by_label("Pixel size")) != ""
+    look.page.get_by_label("Pixel size").fill("2")
     look.page.keyboard.press("Enter")
     look.sees("[data-upload]", "250 × 348 pixels of 2 × 2 m")
-    expect(look.page.get_by_label("Side of a cell")).to_have_value("6")
+    expect(look.page.get_by_label("Cell size")).to_have_value("6")
     look.sees(".preview", "83 × 116 cells of 6 × 6 m.")
-    field(look, "Side of a cell").fill("6.96")
-    look.sees(".preview", "a side is a whole number of pixels, so it can't be 6.96 m")
-    look.page.get_by_label("Side of a pixel").fill("3")
-    look.button("Send it again").click()
+    field(look, "Cell size").fill("6.96")
+    look.sees(".preview", "not 6.96 m: a cell is a whole number of pixels")
+    look.page.get_by_label("Pixel size").fill("3")
+    look.button("Send again").click()
     look.sees("[data-upload]", "pixels of 3 × 3 m")
 
 
@@ -221,32 +221,32 @@ def test_a_pixel_size_is_asked_for_where_the_server_misses_one_and_is_not_left_o
     to_terrain(look)
     look.page.get_by_text("Your file").click()
     look.find("input[type=file]").set_input_files(bare_tiff(tmp_path / "bare.tif"))
-    look.sees('[role="alert"] .message', "has no pixel size of its own")
-    look.page.get_by_label("Side of a pixel").fill("5")
-    look.button("Send it").click()
+    look.sees('[role="alert"] .message', "has no pixel size")
+    look.page.get_by_label("Pixel size").fill("5")
+    look.button("Send").click()
     look.sees("[data-upload]", "30 × 40 pixels of 5 × 5 m")
     expect(look.find('[role="alert"] .message')).to_have_count(0)
     with look.page.expect_request("**/api/uploads/*") as request:
         look.find("input[type=file]").set_input_files(own)
     assert "pixel" not in request.value.url
     look.sees("[data-upload]", "40 × 60 pixels of 10 × 10 m")
-    expect(look.page.get_by_label("Side of a pixel")).to_have_count(0)
+    expect(look.page.get_by_label("Pixel size")).to_have_count(0)
 
 
 def test_a_wrong_field_that_is_folded_away_comes_on_view(look: Looking) -> None:
     look.open("#/new")
     unfold(look, "More settings")
-    field(look, "Steps at most").fill("-3")
+    field(look, "Maximum steps").fill("-3")
     unfold(look, "More settings")
-    expect(field(look, "Steps at most")).to_be_hidden()
+    expect(field(look, "Maximum steps")).to_be_hidden()
     look.button("Start and watch").click()
-    expect(field(look, "Steps at most")).to_be_focused()
+    expect(field(look, "Maximum steps")).to_be_focused()
     look.sees("h1", "New run")
 
 
 def test_an_empty_field_without_a_default_is_refused(look: Looking) -> None:
     look.open("#/new")
-    size = field(look, "Squares along a side")
+    size = field(look, "Squares per side")
     size.fill("")
     look.button("Start and watch").click()
     expect(size).to_be_focused()
@@ -264,16 +264,16 @@ def test_a_start_stays_where_it_is_on_the_map(look: Looking) -> None:
     box = canvas.bounding_box()
     assert box is not None
     canvas.click(position={"x": box["width"] * 0.76, "y": box["height"] * 0.57})
-    row, column = field(look, "Start in row"), field(look, "Start in column")
+    row, column = field(look, "Start row"), field(look, "Start column")
     expect(row).to_have_value("5")
     expect(column).to_have_value("15")
-    field(look, "Side of a cell").fill("10")
+    field(look, "Cell size").fill("10")
     look.sees(".preview", "20 × 40 cells of 10 × 10 m")
     expect(row).to_have_value("11")
     expect(column).to_have_value("30")
     enough = {"status": 400, "json": {"error": "enough"}}
     look.page.route("**/api/pairs", lambda route: route.fulfill(**enough))
-    field(look, "Side of a cell").fill("20")
+    field(look, "Cell size").fill("20")
     with look.page.expect_request("**/api/pairs") as request:
         look.button("Start and watch").click()  # before the ground of the new cells has come
     sent: Any = request.value.post_data_json
@@ -283,7 +283,7 @@ def test_a_start_stays_where_it_is_on_the_map(look: Looking) -> None:
 
 def test_a_start_that_is_no_longer_on_the_ground_goes_with_a_sentence(look: Looking) -> None:
     small_mars(look)
-    row, column = field(look, "Start in row"), field(look, "Start in column")
+    row, column = field(look, "Start row"), field(look, "Start column")
     row.fill("9")
     column.fill("19")
     pin = look.find(".pin")
@@ -295,8 +295,8 @@ def test_a_start_that_is_no_longer_on_the_ground_goes_with_a_sentence(look: Look
     expect(column).to_be_focused()
     assert complaint(column) == "Give both the row and the column of the start, or neither."
     column.fill("19")
-    field(look, "From west to east").fill("300")
-    look.sees(".preview", "The start, at x 390 m and y 10 m, is not on this ground")
+    field(look, "West to east").fill("300")
+    look.sees(".preview", "The start, at x 390 m and y 10 m, is not on this terrain")
     expect(row).to_have_value("")
     expect(pin).to_have_count(0)
 
@@ -304,13 +304,13 @@ def test_a_start_that_is_no_longer_on_the_ground_goes_with_a_sentence(look: Look
 @pytest.mark.parametrize(
     ("label", "text", "said"),
     [
-        ("Where they are", "", "Say where the bases are"),
-        ("Where they are", "a,b", "“a,b” is no base: give each as row,column"),
-        ("Where they are", "1,2 -1,3", "“-1,3” is no base"),
-        ("Stay inside rows", "abc", "“abc” is no stretch"),
-        ("and columns", "7:2", "The first, 7, is after the last, 2."),
+        ("Positions of the bases", "", "Give the bases as row,column"),
+        ("Positions of the bases", "a,b", "“a,b” is not a base: give each as row,column"),
+        ("Positions of the bases", "1,2 -1,3", "“-1,3” is not a base"),
+        ("Stay inside rows", "abc", "“abc” is not a range"),
+        ("Stay inside columns", "7:2", "The first, 7, is after the last, 2."),
         ("Home within", "1", ""),
-        ("with the chance", "0", "Give a chance above 0"),
+        ("with probability", "0", "Give a probability above 0"),
     ],
 )
 def test_what_is_expected_is_said_at_the_field(
@@ -318,8 +318,8 @@ def test_what_is_expected_is_said_at_the_field(
 ) -> None:
     look.open("#/new")
     look.page.get_by_text("Bases", exact=True).click()
-    field(look, "Where they are").fill("3,4 7, 0")
-    unfold(look, "More that must stay true")
+    field(look, "Positions of the bases").fill("3,4 7, 0")
+    unfold(look, "More criteria")
     field(look, "Home within").fill("9")
     field(look, label).fill(text)
     says(field(look, label), said)
@@ -331,10 +331,10 @@ def test_what_is_expected_is_said_at_the_field(
 
 def test_polygons_and_parts_are_checked_at_their_fields(look: Looking) -> None:
     small_mars(look)
-    unfold(look, "More that must stay true")
+    unfold(look, "More criteria")
     area = field(look, "Stay inside polygons")
     for text, said in (
-        ("area.geojson", "“area.geojson” in line 1 is no corner"),
+        ("area.geojson", "“area.geojson” in line 1 is not a corner"),
         ("0,0 9,0 9,9\n0,0 1,1", "The polygon in line 2 has 2 corners"),
         ("0,0 9,0 9, 9 0,0", ""),
     ):
@@ -353,12 +353,12 @@ def test_the_name_that_a_run_will_have_is_shown(look: Looking, site: Site) -> No
     name = field(look, "Name")
     name.fill("ünïcode <b>")
     look.sees(".field:has-text('Name') small", "unicode-b-safe and unicode-b-unsafe")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.sees(".field:has-text('Name') small", "the run will be called unicode-b")
     name.fill("日本")
-    look.sees(".field:has-text('Name') small", "so it is found for you")
+    look.sees(".field:has-text('Name') small", "chosen for you")
     name.fill("ünïcode <b>")
-    field(look, "Squares along a side").fill("4")
+    field(look, "Squares per side").fill("4")
     look.button("Start and watch").click()
     look.page.wait_for_url("**/#/run/unicode-b*")
     assert (site.root / "unicode-b").is_dir()
@@ -366,7 +366,7 @@ def test_the_name_that_a_run_will_have_is_shown(look: Looking, site: Site) -> No
 
 def test_a_polygon_is_drawn_by_its_corners_in_step_with_its_text(look: Looking) -> None:
     small_mars(look)
-    unfold(look, "More that must stay true")
+    unfold(look, "More criteria")
     text = field(look, "Stay inside polygons")
     canvas = look.find(".preview canvas")
     box = canvas.bounding_box()
@@ -404,10 +404,10 @@ def test_a_polygon_is_drawn_by_its_corners_in_step_with_its_text(look: Looking) 
     click(20, 20)
     click(80, 20)
     click(80, 80, double=True)
-    look.sees(".area-tools", "It stays inside 2 polygons")
+    look.sees(".area-tools", "The explorer stays inside 2 polygons")
     np.testing.assert_allclose(corners(), [[20, 20], [80, 20], [80, 80]], atol=1)
     text.fill("0,0 400,0 400,200 0,200")
-    look.sees(".area-tools", "It stays inside 1 polygon;")
+    look.sees(".area-tools", "The explorer stays inside 1 polygon;")
     expect(look.find(".area polygon")).to_have_attribute("points", "0,10 20,10 20,0 0,0")
     click(100, 40)
     expect(look.find(".pin")).to_have_count(1)

@@ -82,7 +82,7 @@ def test_the_rose_measures_every_move_by_the_plan(look: Looking) -> None:
             assert e == pytest.approx(away, rel=0.06, abs=6e-4)
             if action["verdict"] == Verdict.WORTH_LESS:
                 assert e <= 0.0
-    look.sees(".rose figcaption", "what it is worth to explore, against the plan;")
+    look.sees(".rose figcaption", "its exploration value relative to the plan;")
     assert percent(said_of(look, why["action"])["e"]) < -20.0
 
 
@@ -94,18 +94,18 @@ def test_where_the_plan_is_worth_nothing_worth_is_told_as_it_is(look: Looking) -
     for action in why["actions"]:
         assert said_of(look, action["action"]) == {"e": "0"}
     caption = look.find(".rose figcaption")
-    expect(caption).to_contain_text("what it is worth to explore.")
+    expect(caption).to_contain_text("its exploration value.")
 
 
 SIGNS = {
     Verdict.CHOSEN: "✓ chosen",
-    Verdict.LESS_SAFE: "○ in the plan, not taken",
-    Verdict.WAITS: "○ in the plan, not taken",
+    Verdict.LESS_SAFE: "○ in the plan, not chosen",
+    Verdict.WAITS: "○ in the plan, not chosen",
     Verdict.UNSAFE: "✕ below δ",
-    Verdict.WORTH_LESS: "= worth no more than the plan",
+    Verdict.WORTH_LESS: "= not worth more than the plan",
     Verdict.NOT_CHOSEN: "= safe, not chosen",
-    Verdict.NO_SAFER: "≤ no safer",
-    Verdict.UNAVAILABLE: "– can't be chosen",
+    Verdict.NO_SAFER: "≤ not safer",
+    Verdict.UNAVAILABLE: "– not available",
 }
 
 
@@ -193,27 +193,30 @@ def test_the_way_home_is_told_beside_the_level_too(look: Looking) -> None:
     look.find(".map canvas").focus()
     look.page.keyboard.press("Enter")
     look.sees(".way .num", "0.89999")
-    expect(look.find(".way thead th").last).to_have_text("from there on")
+    expect(look.find(".way thead th").last).to_have_text("still to come")
     expect(look.find(".way tbody tr").first.locator("td").last).to_have_text("0.89998")
 
 
-WHOLE = "Whenever it is called off, it comes home with at least 95\u00a0%, over the whole run"
+WHOLE = (
+    "Whenever exploration is called off, the explorer gets home with probability "
+    "at least 95\u00a0%. This holds for the whole run"
+)
 
 
 def test_the_level_is_said_to_be_what_the_whole_run_keeps(look: Looking) -> None:
     look.open("#/new")
     level, meaning = look.find("#level"), look.find("#level-meaning")
     level.fill("6")
-    said = f"{WHOLE}: of 20 worlds like this, in at most 1 it finds no way home."
+    said = f"{WHOLE}: in at most 1 of 20 such worlds it does not get home."
     expect(meaning).to_have_text(said)
     look.page.get_by_role("radio", name="Bases").check()
     expect(meaning).to_have_text(said)
-    expect(look.page.get_by_role("radio", name="Where it stands")).to_have_count(0)
+    expect(look.page.get_by_role("radio", name="Current position")).to_have_count(0)
     level.fill("13")
-    expect(meaning).to_contain_text("over the whole run, in every world that is possible")
+    expect(meaning).to_contain_text("in every possible world. This holds for the whole run.")
     look.page.get_by_role("radio", name="Terrain A rover").check()
     look.page.get_by_role("radio", name="Naive").check()
-    expect(meaning).to_contain_text("So it believes, on the mean model; nothing is proven.")
+    expect(meaning).to_contain_text("This is true only if the mean model is; nothing is proven.")
 
 
 def test_the_level_of_the_papers_algorithm_is_what_each_plan_keeps(look: Looking) -> None:
@@ -222,12 +225,13 @@ def test_the_level_of_the_papers_algorithm_is_what_each_plan_keeps(look: Looking
     level, meaning = look.find("#level"), look.find("#level-meaning")
     level.fill("6")
     expect(meaning).to_have_text(
-        "Each plan by itself: of 20 worlds like this, in at most 1 it finds no way home, if it is "
-        "called off. Home is where it stood when it planned: nothing is promised of the start."
+        "For each plan, if exploration is called off: in at most 1 of 20 such worlds it does not "
+        "get home. Home is where the explorer was when it planned; nothing is guaranteed for the "
+        "start."
     )
     look.page.get_by_role("radio", name="The start").check()
-    expect(meaning).to_contain_text("over many steps such risks add up.")
-    look.page.get_by_role("radio", name="By information per step").check()
+    expect(meaning).to_contain_text("the risks add up over many steps.")
+    look.page.get_by_role("radio", name="Information per step").check()
     expect(meaning).to_contain_text(WHOLE)
 
 
@@ -245,9 +249,9 @@ def test_a_run_says_where_it_heads_and_what_it_expects(look: Looking, name: str,
     expect(panel.locator(".reasons")).to_contain_text(re.compile(rf"expects .* {unit} per step\."))
     expect(panel.locator("figcaption")).to_contain_text(f"at best, {unit} per step")
     expect(panel.locator("figcaption")).to_contain_text("the way home after it")
-    expect(panel.locator(".criteria")).to_contain_text("kept over the whole run")
+    expect(panel.locator(".criteria")).to_contain_text("over the whole run")
     assert look.numbers()[why["action"]][1] == why["proposal"]["rate"]
-    look.sees(".legend .marks", "where it heads")
+    look.sees(".legend .marks", "planned path")
 
 
 def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
@@ -256,14 +260,14 @@ def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
     expect(panel.locator("h2")).to_have_text("Why it ended")
     look.sees(".why .sentence", "All that is safe is seen.")
     expect(panel.locator(".rose")).to_have_count(0)
-    expect(panel.locator(".criteria")).to_contain_text("kept over the whole run")
+    expect(panel.locator(".criteria")).to_contain_text("over the whole run")
 
 
 def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
     look.open(f"#/run/safe?step={SAFE_STEPS}")
     why = look.explained(SAFE_STEPS)
-    expect(why.locator("h2")).to_have_text("What it would do next")
-    expect(why).to_have_attribute("aria-label", "What it would do next")
+    expect(why.locator("h2")).to_have_text("Next move")
+    expect(why).to_have_attribute("aria-label", "Next move")
     expect(why.locator(".sign.chosen")).to_contain_text("would be chosen")
     expect(why.locator(".verdict")).to_contain_text("would be chosen; 99.4 % of the plan starts")
     expect(why.locator(".ended")).to_contain_text("The run ended here")
@@ -275,7 +279,7 @@ def test_at_its_end_a_run_says_what_it_would_do_next(look: Looking) -> None:
     look.explained(UNSAFE_STEPS, 0)
     look.explained(UNSAFE_STEPS, 1)
     expect(look.find(".why").nth(0).locator("header")).to_have_text("Why this move?safe")
-    ended = "What it would do nextunsafe (uncover)"
+    ended = "Next moveunsafe (uncover)"
     expect(look.find(".why").nth(1).locator("header")).to_have_text(ended)
 
 
@@ -307,12 +311,11 @@ WORDS = (
 def test_the_words_are_explained_by_a_key_and_from_the_first_visit(look: Looking) -> None:
     look.open("#/run/safe?step=5")
     look.painted(5)
-    look.button("What the words mean").click()
+    look.button("Glossary").click()
     help_ = look.find("dialog[open]")
     expect(help_.locator(".words dt")).to_have_text(list(WORDS))
     for sentence in help_.locator(".words dd").all_text_contents():
         assert sentence.endswith(".")
-        assert ". " not in sentence
     expect(look.button("Close")).to_be_focused()
     look.page.evaluate(AXE.read_text())
     found = look.page.evaluate("() => axe.run('dialog', { resultTypes: ['violations'] })")
@@ -407,7 +410,7 @@ def legend(look: Looking) -> Locator:
 def test_a_home_apart_from_the_explorer_has_its_mark_in_the_legend(look: Looking) -> None:
     look.open("#/run/safe?step=5")
     look.painted(5)
-    marks = ["explorer", "its path", "start", "home", "way home"]
+    marks = ["explorer", "path so far", "start", "home", "way home"]
     expect(legend(look).locator(".marks .swatch")).to_have_text(marks)
     expect(look.find(".legend .mark-home").first).to_be_visible()
     look.open("#/run/roaming?step=1")

@@ -56,7 +56,7 @@ def set_level(look: Looking, level: float) -> None:
 
 def alone(look: Looking) -> None:
     """Ask for the safe explorer only."""
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
 
 
 def submit(look: Looking, button: str) -> None:
@@ -69,12 +69,12 @@ def test_a_new_run_has_the_level_that_was_set(look: Looking, sent: Sent, level: 
     look.open("#/new")
     set_level(look, level)
     alone(look)
-    fill(look, "Squares along a side", "7")
+    fill(look, "Squares per side", "7")
     fill(look, "Fraction of walls", "0.35")
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "levelled")
     fill(look, "Seed", "11")
-    fill(look, "Steps at most", "13")
+    fill(look, "Maximum steps", "13")
     submit(look, "Start and watch")
     config = {
         "size": 7,
@@ -113,13 +113,13 @@ def test_a_vehicles_limits_and_a_clicked_start_are_sent_as_given(look: Looking, 
     look.open("#/new")
     choose(look, "Terrain")
     for label, value in (
-        ("Seed of the ground", "3"),
-        ("From north to south", "200"),
-        ("From west to east", "600"),
-        ("Side of a cell", "10"),
-        ("Climbs at most", "7"),
-        ("Descends at most", "33"),
-        ("Sees as far as", "80"),
+        ("Terrain seed", "3"),
+        ("North to south", "200"),
+        ("West to east", "600"),
+        ("Cell size", "10"),
+        ("Maximum climb", "7"),
+        ("Maximum descent", "33"),
+        ("Sensor range", "80"),
     ):
         fill(look, label, value)
     set_level(look, 0.9)

@@ -46,8 +46,8 @@ def fill(look: Looking, label: str, value: str) -> None:
 
 def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: Site) -> None:
     look.open("#/new")
-    fill(look, "Squares along a side", "6")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    fill(look, "Squares per side", "6")
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.find(
         "summary",
     ).filter(has_text="More settings").click()
@@ -65,14 +65,14 @@ def test_a_grid_run_is_started_and_watched_live_to_its_end(look: Looking, site: 
 def test_the_level_is_said_in_words(look: Looking) -> None:
     look.open("#/new")
     slider = look.page.get_by_label("Safety level")
-    expect(look.find("#level-meaning")).to_contain_text("of 20 worlds like this, in at most 1")
+    expect(look.find("#level-meaning")).to_contain_text("in at most 1 of 20 such worlds")
     slider.focus()
     for _ in range(3):
         look.page.keyboard.press("ArrowRight")
     expect(look.find(".level b")).to_have_text("0.99")
-    expect(look.find("#level-meaning")).to_contain_text("of 100 worlds like this, in at most 1")
+    expect(look.find("#level-meaning")).to_contain_text("in at most 1 of 100 such worlds")
     look.page.keyboard.press("End")
-    expect(look.find("#level-meaning")).to_contain_text("in every world that is possible")
+    expect(look.find("#level-meaning")).to_contain_text("in every possible world")
 
 
 def test_what_must_stay_true_is_asked_for_and_refused_in_the_servers_sentence(
@@ -80,25 +80,25 @@ def test_what_must_stay_true_is_asked_for_and_refused_in_the_servers_sentence(
 ) -> None:
     look.allowed = ("400",)
     look.open("#/new")
-    fill(look, "Squares along a side", "5")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    fill(look, "Squares per side", "5")
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.page.get_by_text("Bases", exact=True).click()
-    fill(look, "Where they are", "9,9")
+    fill(look, "Positions of the bases", "9,9")
     look.button("Start and watch").click()
     look.sees('[role="alert"] .message', "a base, row 9 and column 9, is off the map")
     look.page.get_by_text("The start", exact=True).click()
-    look.find("summary").filter(has_text="More that must stay true").click()
+    look.find("summary").filter(has_text="More criteria").click()
     fill(look, "Home within", "40")
-    fill(look, "with the chance", "0.6")
+    fill(look, "with probability", "0.6")
     expect(look.page.get_by_label("Called off after")).to_have_count(0)
     fill(look, "Stay inside rows", "0:7")
     look.button("Start and watch").click()
     look.sees('[role="alert"] .message', "is off the map of 5 rows and 5 columns")
     fill(look, "Stay inside rows", "0:4")
-    expect(look.page.get_by_label("Stay inside with the chance")).to_have_count(0)
+    expect(look.page.get_by_label("Stay inside with probability")).to_have_count(0)
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "promised")
-    fill(look, "Floor", "0.01")
+    fill(look, "Minimum rate", "0.01")
     look.button("Start and watch").click()
     look.page.wait_for_url("**/#/run/promised*")
     look.sees(".run-head", "finished")
@@ -113,8 +113,8 @@ def test_an_area_of_a_terrain_is_sent_as_numbers(look: Looking) -> None:
     look.allowed = ("400",)
     look.open("#/new")
     look.page.get_by_text("Terrain", exact=True).first.click()
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
-    look.find("summary").filter(has_text="More that must stay true").click()
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
+    look.find("summary").filter(has_text="More criteria").click()
     area = look.page.get_by_label("Stay inside polygons")
     area.fill("0,0 9,0 9,9\n0,0 0,5 5,5 0,0")
     with look.page.expect_request("**/api/runs") as request:
@@ -134,10 +134,10 @@ def test_an_uploaded_terrain_is_explored_live(look: Looking, site: Site, tmp_pat
     look.find("input[type=file]").set_input_files(path)
     look.sees("[data-upload]", "30 × 40 pixels of 10 × 10 m")
     look.sees(".preview-box canvas")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "hills")
-    fill(look, "Steps at most", "8")
+    fill(look, "Maximum steps", "8")
     look.button("Start and watch").click()
     look.page.wait_for_url("**/#/run/hills*")
     look.sees(".run-head", "finished")
@@ -170,7 +170,7 @@ def test_what_is_no_terrain_is_refused_in_one_sentence(look: Looking, tmp_path: 
     look.find("input[type=file]").set_input_files(path)
     look.sees('[role="alert"] .message')
     expect(look.find("[data-upload]")).to_have_count(0)
-    look.button("Put this message away").click()
+    look.button("Close this message").click()
     expect(look.find('[role="alert"] .message')).to_have_count(0)
 
 
@@ -206,8 +206,8 @@ def test_the_papers_worlds_can_be_loaded(look: Looking) -> None:
 
 def test_a_run_is_paused_resumed_and_cancelled(look: Looking, site: Site) -> None:
     look.open("#/new")
-    fill(look, "Squares along a side", "60")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    fill(look, "Squares per side", "60")
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "long")
     look.button("Start and watch").click()
@@ -235,8 +235,8 @@ def test_a_run_that_is_deleted_while_it_is_watched_leaves_the_page_usable(
 ) -> None:
     look.allowed = ("404", "409")
     look.open("#/new")
-    fill(look, "Squares along a side", "60")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    fill(look, "Squares per side", "60")
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "doomed")
     look.button("Start and watch").click()
@@ -280,7 +280,7 @@ def test_wrong_settings_are_refused_in_one_sentence(look: Looking) -> None:
     look.open("#/new")
     look.find("summary").filter(has_text="More settings").click()
     fill(look, "Name", "first")
-    look.page.get_by_label("Let the unsafe explorer loose").uncheck()
+    look.page.get_by_label("Also run an unsafe explorer").uncheck()
     look.allowed = ("409", "400")
     look.button("Start and watch").click()
     look.sees('[role="alert"] .message', "first")

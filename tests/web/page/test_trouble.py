@@ -120,8 +120,8 @@ def test_a_finished_run_that_is_deleted_says_so_and_stays_usable(look: Looking, 
     look.sees('[role="alert"] .message', DELETED)
     look.sees(".run-head", "deleted")
     look.page.keyboard.press("ArrowRight")
-    look.sees(".map-notes", "deleted before this moment was loaded; the colours are those after 4")
-    look.sees(".why", "The run was deleted before this plan was made again.")
+    look.sees(".map-notes", "deleted before this step was loaded; the colours are those after 4")
+    look.sees(".why", "The run was deleted before this plan was computed.")
     expect(look.find(".working")).to_have_count(0)
     look.page.keyboard.press("ArrowLeft")
     look.explained(4)
@@ -190,7 +190,7 @@ def test_a_server_that_is_back_is_not_said_to_be_gone(browser: Browser, tmp_path
         server.wait()
         for look in looks:
             look.sees('[role="alert"] .message', LOST)
-        of_list.sees(".list .ended", f"{LOST}; this is how the runs stood when it last did.")
+        of_list.sees(".list .ended", f"{LOST}; the list may be out of date.")
         of_run.page.keyboard.press("ArrowRight")
         of_run.sees(".map-notes", LOST)
     Run.create(root / "another", "grid", {"size": 4, "seed": 2})
@@ -229,7 +229,7 @@ def test_a_message_covers_no_control(look: Looking, size: tuple[int, int]) -> No
     assert covered == []
     if size == (1440, 900):
         expect(look.find(".timeline")).to_be_in_viewport(ratio=1)
-    look.button("Put this message away").click()
+    look.button("Close this message").click()
     expect(look.find('[role="alert"] .message')).to_have_count(0)
 
 
@@ -237,6 +237,6 @@ def test_without_its_worker_there_are_reasons_and_plots_all_the_same(look: Looki
     look.allowed = ("ERR_FAILED",)
     look.page.route("**/worker.js", lambda route: route.abort())
     look.open("#/run/first?step=2")
-    look.sees('[role="alert"] .message', "The map's worker broke down")
+    look.sees('[role="alert"] .message', "The map's worker failed")
     look.explained(2)
     look.sees(".plot .u-over")

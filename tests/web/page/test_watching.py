@@ -174,9 +174,8 @@ def test_the_reasons_are_the_plans_own(look: Looking, site: Site, name: str, ste
         expected = [evidence.leaves, evidence.exploration, *evidence.safety]
         assert found[evidence.action] == pytest.approx(expected, rel=1e-9, abs=1e-9)
         row = why.locator(f'tbody tr[data-action="{evidence.action}"]')
-        said = (
-            "safe enough" if evidence.verdict is Verdict.NOT_CHOSEN else VERDICTS[evidence.verdict]
-        )
+        other = evidence.verdict is Verdict.NOT_CHOSEN
+        said = "safe, at best" if other else VERDICTS[evidence.verdict]
         assert said in (row.text_content() or "")
     proven = why.locator(".criteria b").get_attribute("data-value")
     assert float(proven or "nan") == pytest.approx(plan.criteria[0].bound, abs=1e-9)
@@ -202,7 +201,7 @@ def test_a_cells_way_home_is_drawn_with_risks_that_add_up(look: Looking, site: S
     look.sees(".way .num")
     risks = look.find(".way td[data-value]").evaluate_all("c => c.map((e) => +e.dataset.value)")
     assert 1.0 - sum(risks) == pytest.approx(way[cell], abs=1e-9)
-    look.button("Put the way home away").click()
+    look.button("Close the way home").click()
     expect(look.find(".way")).to_have_count(0)
 
 
@@ -538,8 +537,8 @@ def test_the_first_plot_says_what_is_proven_of_the_plan_and_of_the_move(
     look.painted(step)
     values = look.find(".plot-values").first
     bound, kept = records[step].bounds[0], records[step].kept_bounds[0]
-    expect(values).to_contain_text(f"of the plan {bound:.4g}")
-    expect(values).to_contain_text(f"of the move made {kept:.4g}")
+    expect(values).to_contain_text(f"plan {bound:.4g}")
+    expect(values).to_contain_text(f"move made {kept:.4g}")
     expect(values).to_contain_text("δ = 0.8")
 
 

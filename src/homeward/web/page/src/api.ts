@@ -1,4 +1,4 @@
-// The server's interface, docs/api.md, as types and as calls.
+// The server's interface (docs/api.md): types of what the page uses, and calls.
 
 export type Status =
   "running" | "queued" | "paused" | "cancelled" | "interrupted" | "failed" | "finished" | "damaged" | "newer";
@@ -9,11 +9,9 @@ export interface Summary {
   title: string | null;
   explorer: string | null;
   delta: number | null;
-  seed: number | null;
   status: Status;
   place: number | null;
   steps: number;
-  limit: number | null;
   end: string | null; // the code of why it ended
   why: string | null; // the same in a sentence
   error: string | null;
@@ -29,13 +27,7 @@ export interface Layer {
   title: string;
   unit: string | null;
   scale: "sequential" | "diverging" | "categorical" | "probability";
-  categories?: Category[] | null;
-  costs: "belief" | "plan";
-}
-
-export interface Category {
-  value: number;
-  title: string;
+  categories?: { value: number; title: string }[] | null;
 }
 
 export interface Criterion {
@@ -85,7 +77,6 @@ export interface WhyAction extends Action {
 export interface WhyCriterion extends Criterion {
   bound: number;
   kept_bound: number;
-  multiplier: number | null;
 }
 
 export interface Why {
@@ -93,14 +84,11 @@ export interface Why {
   state: number;
   action: number | null; // null where the run ends
   end: string | null; // then the code of why; the sentence says it
-  status: string;
   sentence: string;
   explanation: string;
   criteria: WhyCriterion[];
   actions: WhyAction[];
   value: number | null;
-  upper: number | null;
-  gap: number | null;
   way_home: number; // the proven chance of a way home from here
   proposal: Proposal | null; // what is pursued, by a run that plans until the next news
   recorded: { action: number; bounds: number[] } | null;
@@ -109,10 +97,6 @@ export interface Why {
 
 export interface Proposal {
   path: number[]; // cells, from here to where it heads
-  gain: number;
-  steps: number; // expected
-  rate: number; // gain per step
-  share: number | null; // of what is left of a budget
   unit: string | null; // of the gain
 }
 
@@ -172,7 +156,7 @@ export interface About {
   limits: { uploads: number; runs: number; streams: number; cells: number };
 }
 
-/** What the server refused, in its own sentence and code. */
+/** A refusal of the server, with its sentence and code. */
 export class Refusal extends Error {
   constructor(
     message: string,
@@ -183,27 +167,33 @@ export class Refusal extends Error {
   }
 }
 
+/** Return the text of anything that was thrown. */
+export function textOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
 const CHANGES = { "X-Homeward": "1" };
-const [TRIES, AGAIN] = [40, 300]; // ms
+const [MAX_TRIES, RETRY_MS] = [40, 300];
+const STREAM_RETRY_MS = 3000;
 export const UNREACHABLE = "unreachable"; // the code where there is no answer
 
-/** Give the address of a run's resource. */
+/** Return the address of a run's resource. */
 export function runUrl(id: string, rest = ""): string {
   return `/api/runs/${encodeURIComponent(id)}${rest}`;
 }
 
-/** Ask for JSON; throw a `Refusal` with the server's sentence otherwise. */
+/** Fetch JSON; throw a `Refusal` with the server's sentence if it is refused. */
 export async function getJson<T>(url: string, signal?: AbortSignal): Promise<T> {
   const answer = await reach(url, signal ? { signal } : {});
   return (await answer.json()) as T;
 }
 
-/** Ask for a frame's bytes. */
+/** Fetch the bytes of a frame. */
 export async function getBytes(url: string, signal?: AbortSignal): Promise<ArrayBuffer> {
   return (await reach(url, signal ? { signal } : {})).arrayBuffer();
 }
 
-/** Change something; `body` goes as JSON. */
+/** Send a change; `body` is sent as JSON. */
 export async function change<T>(
   method: "POST" | "DELETE",
   url: string,
@@ -218,18 +208,18 @@ export async function change<T>(
   return (answer.status === 204 ? undefined : await answer.json()) as T;
 }
 
-/** Tell whether the answer is to ask again: the viewer is restarting, or had another question. */
+/** Return whether to ask again: the viewer is restarting, or answers another question first. */
 function later(answer: Response): boolean {
   return answer.status === 503 || answer.status === 202;
 }
 
-/** Ask; a viewer that has no answer yet is asked again, a few times. */
+/** Fetch; while a viewer has no answer yet, ask again. */
 async function reach(url: string, init: RequestInit): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(url, init);
-    for (let tries = 0; later(answer) && !init.method && tries < TRIES; tries++) {
-      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    for (let tries = 0; later(answer) && !init.method && tries < MAX_TRIES; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       answer = await fetch(url, init);
     }
   } catch (cause) {
@@ -244,7 +234,7 @@ async function reach(url: string, init: RequestInit): Promise<Response> {
   return answer;
 }
 
-/** Read a refusal; `plain` is said where it is not the server's own. */
+/** Return the refusal in a response; `plain` is its sentence if the response has none. */
 function refusalOf(text: string, status: number, plain: string): Refusal {
   const { error, code } = parsed(text) ?? {};
   return new Refusal(
@@ -254,7 +244,7 @@ function refusalOf(text: string, status: number, plain: string): Refusal {
   );
 }
 
-/** Send a file, telling how much of it has gone (0 to 1); `pixel` is in m, for files without one. */
+/** Send a file and report the fraction sent; `pixel` is in m, for files without a pixel size. */
 export function upload(
   file: File,
   pixel: number | null,
@@ -263,7 +253,7 @@ export function upload(
   const request = new XMLHttpRequest();
   const done = new Promise<Upload>((resolve, reject) => {
     const size = pixel === null ? "" : `?pixel=${pixel}`;
-    request.open("PUT", `/api/uploads/${encodeURIComponent(file.name)}${size}`); // fetch tells no progress
+    request.open("PUT", `/api/uploads/${encodeURIComponent(file.name)}${size}`); // fetch reports no progress
     request.setRequestHeader("X-Homeward", "1");
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = (event) => {
@@ -282,6 +272,36 @@ export function upload(
     request.send(file);
   });
   return { done, stop: () => request.abort() };
+}
+
+/** Listen to a stream of events by name; return what ends that.
+ *
+ * `broken` is called when it breaks off; one that the server refused is opened again after a while.
+ */
+export function listen(
+  url: string,
+  heard: Record<string, (data: never) => void>,
+  broken: (refused: boolean) => void,
+  begun: () => void = () => undefined,
+): () => void {
+  let source: EventSource;
+  let retry = 0;
+  const open = (): void => {
+    source = new EventSource(url);
+    source.onopen = begun;
+    for (const [name, hear] of Object.entries(heard))
+      source.addEventListener(name, (event) => hear(JSON.parse(String(event.data)) as never));
+    source.onerror = () => {
+      const refused = source.readyState === EventSource.CLOSED;
+      if (refused) retry = window.setTimeout(open, STREAM_RETRY_MS);
+      broken(refused);
+    };
+  };
+  open();
+  return () => {
+    window.clearTimeout(retry);
+    source.close();
+  };
 }
 
 function parsed(text: string): Record<string, unknown> | null {

@@ -1,20 +1,24 @@
-// The page: a header, the view that the link names, and one line for what there is to say.
+// The page: a header, one line for messages, and the view that the link names.
 
-import "./page.css";
+import "./styles/base.css";
+import "./styles/watch.css";
+import "./styles/pages.css";
 import { effect, signal } from "@preact/signals";
 import { Component, render } from "preact";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { textOf } from "./api";
 import { parse, placeOf, to } from "./link";
 import type { Page } from "./link";
 import { hush, message } from "./messages";
 import { DrawPage } from "./pages/draw";
 import { Help, helping } from "./pages/help";
+import { TEXT_FIELDS } from "./pages/keys";
 import { NewPage } from "./pages/new";
 import { RunsPage } from "./pages/runs";
 import { StoriesPage } from "./pages/stories";
 import { ComparePage, RunPage } from "./pages/watch";
-import { Icon } from "./parts/icons";
+import { IconButton } from "./parts/icons";
 import { dark, nextTheme } from "./parts/theme";
 
 const link = signal(parse(location.hash));
@@ -39,11 +43,15 @@ effect(() => {
   document.title = `${title ?? "Runs"} · Homeward`;
 });
 
-/** Focus the heading of a view that was just opened, so that the keyboard goes on from there. */
+/** Focus the heading of a view that was just opened, so that Tab continues from there. */
 function toHeading(): void {
-  const heading = document.querySelector<HTMLElement>("#main h1");
-  heading?.setAttribute("tabindex", "-1");
-  heading?.focus({ preventScroll: true });
+  focusOn("#main h1");
+}
+
+function focusOn(selector: string): void {
+  const element = document.querySelector<HTMLElement>(selector);
+  element?.setAttribute("tabindex", "-1");
+  element?.focus({ preventScroll: true });
 }
 
 function Header() {
@@ -68,18 +76,15 @@ function Header() {
         ))}
       </nav>
       <span class="grow" />
-      <button
-        class="quiet"
-        aria-label={dark.value ? "Use light colours" : "Use dark colours"}
-        title="Light or dark"
+      <IconButton
+        icon={dark.value ? "sun" : "moon"}
+        label={dark.value ? "Use light colours" : "Use dark colours"}
         onClick={nextTheme}
-      >
-        <Icon name={dark.value ? "sun" : "moon"} />
-      </button>
+      />
       <button
         class="quiet"
-        aria-label="Help: words and keys"
-        title="Words and keys (?)"
+        aria-label="Help: glossary and keys"
+        title="Glossary and keys (?)"
         onClick={() => (helping.value = true)}
       >
         ?
@@ -88,12 +93,10 @@ function Header() {
   );
 }
 
-/** Focus the view without touching the link, which holds what is on view. */
+/** Focus the view without changing the address, which holds the link. */
 function toMain(event: Event): void {
   event.preventDefault();
-  const main = document.getElementById("main");
-  main?.setAttribute("tabindex", "-1");
-  main?.focus();
+  focusOn("#main");
 }
 
 function Messages() {
@@ -107,9 +110,7 @@ function Messages() {
         {said?.wrong && (
           <p class="message wrong">
             {said.text}
-            <button class="quiet" aria-label="Put this message away" onClick={hush}>
-              <Icon name="close" />
-            </button>
+            <IconButton icon="close" label="Close this message" onClick={hush} />
           </p>
         )}
       </div>
@@ -136,12 +137,12 @@ function View() {
   }
 }
 
-/** Keeps the header usable whatever happens in a view. */
+/** Shows an error of a view in its place and keeps the header usable. */
 class Guard extends Component<{ children: ComponentChildren; place: string }, { error: string }> {
   override state = { error: "" };
 
   override componentDidCatch(cause: unknown): void {
-    this.setState({ error: cause instanceof Error ? cause.message : String(cause) });
+    this.setState({ error: textOf(cause) });
   }
 
   override componentDidUpdate(before: { place: string }): void {
@@ -151,8 +152,8 @@ class Guard extends Component<{ children: ComponentChildren; place: string }, { 
   render() {
     if (!this.state.error) return this.props.children;
     return (
-      <main class="missing" id="main">
-        <h1>This view broke</h1>
+      <main class="missing stack" id="main">
+        <h1>This view failed</h1>
         <p>{this.state.error}</p>
         <a class="button" href={to("runs")}>
           All runs
@@ -166,7 +167,7 @@ function App() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const target = event.target as HTMLElement;
-      if (event.key === "?" && !target.matches("input:not([type=range]), textarea, select")) {
+      if (event.key === "?" && !target.matches(TEXT_FIELDS)) {
         helping.value = !helping.value;
         event.preventDefault();
       }
@@ -188,7 +189,7 @@ function App() {
 
 const root = document.getElementById("page");
 if (root) {
-  // A task of its own: reading the script was one already.
+  // In a task of its own, so that none is long.
   window.setTimeout(() => {
     root.textContent = "";
     render(<App />, root);

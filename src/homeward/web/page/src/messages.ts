@@ -1,7 +1,7 @@
-// What the page has to say: one sentence at a time, read out by screen readers.
+// Messages to the user: one sentence at a time, announced by screen readers.
 
 import { signal } from "@preact/signals";
-import { Refusal, UNREACHABLE, getJson } from "./api";
+import { Refusal, UNREACHABLE, getJson, textOf } from "./api";
 
 export interface Message {
   text: string;
@@ -11,34 +11,33 @@ export interface Message {
 
 export const message = signal<Message | null>(null);
 export const lost = signal(false); // whether the server does not answer
-export const found = signal(0); // how often it answered again
-const LOOK = 2000; // ms between two tries to reach it
+export const found = signal(0); // how often it answered again after that
+const RETRY_MS = 2000;
 let fades = 0;
 let looks = 0;
 
-/** Say that something went wrong; it stays until the next message or until it is put away. */
+/** Show an error; it stays until the next message or until it is closed. */
 export function complain(cause: unknown): void {
   window.clearTimeout(fades);
-  const text = cause instanceof Error ? cause.message : String(cause);
   const code = cause instanceof Refusal ? cause.code : null;
-  message.value = { text, wrong: true, code };
+  message.value = { text: textOf(cause), wrong: true, code };
   if (code === UNREACHABLE && !lost.value) {
     lost.value = true;
     lookAgain();
   }
 }
 
-/** A stream broke off: say so if it is the server that does not answer. */
+/** After a stream broke off: show an error if the server does not answer. */
 export function doubt(): void {
   if (!lost.value) getJson("/api/about").catch(complain);
 }
 
-/** Try until the server answers; then what was said of it is over. */
+/** Ask until the server answers. */
 function lookAgain(): void {
   window.clearTimeout(looks);
   looks = window.setTimeout(() => {
     getJson("/api/about").then(foundAgain, lookAgain);
-  }, LOOK);
+  }, RETRY_MS);
 }
 
 function foundAgain(): void {
@@ -47,7 +46,7 @@ function foundAgain(): void {
   if (message.value?.code === UNREACHABLE) hush();
 }
 
-/** Say what happened; it goes by itself. */
+/** Show a notice, which disappears by itself. */
 export function tell(text: string): void {
   window.clearTimeout(fades);
   message.value = { text, wrong: false };
@@ -58,7 +57,7 @@ export function hush(): void {
   message.value = null;
 }
 
-/** Do something that may be refused; say so if it is. */
+/** Do something that may fail; show the error and return null if it does. */
 export async function attempt<T>(doing: () => Promise<T>): Promise<T | null> {
   try {
     const done = await doing();

@@ -1,17 +1,25 @@
-// Numbers and states of things, in words.
+// Labels and sentences, and numbers as text.
 
 import type { Action, Details, Status, Summary } from "./api";
 
-/** Write a probability or a bound: four decimals, and never rounded to 0 or to 1. */
+/** Format a probability or a bound; a value between 0 and 1 is never rounded to 0 or 1. */
 export function chance(value: number, digits = 4): string {
   if (value >= 1) return "1";
   if (value <= 0) return "0";
-  const text = value.toFixed(digits);
-  if (Number(text) <= 0) return `<${(10 ** -digits).toFixed(digits)}`;
-  return Number(text) >= 1 ? `>${(1 - 10 ** -digits).toFixed(digits)}` : text;
+  const shown = rounded(value, digits);
+  const exact = Number(value.toFixed(digits));
+  return `${shown < exact ? ">" : shown > exact ? "<" : ""}${shown.toFixed(digits)}`;
 }
 
-/** Write any number in four figures or fewer. */
+/** Round a probability; only 0 and 1 themselves become 0 and 1. */
+function rounded(value: number, digits: number): number {
+  if (value <= 0 || value >= 1) return value;
+  const step = 10 ** -digits;
+  const shown = Math.max(step, Math.min(1 - step, Number(value.toFixed(digits))));
+  return Number(shown.toFixed(digits));
+}
+
+/** Format any number with at most so many significant digits. */
 export function figure(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -22,7 +30,7 @@ export function figure(value: number | null | undefined, digits = 4): string {
 
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** Write the powers of ten in a text as such: 1.05838e+09 is 1.058 × 10⁹. */
+/** Rewrite powers of ten in a text: 1.05838e+09 becomes 1.058 × 10⁹. */
 export function readable(text: string): string {
   return text.replace(/(\d+(?:\.\d+)?)e([+-])(\d+)/g, (_, digits: string, sign: string, power) => {
     const raised = [...String(Number(power))].map((digit) => RAISED[Number(digit)]).join("");
@@ -35,90 +43,81 @@ export function minus(text: string): string {
   return text.replace("-", "−");
 }
 
-const NEAR = 1e-8; // how far below a level the planner still counts as keeping it
-const FINEST = 6; // decimals
+const LEVEL_TOLERANCE = 1e-8; // of the planner
+const MAX_DECIMALS = 6;
 
-/** Write a safety level. */
+/** Format a safety level. */
 export function levelName(level: number): string {
-  return String(Number(level.toFixed(FINEST)));
+  return String(Number(level.toFixed(MAX_DECIMALS)));
 }
 
-/** Tell whether a level is kept, as the planner counts it. */
+/** Return whether a bound keeps a level, within the planner's tolerance. */
 export function keeps(value: number, level: number): boolean {
-  return value >= level - NEAR;
+  return value >= level - LEVEL_TOLERANCE;
 }
 
-/** Write a proven chance beside its level, in as many decimals as it takes to tell the two apart.
+/** Format a bound with as many decimals as it takes to distinguish it from its level.
  *
- * What is below the level is never written as the level, and what keeps it never as less.
+ * A bound below the level is never shown as the level, and one that keeps it never as less.
  */
 export function beside(value: number, level: number | null | undefined, digits = 4): string {
   if (level === null || level === undefined) return chance(value, digits);
   const mark = Number(levelName(level));
   const kept = keeps(value, level);
-  const held = kept ? Math.max(value, mark) : Math.min(value, mark - 10 ** -FINEST);
-  for (let decimals = digits; decimals < FINEST; decimals++) {
-    const text = chance(held, decimals);
-    const said = Number(text.replace(/[<>]/, ""));
-    if (kept ? said >= mark : said < mark) return text;
+  const held = kept ? Math.max(value, mark) : Math.min(value, mark - 10 ** -MAX_DECIMALS);
+  for (let decimals = digits; decimals < MAX_DECIMALS; decimals++) {
+    const shown = rounded(held, decimals);
+    if (kept ? shown >= mark : shown < mark) return chance(held, decimals);
   }
-  return chance(held, FINEST);
+  return chance(held, MAX_DECIMALS);
 }
 
-/** Where the way home leads, as it is set up. */
-export type HomeWord = "current" | "start" | "bases";
+/** Where the way home leads. */
+export type Home = "current" | "start" | "bases";
 
-/** Say what a safety level promises of a whole run. */
+/** Explain a safety level of a whole run. */
 export function meaning(delta: number): string {
   if (delta >= 1)
-    return "Whenever it is called off, it comes home, over the whole run, in every world that is possible.";
-  const least = `Whenever it is called off, it comes home with at least ${chanceName(delta)}, over the whole run`;
-  return `${least}: ${atMost(delta)}.`;
+    return "Whenever exploration is called off, the explorer gets home in every possible world. This holds for the whole run.";
+  const least = `Whenever exploration is called off, the explorer gets home with probability at least ${percent(delta)}`;
+  return `${least}. This holds for the whole run: ${atMost(delta)}.`;
 }
 
-/** Say what a safety level promises of each plan of the paper's algorithm, and what not of a run. */
-export function planMeaning(delta: number, home: HomeWord): string {
-  const here = "Home is where it stood when it planned";
+/** Explain a safety level of single plans, as in the paper's algorithm. */
+export function planMeaning(delta: number, home: Home): string {
+  const here = "Home is where the explorer was when it planned";
   if (delta >= 1) {
-    const sure = "In every world that is possible it finds a way home if it is called off.";
+    const sure = "If exploration is called off, the explorer gets home in every possible world.";
     return home === "current" ? `${sure} ${here}.` : sure;
   }
-  const plan = `Each plan by itself: ${atMost(delta)}, if it is called off.`;
+  const plan = `For each plan, if exploration is called off: ${atMost(delta)}.`;
   return home === "current"
-    ? `${plan} ${here}: nothing is promised of the start.`
-    : `${plan} It plans at every step, and over many steps such risks add up.`;
+    ? `${plan} ${here}; nothing is guaranteed for the start.`
+    : `${plan} It plans at every step, so the risks add up over many steps.`;
 }
 
-/** Write a level as a percentage. */
-function chanceName(delta: number): string {
+function percent(delta: number): string {
   return `${Number((100 * delta).toFixed(4))}\u00a0%`;
 }
 
-/** Say in how many worlds there may be no way home, in the smallest whole numbers. */
+/** Explain the risk 1 − δ as a fraction of worlds, in the smallest whole numbers. */
 function atMost(delta: number): string {
   const whole = 1_000_000;
   const some = Math.ceil(whole * (1 - delta) - 1e-6);
   let [a, b] = [whole, some];
   while (b) [a, b] = [b, a % b];
-  return `of ${whole / a} worlds like this, in at most ${some / a} it finds no way home`;
+  return `in at most ${some / a} of ${whole / a} such worlds it does not get home`;
 }
 
-export const STATUS: Record<Status, string> = {
-  running: "running",
-  queued: "waiting",
-  paused: "paused",
-  cancelled: "cancelled",
-  interrupted: "interrupted",
-  failed: "failed",
-  finished: "finished",
-  damaged: "damaged",
-  newer: "newer version",
-};
+const STATUSES: Partial<Record<Status, string>> = { queued: "waiting", newer: "newer version" };
+
+/** Return the label of a status; a waiting run has a place in the queue. */
+export function statusName({ status, place }: Summary): string {
+  const name = STATUSES[status] ?? status;
+  return status === "queued" && place !== null ? `${name}, place ${place}` : name;
+}
 
 const EXPLORERS: Record<string, string> = {
-  safe: "safe",
-  unsafe: "unsafe",
-  naive: "naive",
   uncover: "unsafe (uncover)",
   rmax: "unsafe (R-max)",
   "near-bayesian": "unsafe (near-Bayesian)",
@@ -132,7 +131,7 @@ export function titleOf(run: Summary): string {
   return run.title || run.id;
 }
 
-/** Say what kind of world a run is in. */
+/** Return the kind and the size of a run's world. */
 export function worldOf(run: Summary): string {
   const named = run.kind ?? "";
   const kind = { grid: "grid world", rover: "terrain", toytext: "toy text" }[named] ?? named;
@@ -151,22 +150,22 @@ const LAYERS: Record<string, string> = {
   kept: "Set",
 };
 
-/** Name a layer in a word or two; its title says more. */
+/** Return a short name of a layer. */
 export function layerName(layer: { name: string; title: string }): string {
   return LAYERS[layer.name] ?? layer.title;
 }
 
-/** Tell whether levels are those of the whole run, not of single plans. */
+/** Return whether safety levels hold for the whole run, not for single plans. */
 export function isOfRun(details: Details): boolean {
   return details.config["algorithm"] === "rate";
 }
 
-/** Name a cell by row and column, counted from 0. */
+/** Return a cell's row and column, counted from 0. */
 export function cellName(cell: number, columns: number): string {
   return `row ${Math.floor(cell / columns)}, column ${cell % columns}`;
 }
 
-/** Write a layer's value with its unit. */
+/** Format a layer's value with its unit. */
 export function reading(details: Details, name: string, value: number): string {
   const layer = details.layers.find((each) => each.name === name);
   if (Number.isNaN(value)) return layer?.scale === "categorical" ? "not yet seen" : "no data";
@@ -178,27 +177,18 @@ export function reading(details: Details, name: string, value: number): string {
   }
   if (layer?.scale === "probability") return chance(value);
   const unit = layer?.unit ?? "";
-  const said = figure(value);
-  if (!unit) return said;
-  return `${said} ${said === "1" ? unit.replace(/s$/, "") : unit}`;
+  return `${figure(value)} ${value === 1 ? (SINGULAR[unit] ?? unit) : unit}`.trim();
 }
 
-const SHORT: Record<string, string> = {
-  north: "N",
-  south: "S",
-  east: "E",
-  west: "W",
-  "north-east": "NE",
-  "north-west": "NW",
-  "south-east": "SE",
-  "south-west": "SW",
-};
+const SINGULAR: Record<string, string> = { nats: "nat", squares: "square", steps: "step" };
 
-export function compass(action: Action): string {
-  return SHORT[action.name.toLowerCase()] ?? action.name;
+/** Return the direction of an action on a compass, by where it leads. */
+export function compass({ name, dr, dc }: Action): string {
+  if (dr == null || dc == null) return name;
+  return `${["N", "", "S"][dr + 1]}${["W", "", "E"][dc + 1]}` || "stay";
 }
 
-/** Say how long ago something was. */
+/** Return how long ago something was. */
 export function ago(time: string | null): string {
   if (!time) return "";
   const seconds = (Date.now() - Date.parse(time)) / 1000;

@@ -1,20 +1,20 @@
 // The map on a canvas: pictures from the worker, and over them the path, ways home and marks. Draws
-// once a frame at most, and only the part that is on view.
+// at most once a frame, and only the part on view.
 
 import { effect } from "@preact/signals";
 import type { Way } from "../api";
 import type { Port } from "../link";
 import type { Scene } from "../run/scene";
 import { isGrid } from "../run/show";
+import { chance } from "../words";
+import { HOUSE, MARK_COLOURS } from "./colours";
 import { trailOf, upTo } from "./trail";
 import type { Trail } from "./trail";
 
-const INK = "#12283d";
-const LIGHT = "rgba(255,255,255,0.92)";
-const WAY = "#e8590c";
-const HERE = "#0f6cb4";
-const RECENT = 60; // steps of the path that stand out
-const CLOSE = 120; // pixels to a cell at most
+const { ink: INK, way: WAY, here: HERE } = MARK_COLOURS;
+const LIGHT = "rgba(255,255,255,0.92)"; // the casing of lines
+const RECENT_STEPS = 60; // that are drawn stronger
+const MAX_ZOOM = 120; // pixels per cell
 
 export class MapCanvas {
   private readonly context: CanvasRenderingContext2D;
@@ -27,12 +27,7 @@ export class MapCanvas {
   private moved = 0;
   private traced: Int32Array | null = null; // the column that the trail was found in
   private inked = { canvas: new OffscreenCanvas(1, 1), view: "", count: 0 }; // the trail as it is drawn
-  private trail: Trail = {
-    from: new Int32Array(),
-    to: new Int32Array(),
-    step: new Int32Array(),
-    count: 0,
-  };
+  private trail: Trail = trailOf(0, new Int32Array(), 0);
 
   constructor(
     readonly canvas: HTMLCanvasElement,
@@ -45,31 +40,17 @@ export class MapCanvas {
     this.watch.observe(canvas);
     this.stops.push(
       effect(() => {
-        const { scene } = this;
-        void [
-          scene.pictures.value,
-          scene.here.value,
-          scene.step.value,
-          scene.back.value,
-          scene.way.value,
-          scene.why.value,
-        ];
-        void [
-          scene.selected.value,
-          scene.hover.value,
-          scene.run.details.value,
-          scene.run.count.value,
-        ];
-        void [scene.port.value, scene.show.mix.value];
+        const { pictures, here, step, back, way, why, selected, hover, port, run, show } = this.scene;
+        const drawn = [pictures, here, step, back, way, why, selected, hover, port, show.mix];
+        for (const signal of [...drawn, run.details, run.count]) void signal.value;
         this.plan();
       }),
     );
     canvas.addEventListener("wheel", this.onWheel, { passive: false });
-    canvas.addEventListener("pointerdown", this.onDown);
-    canvas.addEventListener("pointermove", this.onMove);
-    canvas.addEventListener("pointerup", this.onUp);
-    canvas.addEventListener("pointercancel", this.onUp);
-    canvas.addEventListener("pointerleave", this.onLeave);
+    canvas.onpointerdown = this.onDown;
+    canvas.onpointermove = this.onMove;
+    canvas.onpointerup = canvas.onpointercancel = this.onUp;
+    canvas.onpointerleave = this.onLeave;
   }
 
   close(): void {
@@ -78,7 +59,7 @@ export class MapCanvas {
     cancelAnimationFrame(this.frame);
   }
 
-  /** Give the size of the map in cells, and how much taller than wide a cell is. */
+  /** The size of the map in cells, and the ratio of a cell's height to its width. */
   private get ground(): { rows: number; columns: number; tall: number } {
     const details = this.scene.run.details.peek();
     const [rows, columns] = details?.shape ?? [1, 1];
@@ -86,7 +67,7 @@ export class MapCanvas {
     return { rows, columns, tall: dx > 0 && dy > 0 ? dy / dx : 1 };
   }
 
-  /** Give the part on view: what was chosen, as far as it is on the map, or the whole map. */
+  /** The part on view: the chosen one, moved onto the map, or the whole map. */
   get port(): Port {
     const chosen = this.scene.port.peek();
     if (chosen) return this.within(chosen);
@@ -94,19 +75,19 @@ export class MapCanvas {
     return { x: columns / 2, y: rows / 2, zoom: Math.max(this.whole * 0.94, 0.01) };
   }
 
-  /** The pixels to a column with which the map fills the canvas one way or the other. */
+  /** The pixels per column at which the map just fits into the canvas. */
   private get whole(): number {
     const { rows, columns, tall } = this.ground;
     return Math.min(this.wide / columns, this.high / (rows * tall));
   }
 
-  /** Give the nearest part whose middle is on the map, neither too near nor too far. */
+  /** Return the nearest allowed part: its middle on the map, its zoom within limits. */
   private within({ x, y, zoom }: Port): Port {
     const { rows, columns } = this.ground;
     return {
-      x: Math.max(0, Math.min(columns, x)),
-      y: Math.max(0, Math.min(rows, y)),
-      zoom: Math.max(this.whole * 0.5, Math.min(CLOSE, zoom)),
+      x: between(0, x, columns),
+      y: between(0, y, rows),
+      zoom: between(this.whole * 0.5, zoom, MAX_ZOOM),
     };
   }
 
@@ -126,14 +107,14 @@ export class MapCanvas {
     ];
   }
 
-  /** Give the cell at a place on the canvas. */
+  /** Return the cell at a point of the canvas, null off the map. */
   cellAt(x: number, y: number): number | null {
     const { rows, columns } = this.ground;
     const [c, r] = this.toMap(x, y).map(Math.floor) as [number, number];
     return r >= 0 && c >= 0 && r < rows && c < columns ? r * columns + c : null;
   }
 
-  /** Zoom by a factor, holding a place on the canvas still: the middle unless given. */
+  /** Zoom by a factor around a point of the canvas, its middle by default. */
   zoom(factor: number, x = this.wide / 2, y = this.high / 2): void {
     const { tall } = this.ground;
     const { zoom } = this.within({ ...this.port, zoom: this.port.zoom * factor });
@@ -160,8 +141,7 @@ export class MapCanvas {
 
   /** Bring a cell into view. */
   reveal(cell: number): void {
-    const { columns } = this.ground;
-    const [x, y] = this.toScreen((cell % columns) + 0.5, Math.floor(cell / columns) + 0.5);
+    const [x, y] = this.centre(cell);
     if (x < 0 || y < 0 || x > this.wide || y > this.high)
       this.pan(this.wide / 2 - x, this.high / 2 - y);
   }
@@ -207,9 +187,9 @@ export class MapCanvas {
     if (why?.proposal && why.step === step) this.drawProposal(why.proposal.path, zoom);
     const start = scene.run.stateAt(0);
     const here = scene.here.peek();
-    if (start !== null) this.drawStart(start, zoom);
+    if (start !== null) this.drawDisc(start, between(3.5, zoom * 0.24, 9), "#fff", INK, 2);
     for (const home of scene.run.homesAt(step)) if (home !== here) this.drawHome(home, zoom);
-    if (here !== null) this.drawHere(here, zoom);
+    if (here !== null) this.drawDisc(here, between(5, zoom * 0.3, 12) + 1.25, HERE, "#fff", 2.5);
     const selected = scene.selected.peek();
     const hover = scene.hover.peek();
     if (hover !== null) this.drawFrame(hover, zoom, "rgba(255,255,255,0.95)", 2);
@@ -237,20 +217,11 @@ export class MapCanvas {
       context.imageSmoothingEnabled =
         side > 1 || this.port.zoom * (window.devicePixelRatio || 1) < 1;
       context.globalAlpha = picture === pictures.over ? this.scene.show.mix.peek() : 1;
-      context.drawImage(
-        bitmap,
-        c0 * side,
-        r0 * side,
-        (c1 - c0) * side,
-        (r1 - r0) * side,
-        x0,
-        y0,
-        x1 - x0,
-        y1 - y0,
-      );
+      const source = [c0 * side, r0 * side, (c1 - c0) * side, (r1 - r0) * side] as const;
+      context.drawImage(bitmap, ...source, x0, y0, x1 - x0, y1 - y0);
     }
     context.globalAlpha = 1;
-    // what is on view, for whoever looks from outside
+    // for tests and other observers
     this.canvas.dataset["step"] = String(pictures.step);
     this.canvas.dataset["layer"] = pictures.base.layer;
   }
@@ -290,15 +261,11 @@ export class MapCanvas {
     const start = scene.run.stateAt(0);
     if (step < 1 || start === null) return;
     const { columns, tall } = this.ground;
-    const port = this.port;
-    const [ox, oy] = [
-      this.wide / 2 - port.x * port.zoom,
-      this.high / 2 - port.y * port.zoom * tall,
-    ];
+    const [ox, oy] = this.toScreen(0, 0);
     const x = (cell: number): number => ox + ((cell % columns) + 0.5) * zoom;
     const y = (cell: number): number => oy + (Math.floor(cell / columns) + 0.5) * zoom * tall;
-    const width = Math.max(1.7, Math.min(4, zoom * 0.16));
-    const fresh = Math.max(0, step - RECENT);
+    const width = between(1.7, zoom * 0.16, 4);
+    const fresh = Math.max(0, step - RECENT_STEPS);
     context.lineJoin = context.lineCap = "round";
     if (fresh > 0) {
       if (this.traced !== next) {
@@ -315,15 +282,36 @@ export class MapCanvas {
       if (cell !== last) recent.lineTo(x(cell), y(cell));
       last = cell;
     }
-    context.strokeStyle = LIGHT;
-    context.lineWidth = width + 2.4;
-    context.stroke(recent);
-    context.strokeStyle = INK;
-    context.lineWidth = width;
-    context.stroke(recent);
+    this.strokeCased(recent, INK, width);
   }
 
-  /** Draw the first moves of the trail; what was drawn in the same view before is not drawn again. */
+  /** Stroke a path in a colour over a wider light line. */
+  private strokeCased(path: Path2D, colour: string, width: number, dash: number[] = []): void {
+    const { context } = this;
+    context.lineCap = "round";
+    context.strokeStyle = LIGHT;
+    context.lineWidth = width + 2.5;
+    context.stroke(path);
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.setLineDash(dash);
+    context.stroke(path);
+    context.setLineDash([]);
+  }
+
+  /** Draw a filled circle with an edge around a cell's centre; sizes are in pixels. */
+  private drawDisc(cell: number, radius: number, fill: string, edge: string, width: number): void {
+    const { context } = this;
+    context.beginPath();
+    context.arc(...this.centre(cell), radius, 0, 2 * Math.PI);
+    context.fillStyle = fill;
+    context.fill();
+    context.strokeStyle = edge;
+    context.lineWidth = width;
+    context.stroke();
+  }
+
+  /** Draw the first moves of the trail; those drawn before in the same view are kept. */
   private drawTrail(
     count: number,
     width: number,
@@ -331,18 +319,11 @@ export class MapCanvas {
     y: (cell: number) => number,
   ): void {
     const ratio = this.canvas.width / Math.max(1, this.wide);
-    const { x: px, y: py, zoom } = this.port;
-    const view = [
-      px,
-      py,
-      zoom,
-      this.canvas.width,
-      this.canvas.height,
-      this.trail.count && this.traced?.length,
-    ].join();
+    const { width: wide, height: high } = this.canvas;
+    const view = JSON.stringify([this.port, wide, high, this.traced?.length]);
     if (this.inked.view !== view || this.inked.count > count) {
-      this.inked.canvas.width = this.canvas.width;
-      this.inked.canvas.height = this.canvas.height;
+      this.inked.canvas.width = wide;
+      this.inked.canvas.height = high;
       this.inked = { ...this.inked, view, count: 0 };
     }
     const ink = this.inked.canvas.getContext("2d");
@@ -372,48 +353,31 @@ export class MapCanvas {
   }
 
   /** Draw where the explorer heads: dotted, with a ring around the last cell. */
-  private drawProposal(path: number[], zoom: number): void {
-    const last = path[path.length - 1];
-    if (last === undefined || path.length < 2) return;
-    const { context } = this;
-    const width = Math.max(1.6, Math.min(5, zoom * 0.14));
-    context.lineCap = "round";
-    for (const casing of [true, false]) {
-      context.strokeStyle = casing ? LIGHT : HERE;
-      context.lineWidth = casing ? width + 2.6 : width;
-      context.setLineDash(casing ? [] : [0.1, width * 2]);
-      context.beginPath();
-      for (const cell of path) context.lineTo(...this.centre(cell));
-      context.stroke();
-      context.setLineDash([]);
-      context.beginPath();
-      context.arc(...this.centre(last), Math.max(4, Math.min(9, zoom * 0.3)), 0, 2 * Math.PI);
-      context.stroke();
-    }
+  private drawProposal(cells: number[], zoom: number): void {
+    const last = cells[cells.length - 1];
+    if (last === undefined || cells.length < 2) return;
+    const width = between(1.6, zoom * 0.14, 5);
+    const path = new Path2D();
+    for (const cell of cells) path.lineTo(...this.centre(cell));
+    this.strokeCased(path, HERE, width, [0.1, width * 2]);
+    const ring = new Path2D();
+    ring.arc(...this.centre(last), between(4, zoom * 0.3, 9), 0, 2 * Math.PI);
+    this.strokeCased(ring, HERE, width);
   }
 
-  /** Draw a way home edge by edge: with arrows if it was asked for, else dashed. */
+  /** Draw a way home: with arrows if the user asked for it, else dashed. */
   private drawWay(way: Way, zoom: number, asked: boolean): void {
-    const { context } = this;
-    const width = Math.max(1.6, Math.min(5, zoom * 0.14));
-    context.lineCap = "round";
-    for (const casing of [true, false]) {
-      context.beginPath();
-      for (const edge of way.edges) {
-        context.moveTo(...this.centre(edge.from));
-        context.lineTo(...this.centre(edge.to));
-      }
-      context.strokeStyle = casing ? LIGHT : WAY;
-      context.lineWidth = casing ? width + 2.6 : width;
-      context.setLineDash(asked || casing ? [] : [width * 1.4, width * 2.2]);
-      context.stroke();
+    const width = between(1.6, zoom * 0.14, 5);
+    const path = new Path2D();
+    for (const edge of way.edges) {
+      path.moveTo(...this.centre(edge.from));
+      path.lineTo(...this.centre(edge.to));
     }
-    context.setLineDash([]);
-    if (!asked) return;
-    for (const edge of way.edges) this.drawArrow(edge.from, edge.to, width);
+    this.strokeCased(path, WAY, width, asked ? [] : [width * 1.4, width * 2.2]);
+    if (asked) for (const edge of way.edges) this.drawArrow(edge.from, edge.to, width);
   }
 
-  /** Write beside each edge of a way home what it risks, where it risks anything. */
+  /** Write the risk of each edge of a way home beside it, if it has any. */
   private drawRisks(way: Way, zoom: number): void {
     if (zoom < 26) return;
     const { context } = this;
@@ -424,7 +388,7 @@ export class MapCanvas {
       if (edge.risk <= 0) continue;
       const [ax, ay] = this.centre(edge.from);
       const [bx, by] = this.centre(edge.to);
-      const text = risk(edge.risk);
+      const text = chance(edge.risk, edge.risk < 0.1 ? 3 : 2);
       const half = context.measureText(text).width / 2 + 6;
       const [x, y] = [(ax + bx) / 2 + half + 6, (ay + by) / 2];
       context.fillStyle = "#7a2e06";
@@ -455,58 +419,17 @@ export class MapCanvas {
     context.restore();
   }
 
-  private drawStart(cell: number, zoom: number): void {
-    const { context } = this;
-    const [x, y] = this.centre(cell);
-    const size = Math.max(3.5, Math.min(9, zoom * 0.24));
-    context.beginPath();
-    context.arc(x, y, size, 0, 2 * Math.PI);
-    context.fillStyle = "#fff";
-    context.fill();
-    context.strokeStyle = INK;
-    context.lineWidth = 2;
-    context.stroke();
-  }
-
   private drawHome(cell: number, zoom: number): void {
     const { context } = this;
-    const [x, y] = this.centre(cell);
-    const size = Math.max(8, Math.min(15, zoom * 0.42));
+    const size = between(8, zoom * 0.42, 15);
+    this.drawDisc(cell, size, "#fff", WAY, 2);
     context.save();
-    context.translate(x, y);
-    context.beginPath();
-    context.arc(0, 0, size, 0, 2 * Math.PI);
-    context.fillStyle = "#fff";
-    context.fill();
-    context.strokeStyle = WAY;
-    context.lineWidth = 2;
-    context.stroke();
-    const unit = size / 10;
-    context.beginPath();
-    context.moveTo(-5.5 * unit, 0.4 * unit);
-    context.lineTo(0, -5 * unit);
-    context.lineTo(5.5 * unit, 0.4 * unit);
-    context.moveTo(-3.6 * unit, -0.6 * unit);
-    context.lineTo(-3.6 * unit, 5 * unit);
-    context.lineTo(3.6 * unit, 5 * unit);
-    context.lineTo(3.6 * unit, -0.6 * unit);
+    context.translate(...this.centre(cell));
+    context.scale(size / 10, size / 10);
+    context.lineWidth = 20 / size;
     context.lineJoin = "round";
-    context.stroke();
+    context.stroke(new Path2D(HOUSE));
     context.restore();
-  }
-
-  private drawHere(cell: number, zoom: number): void {
-    const { context } = this;
-    const [x, y] = this.centre(cell);
-    const size = Math.max(5, Math.min(12, zoom * 0.3));
-    context.beginPath();
-    context.arc(x, y, size + 2.5, 0, 2 * Math.PI);
-    context.fillStyle = "#fff";
-    context.fill();
-    context.beginPath();
-    context.arc(x, y, size, 0, 2 * Math.PI);
-    context.fillStyle = HERE;
-    context.fill();
   }
 
   private drawFrame(cell: number, zoom: number, colour: string, width: number): void {
@@ -552,7 +475,7 @@ export class MapCanvas {
     this.pointers.set(event.pointerId, { x, y });
     this.moved += Math.hypot(x - before.x, y - before.y);
     if (other) {
-      this.pan((x - before.x) / 2, (y - before.y) / 2); // what is between them goes with them
+      this.pan((x - before.x) / 2, (y - before.y) / 2); // the point between two fingers stays between them
       const was = Math.hypot(before.x - other.x, before.y - other.y);
       const now = Math.hypot(x - other.x, y - other.y);
       if (was > 0) this.zoom(now / was, (x + other.x) / 2, (y + other.y) / 2);
@@ -563,17 +486,18 @@ export class MapCanvas {
     if (!this.pointers.delete(event.pointerId) || this.moved > 4 || event.type !== "pointerup")
       return;
     const cell = this.cellAt(...this.place(event));
-    const put = cell === this.scene.selected.value; // away, by a second tap
-    this.scene.hover.value = put && event.pointerType === "touch" ? null : cell;
-    this.scene.selected.value = put ? null : cell;
+    const deselected = cell === this.scene.selected.value; // deselected by a second tap
+    this.scene.hover.value = deselected && event.pointerType === "touch" ? null : cell;
+    this.scene.selected.value = deselected ? null : cell;
   };
 
-  /** A pointer that leaves points at nothing; a finger leaves whenever it is lifted. */
+  /** Forget the cell under a mouse that leaves; a finger leaves whenever it is lifted. */
   private readonly onLeave = (event: PointerEvent): void => {
     if (!this.pointers.size && event.pointerType !== "touch") this.scene.hover.value = null;
   };
 }
 
-function risk(value: number): string {
-  return value < 0.0005 ? "<.001" : `−${value.toFixed(value < 0.1 ? 3 : 2).replace(/^0/, "")}`;
+/** Return the value, or the end of the range that it is beyond. */
+function between(low: number, value: number, high: number): number {
+  return Math.max(low, Math.min(high, value));
 }

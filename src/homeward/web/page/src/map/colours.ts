@@ -1,44 +1,38 @@
-// Colours of the layers. All scales are ordered in lightness, so that they can be told apart
-// without telling hues apart. Grids have the paper's colours of heights.
+// Colours of the layers. All scales are ordered in lightness, so that they can be read without
+// distinguishing hues. Grids have the paper's colours of heights.
 
 export type Rgb = readonly [number, number, number];
 
-const VIRIDIS = "440154 482475 414487 355f8d 2a788e 21918c 22a884 44bf70 7ad151 bddf26 fde725";
-const CIVIDIS = "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838";
-const GROUND = "5a2410 94431b c46c2e e09a52 f7cf8f";
-const DIVERGING = "0b3c5d 3f7cac a8c6dd f4f1ea f2c18d d9772b 8a3b12";
-const GREYS = "6d7074 96999d b9bcbf d6d8da";
-
-export const PALETTES = {
-  viridis: VIRIDIS,
-  cividis: CIVIDIS,
-  ground: GROUND,
-  diverging: DIVERGING,
-  greys: GREYS,
+const PALETTES = {
+  viridis: "440154 482475 414487 355f8d 2a788e 21918c 22a884 44bf70 7ad151 bddf26 fde725",
+  cividis: "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",
+  ground: "5a2410 94431b c46c2e e09a52 f7cf8f",
+  diverging: "0b3c5d 3f7cac a8c6dd f4f1ea f2c18d d9772b 8a3b12",
+  greys: "6d7074 96999d b9bcbf d6d8da",
 };
 export type Palette = keyof typeof PALETTES;
 
 export const UNSEEN: Rgb = [207, 210, 213];
 export const FLOOR: Rgb = [247, 247, 245];
 export const WALL: Rgb = [58, 63, 68];
-export const HEIGHTS: readonly Rgb[] = [
-  hex("aab4f2"),
-  hex("a9d3a9"),
-  hex("dfc7a8"),
-  hex("f2aca6"),
-  hex("cfa3d6"),
-];
+export const HEIGHTS: readonly Rgb[] = "aab4f2 a9d3a9 dfc7a8 f2aca6 cfa3d6".split(" ").map(hex);
 
-/** Colours of 0 and 1: in doubt or outside, and well. */
+/** Colours of the values 0 and 1. */
 export const NO: Rgb = [120, 126, 132];
 export const YES: Rgb = hex("e8c33a");
 
-export function hex(text: string): Rgb {
+/** Colours of the marks on the map. */
+export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#e8590c" };
+
+/** The house of a home, about the origin, within a circle of radius 10. */
+export const HOUSE = "M-5.5 .4 0-5 5.5 .4M-3.6-.6V5H3.6V-.6";
+
+function hex(text: string): Rgb {
   const n = parseInt(text, 16);
   return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
 }
 
-/** Give a table of 256 colours, as bytes r, g, b. */
+/** Return a table of 256 colours, as bytes r, g, b. */
 export function table(palette: Palette): Uint8Array {
   const stops = PALETTES[palette].split(" ").map(hex);
   const out = new Uint8Array(256 * 3);
@@ -57,7 +51,7 @@ export function css([r, g, b]: Rgb): string {
   return `rgb(${r},${g},${b})`;
 }
 
-/** Give a palette as a CSS gradient's list of colours. */
+/** Return a palette as a CSS gradient's list of colours. */
 export function gradient(palette: Palette): string {
   return PALETTES[palette]
     .split(" ")

@@ -29,14 +29,14 @@ export interface Picture {
 
 const LARGEST = 1536; // pixels along a picture whose cells have an inside
 
-/** Give the pixels along a cell: many where squares have an inside to show. */
+/** Return the pixels per cell: several if squares have an inside to show. */
 export function sideOf(ground: Ground, how: How): number {
   if (!ground.marked && how.way !== "heights") return 1;
   const fits = Math.floor(LARGEST / Math.max(ground.rows, ground.columns));
   return Math.max(1, Math.min(24, fits));
 }
 
-/** Colour a layer; `seen` [R, C] tells what is known, where that is asked about. */
+/** Colour a layer; `seen` [R, C] marks the cells that were seen, null for all. */
 export function paint(
   values: Numbers,
   seen: Numbers | null,
@@ -72,7 +72,7 @@ function scale(
   for (let i = 0, at = 0; i < values.length; i++, at += 4) {
     const value = values[i] as number;
     if (value !== value) {
-      put(out, at, WALL); // no data: nobody can stand there
+      put(out, at, WALL); // no data
       continue;
     }
     const c = place(value) * 3;
@@ -83,7 +83,7 @@ function scale(
   }
 }
 
-/** Give the function from a value to its place, 0 to 255, in a table of colours. */
+/** Return the function from a value to its index, 0 to 255, in a table of colours. */
 export function placer(range: Range, log: boolean): (value: number) => number {
   const { low, high } = range;
   if (log) {
@@ -173,7 +173,7 @@ function marks(values: Numbers, out: Uint8ClampedArray): void {
   }
 }
 
-/** Give each cell an inside: the higher a square, the larger; unseen ones are dotted. */
+/** Enlarge cells: a higher square is larger, and one that was not seen has a dot. */
 function enlarge(
   cells: Uint8ClampedArray,
   values: Numbers,
@@ -224,7 +224,7 @@ function packed([r, g, b]: Rgb): number {
   return (255 << 24) | (b << 16) | (g << 8) | r;
 }
 
-/** Give a mark's colour on a colour: dark on light, light on dark. */
+/** Return the colour of a dot: dark on light, light on dark. */
 function darker(colour: number): number {
   const [r, g, b] = [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
   return 0.3 * r + 0.6 * g + 0.1 * b > 110 ? packed([110, 116, 122]) : packed([225, 228, 231]);

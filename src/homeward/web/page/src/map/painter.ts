@@ -1,4 +1,4 @@
-// The worker as the page sees it: each view asks, and hears its own answers.
+// Requests to the map's worker and its answers.
 
 import { complain } from "../messages";
 import type { Answer, Ask } from "./worker";
@@ -6,7 +6,7 @@ import type { Answer, Ask } from "./worker";
 type Heard = (answer: Answer) => void;
 type WithoutTicket<T> = T extends { ticket: number } ? Omit<T, "ticket"> : T;
 
-const BROKEN = "The map's worker broke down. Load the page again.";
+const BROKEN = "The map's worker failed. Load the page again.";
 
 function refused(ticket: number): Answer {
   return { kind: "refused", ticket, step: 0, error: BROKEN, status: 0, code: null };
@@ -48,7 +48,7 @@ class Painter {
 
 let only: Painter | null = null;
 
-/** Give the one worker, started when it is first needed. */
+/** Return the only worker, started when it is first needed. */
 export function painter(): Painter {
   only ??= new Painter();
   return only;

@@ -1,6 +1,6 @@
-// Fetches a step's layers, keeps their numbers and colours them, away from the thread that draws.
+// The map's worker thread: fetches layers of steps, keeps their values and colours them.
 
-import { Refusal, getBytes, runUrl } from "../api";
+import { Refusal, getBytes, runUrl, textOf } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { paint } from "./paint";
@@ -20,9 +20,8 @@ export type Ask =
       step: number;
       ground: Ground;
       paint: Painted[];
-      seen: boolean;
+      layers: string[]; // that are loaded as well
     }
-  | { kind: "load"; ticket: number; run: string; step: number; layers: string[] }
   | { kind: "probe"; ticket: number; run: string; step: number; cell: number }
   | { kind: "forget"; run: string };
 
@@ -35,7 +34,6 @@ export interface Shown {
 
 export type Answer =
   | { kind: "shown"; ticket: number; step: number; pictures: Shown[] }
-  | { kind: "loaded"; ticket: number; step: number; layers: string[] }
   | { kind: "probed"; ticket: number; step: number; cell: number; values: Record<string, number> }
   | {
       kind: "refused";
@@ -46,7 +44,7 @@ export type Answer =
       code: string | null;
     };
 
-const ROOM = 192e6; // bytes of numbers that are kept
+const MAX_KEPT_BYTES = 192e6;
 
 interface Known {
   layers: Map<string, FrameArray>;
@@ -65,21 +63,20 @@ const host = self as unknown as {
 host.onmessage = (event) => {
   const ask = event.data;
   if (ask.kind === "show") void show(ask);
-  else if (ask.kind === "load") void load(ask);
   else if (ask.kind === "probe") probe(ask);
   else forget(ask.run);
 };
 
 async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
   try {
-    const needed = [...ask.paint.map((p) => p.layer), ...(ask.seen ? ["seen"] : [])];
+    const needed = [...ask.paint.map((p) => p.layer), ...ask.layers];
     const known = await fields(ask.run, ask.step, needed);
+    const seen = known.get("seen")?.data ?? null;
     const pictures: Shown[] = [];
     for (const { layer, how, fixed } of ask.paint) {
       const array = known.get(layer);
       if (!array) throw new Error(`The server sent no layer ${layer}.`);
       const range = fixed ?? (await rangeOf(ask.run, layer, array, how));
-      const seen = ask.seen ? (known.get("seen")?.data ?? null) : null;
       const { pixels, side } = paint(array.data, seen, ask.ground, how, range);
       const image = new ImageData(pixels, ask.ground.columns * side, ask.ground.rows * side);
       const bitmap = await createImageBitmap(image);
@@ -89,15 +86,6 @@ async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
       { kind: "shown", ticket: ask.ticket, step: ask.step, pictures },
       pictures.map((p) => p.bitmap),
     );
-  } catch (cause) {
-    refuse(ask, cause);
-  }
-}
-
-async function load(ask: Extract<Ask, { kind: "load" }>): Promise<void> {
-  try {
-    await fields(ask.run, ask.step, ask.layers);
-    host.postMessage({ kind: "loaded", ticket: ask.ticket, step: ask.step, layers: ask.layers });
   } catch (cause) {
     refuse(ask, cause);
   }
@@ -124,26 +112,18 @@ function forget(run: string): void {
 }
 
 function refuse(ask: { ticket: number; step: number }, cause: unknown): void {
-  const error = cause instanceof Error ? cause.message : String(cause);
   const [status, code] = cause instanceof Refusal ? [cause.status, cause.code] : [0, null];
-  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error, status, code });
+  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error: textOf(cause), status, code });
 }
 
-/** Give layers of a step, those that are not here yet from the server in one frame. */
-async function fields(
-  run: string,
-  step: number,
-  layers: string[],
-): Promise<Map<string, FrameArray>> {
+/** Return layers of a step; fetch those that are missing in one frame. */
+async function fields(run: string, step: number, layers: string[]): Promise<Known["layers"]> {
   const key = `${run}/${step}`;
   const before = kept.get(key);
   const missing = [...new Set(layers)].filter((layer) => !before?.layers.has(layer));
   if (missing.length) {
-    const url = runUrl(
-      run,
-      `/steps/${step}/fields?layers=${missing.map(encodeURIComponent).join(",")}`,
-    );
-    const buffer = await getBytes(url);
+    const names = missing.map(encodeURIComponent).join(",");
+    const buffer = await getBytes(runUrl(run, `/steps/${step}/fields?layers=${names}`));
     const frame = decode(buffer);
     const known = kept.get(key) ?? { layers: new Map<string, FrameArray>(), bytes: 0 };
     for (const [name, array] of frame.arrays) known.layers.set(name, array);
@@ -155,14 +135,14 @@ async function fields(
   kept.delete(key);
   kept.set(key, known);
   for (const [old, gone] of kept) {
-    if (bytes <= ROOM || old === key) break;
+    if (bytes <= MAX_KEPT_BYTES || old === key) break;
     kept.delete(old);
     bytes -= gone.bytes;
   }
   return known.layers;
 }
 
-/** Give the ends of a layer's scale: what it spans before the first step and here; kept for the run. */
+/** Return the ends of a layer's scale: its range at step 0 and here; it stays for the run. */
 async function rangeOf(run: string, layer: string, here: FrameArray, how: How): Promise<Range> {
   const key = `${run}/${layer}`;
   const known = ranges.get(key);
@@ -185,12 +165,5 @@ function union(a: Range, b: Range): Range {
 }
 
 function spanOf(array: FrameArray): Range {
-  if (array.min !== null && array.max !== null) return { low: array.min, high: array.max };
-  let low = Infinity;
-  let high = -Infinity;
-  for (const value of array.data) {
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  return low <= high ? { low, high } : { low: 0, high: 1 };
+  return { low: array.min ?? 0, high: array.max ?? 1 }; // both are null without a finite value
 }

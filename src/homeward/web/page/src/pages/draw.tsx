@@ -1,31 +1,24 @@
-// Draw a world: paint heights, walls and a start on a small grid, and let both explorers loose.
+// Draw a world: paint heights, walls and a start on a small grid, and run both explorers in it.
 
 import { signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { change, getJson } from "../api";
-import type { Examples, Summary } from "../api";
-import { to } from "../link";
-import { attempt, complain, hush, message, tell } from "../messages";
+import { complain, hush, message, tell } from "../messages";
 import { Field, unfold } from "../parts/fields";
 import { LevelSlider } from "../parts/level";
+import { examples, loadExamples, startPair } from "../run/starting";
 import { Board, Tools } from "./draw/board";
 import * as paper from "./draw/drawing";
 
 const level = signal(1);
-const examples = signal<Examples | null>(null);
 
 async function begin(): Promise<void> {
   const map = paper.toText(paper.drawing.value);
-  const config = { map, delta: level.value };
-  const pair = await attempt(() =>
-    change<{ safe: Summary; unsafe: Summary }>("POST", "/api/pairs", { kind: "grid", config }),
-  );
-  if (pair) location.hash = to("compare", pair.safe.id, pair.unsafe.id);
+  await startPair({ kind: "grid", config: { map, delta: level.value } });
 }
 
 function undo(): void {
   const what = paper.undo();
-  if (what) tell(`Taken back: ${what}.`);
+  if (what) tell(`Undone: ${what}.`);
 }
 
 /** Ctrl Z takes back what was drawn, but in a field that is being typed in its letters. */
@@ -39,7 +32,7 @@ function onKey(event: KeyboardEvent): void {
 
 let scolding = ""; // what was last said against the text of the map
 
-/** Load the text of a map; say why it is none, and give whether it is one. */
+/** Load the text of a map or show its error; return whether it was loaded. */
 function read(text: string): boolean {
   const found = paper.fromText(text);
   if (typeof found === "string") {
@@ -57,11 +50,7 @@ export function DrawPage() {
   const text = useRef<HTMLTextAreaElement>(null);
   const { drawing, draft, high, wide, story, LARGEST } = paper;
   useEffect(() => {
-    if (!examples.value) {
-      getJson<Examples>("/api/examples")
-        .then((found) => (examples.value = found))
-        .catch(complain);
-    }
+    loadExamples();
     window.addEventListener("keydown", onKey);
     return () => window.removeEventListener("keydown", onKey);
   }, []);
@@ -79,31 +68,30 @@ export function DrawPage() {
   };
   return (
     <main class="draw-page" id="main">
-      <div class="draw-left">
+      <div class="stack">
         <h1>Draw a world</h1>
         <p class="lead">
-          One climbs one height at a time but drops any depth, so a hole is easily entered and never
-          left. The explorers know the walls, but a height only once they stand beside it. Paint,
-          then watch both.
+          An explorer climbs one height at a time but can drop any depth, so it may enter a hole and
+          never get out. It knows the walls, but sees a height only from a neighbouring square.
         </p>
         <Tools onUndo={undo} />
         <Board />
         <p class="soft">
-          Keys: arrows move, 1 to 5 paint a height, # a wall, s the start; Ctrl Z takes back.
+          Keys: arrows move, 1 to 5 paint a height, # a wall, s the start; Ctrl+Z undoes.
         </p>
       </div>
-      <div class="draw-right">
-        <section class="card">
-          <h2>Let both explorers loose</h2>
+      <div class="stack">
+        <section class="card stack">
+          <h2>Run both explorers</h2>
           <LevelSlider level={level} />
           <p class="soft">Home is the start.</p>
-          <button class="main wide" disabled={busy.value} onClick={run}>
+          <button class="main" disabled={busy.value} onClick={run}>
             {busy.value ? "Starting…" : "Run both and compare"}
           </button>
         </section>
-        <section class="card">
+        <section class="card stack">
           <h2>Worlds to start from</h2>
-          <div class="examples">
+          <div class="examples row">
             {examples.value?.worlds.map((world) => (
               <button
                 key={world.name}
@@ -137,13 +125,13 @@ export function DrawPage() {
                 min={2}
                 max={LARGEST}
                 step={1}
-                hint={`2 to ${LARGEST}; what is cut off comes back with growing`}
+                hint={`2 to ${LARGEST}; squares that are cut off come back when it grows`}
                 onCommit={paper.resize}
               />
             ))}
           </div>
-          <label class="field">
-            <span>Map: 1 to 5 heights, # walls, a to e the start on height 1 to 5</span>
+          <label class="field fine">
+            <span>1 to 5: heights, #: wall, a to e: the start on height 1 to 5</span>
             <textarea
               ref={text}
               rows={Math.min(16, drawing.value.rows.length + 1)}

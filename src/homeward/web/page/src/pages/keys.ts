@@ -1,60 +1,39 @@
-// Keys that work anywhere on a page with a cursor.
+// Keys that work anywhere on a page with a time cursor.
 
 import { useEffect } from "preact/hooks";
+import { selectLayer } from "../run/show";
 import { helping } from "./help";
 import type { Watching } from "./watch";
 
+/** Elements that use all keys themselves. */
+export const TEXT_FIELDS = "input:not([type=range]), textarea, select";
+const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "Home", "End"];
+
 export function useKeys({ cursor, runs, show }: Watching): void {
   useEffect(() => {
+    const commands: Record<string, (steps: number) => void> = {
+      " ": () => cursor.toggle(),
+      ArrowLeft: (steps) => cursor.by(-steps),
+      ArrowRight: (steps) => cursor.by(steps),
+      Home: () => cursor.by(-Infinity),
+      End: () => cursor.by(Infinity),
+      s: () => cursor.faster(-1),
+      f: () => cursor.faster(1),
+      "+": () => click("in", show.apart.value),
+      "=": () => click("in", show.apart.value),
+      "-": () => click("out", show.apart.value),
+      "0": () => click("fit", show.apart.value),
+    };
     const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || helping.value)
-        return;
-      const target = event.target as HTMLElement;
-      if (target.matches("input:not([type=range]), textarea, select")) return;
-      const own = target.matches("button, a, summary");
-      const sliding = target.matches("input[type=range]:not(.scrub)");
-      const layers = runs[0]?.details.value?.layers ?? [];
-      switch (event.key) {
-        case " ":
-          if (own) return;
-          cursor.toggle();
-          break;
-        case "ArrowLeft":
-        case "ArrowRight":
-          if (sliding) return;
-          cursor.by((event.key === "ArrowLeft" ? -1 : 1) * (event.shiftKey ? 10 : 1));
-          break;
-        case "Home":
-          if (sliding) return;
-          cursor.by(-Infinity);
-          break;
-        case "End":
-          if (sliding) return;
-          cursor.by(Infinity);
-          break;
-        case "s":
-          cursor.faster(-1);
-          break;
-        case "f":
-          cursor.faster(1);
-          break;
-        case "+":
-        case "=":
-          click("in", show.apart.value);
-          break;
-        case "-":
-          click("out", show.apart.value);
-          break;
-        case "0":
-          click("fit", show.apart.value);
-          break;
-        default: {
-          const layer = /^[1-9]$/.test(event.key) ? layers[Number(event.key) - 1] : undefined;
-          if (!layer) return;
-          show.layer.value = layer.name;
-          if (show.over.value === layer.name) show.over.value = null;
-        }
-      }
+      const { key, target, shiftKey } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if (helping.value || !(target instanceof Element) || target.matches(TEXT_FIELDS)) return;
+      if (key === " " && target.matches("button, a, summary")) return;
+      if (SLIDER_KEYS.includes(key) && target.matches("input[type=range]:not(.scrub)")) return;
+      const layer = runs[0]?.details.value?.layers[Number(key) - 1];
+      if (commands[key]) commands[key](shiftKey ? 10 : 1);
+      else if (layer) selectLayer(show, layer.name);
+      else return;
       event.preventDefault();
     };
     window.addEventListener("keydown", onKey);
@@ -64,6 +43,6 @@ export function useKeys({ cursor, runs, show }: Watching): void {
 
 /** Zoom as the maps' own buttons do; maps that share a view need one of them. */
 function click(zoom: "in" | "out" | "fit", all: boolean): void {
-  const found = document.querySelectorAll<HTMLButtonElement>(`[data-zoom=${zoom}]`);
-  [...found].slice(0, all ? 2 : 1).forEach((button) => button.click());
+  const buttons = document.querySelectorAll<HTMLButtonElement>(`[data-zoom=${zoom}]`);
+  [...buttons].slice(0, all ? 2 : 1).forEach((button) => button.click());
 }

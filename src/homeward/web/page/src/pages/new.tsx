@@ -1,11 +1,9 @@
-// A new run: a world, an explorer, and what must stay true.
+// The form of a new run: world, explorer, safety criteria.
 
 import { useSignal } from "@preact/signals";
-import { change as post } from "../api";
-import type { Summary } from "../api";
-import { to } from "../link";
 import { attempt, complain } from "../messages";
 import { Check, Choice, Field, unfold } from "../parts/fields";
+import { startPair, startRun } from "../run/starting";
 import * as ground from "./new/ground";
 import { Promises } from "./new/promises";
 import { nameOf, wrongPart } from "./new/reading";
@@ -13,7 +11,7 @@ import * as settings from "./new/settings";
 import { GridFields, TerrainFields } from "./new/terrain";
 import { missing } from "./new/uploader";
 
-/** Give the cell of the start, on the ground as it is set now; false where there is none such. */
+/** Return the cell of the start, null if none was set, false if it is not on the terrain. */
 async function startGiven(): Promise<[number, number] | null | false> {
   const query = settings.query.value;
   if (settings.kind.value !== "rover" || !ground.startRow.value.trim()) return null;
@@ -24,7 +22,7 @@ async function startGiven(): Promise<[number, number] | null | false> {
   }
   const [on, point] = [ground.ground.value, ground.place.value];
   const cell = on && point && ground.cellAt(on, point);
-  if (!cell) complain(ground.lost.value || "The start is not on this ground.");
+  if (!cell) complain(ground.lost.value || "The start is not on this terrain.");
   return cell ?? false;
 }
 
@@ -42,15 +40,7 @@ async function begin(): Promise<void> {
     config: settings.config(start),
     ...(slug ? { name: slug } : {}),
   };
-  if (isPair.value) {
-    const pair = await attempt(() =>
-      post<{ safe: Summary; unsafe: Summary }>("POST", "/api/pairs", body),
-    );
-    if (pair) location.hash = to("compare", pair.safe.id, pair.unsafe.id);
-  } else {
-    const run = await attempt(() => post<Summary>("POST", "/api/runs", body));
-    if (run) location.hash = to("run", run.id);
-  }
+  await (isPair.value ? startPair(body) : startRun(body));
 }
 
 export function NewPage() {
@@ -66,10 +56,11 @@ export function NewPage() {
     <main class="form-page" id="main">
       <h1>New run</h1>
       <form
+        class="stack"
         onSubmit={(event) => void submit(event)}
         onInvalidCapture={(event) => unfold(event.target as Element)}
       >
-        <fieldset class="card">
+        <fieldset class="card stack">
           <legend>World</legend>
           <Choice
             label="Kind of world"
@@ -78,9 +69,9 @@ export function NewPage() {
               [
                 "grid",
                 "Grid world",
-                "Squares of height 1 to 5; one sees the neighbours of where one stands.",
+                "Squares of height 1 to 5; the explorer sees its neighbours.",
               ],
-              ["rover", "Terrain", "A rover on an elevation model, which measures what is near."],
+              ["rover", "Terrain", "A rover on an elevation model; it measures the heights around it."],
             ]}
             onChange={() => (explorer.value = "safe")}
           />
@@ -102,38 +93,38 @@ export function NewPage() {
 function Explorers() {
   const { algorithm, beside, explorer, home, kind } = settings;
   return (
-    <fieldset class="card">
+    <fieldset class="card stack">
       <legend>Explorer</legend>
       <Choice
-        label="How it goes about it"
+        label="Type of explorer"
         value={explorer}
         options={
           kind.value === "grid"
             ? [
                 ["safe", "Safe", "Keeps a way home."],
-                ["uncover", "Unsafe", "Goes where most is to be uncovered."],
-                ["rmax", "R-max", "Goes where it has not been."],
+                ["uncover", "Unsafe", "Goes where it would uncover most."],
+                ["rmax", "R-max", "Goes where it has not been yet."],
                 ["near-bayesian", "Near-Bayesian", "Trusts its belief more with each visit."],
               ]
             : [
                 ["safe", "Safe", "Keeps a way home."],
-                ["unsafe", "Unsafe", "Goes where most is to be learned."],
-                ["naive", "Naive", "Plans on the mean model as if it were true."],
+                ["unsafe", "Unsafe", "Goes where it would learn most."],
+                ["naive", "Naive", "Plans as if the mean model were true."],
               ]
         }
       />
       <Choice
-        label="How it plans"
+        label="Algorithm"
         value={algorithm}
         options={[
-          ["rate", "By information per step", "δ is the level of the whole run."],
-          ["paper", "As in the paper", "Algorithm 1: δ is the level of each plan."],
+          ["rate", "Information per step", "δ holds for the whole run."],
+          ["paper", "As in the paper", "Algorithm 1: δ holds for each plan."],
         ]}
         onChange={() => (home.value = algorithm.value === "paper" ? "current" : "start")}
       />
       {explorer.value === "safe" && (
         <Check value={beside}>
-          Let the unsafe explorer loose in the same world, and compare the two
+          Also run an unsafe explorer in the same world, and compare the two
         </Check>
       )}
     </fieldset>
@@ -141,35 +132,23 @@ function Explorers() {
 }
 
 function MoreSettings() {
+  const limitHint = settings.kind.value === "grid" ? "20 per square if empty" : "2000 if empty";
   const { floor, floorUnit, isPaper, kind, name, seed, limit, part, truth } = settings;
   return (
     <details class="card">
       <summary>More settings</summary>
       <div class="fields">
         <Field label="Name" value={name} type="text" hint={nameHint(name.value)} />
-        <Field
-          label="Seed"
-          value={seed}
-          required
-          min={0}
-          step={1}
-          hint="the same seed gives the same run"
-        />
-        <Field
-          label="Steps at most"
-          value={limit}
-          min={0}
-          step={1}
-          hint={kind.value === "grid" ? "20 a square if empty" : "2000 if empty"}
-        />
+        <Field label="Seed" value={seed} required min={0} step={1} hint="same seed, same run" />
+        <Field label="Maximum steps" value={limit} min={0} step={1} hint={limitHint} />
         {!isPaper.value && (
           <Field
-            label="Floor"
+            label="Minimum rate"
             unit={floorUnit.value}
             value={floor}
             min={0}
             step="any"
-            hint={`it ends where it would learn less; ${settings.floorDefault.value} if empty`}
+            hint={`the run ends below it; ${settings.floorDefault.value} if empty`}
           />
         )}
         {kind.value === "rover" && (
@@ -179,15 +158,15 @@ function MoreSettings() {
               value={part}
               type="text"
               check={wrongPart}
-              hint="column,row,width,height in pixels; all if empty"
+              hint="column,row,width,height in pixels; everything if empty"
             />
-            <label class="field">
+            <label class="field fine">
               <span>True heights</span>
               <select
                 value={truth.value}
                 onChange={(event) => (truth.value = event.currentTarget.value as "model" | "prior")}
               >
-                <option value="model">the terrain model, with its error</option>
+                <option value="model">the terrain model with its error</option>
                 <option value="prior">drawn from the belief</option>
               </select>
             </label>
@@ -198,11 +177,11 @@ function MoreSettings() {
   );
 }
 
-/** Say what a run will be called. */
+/** Return the hint of the name field: what the run will be called. */
 function nameHint(text: string): string {
-  if (!text.trim()) return "letters and digits; found for you if empty";
+  if (!text.trim()) return "letters and digits; chosen for you if empty";
   const slug = nameOf(text);
-  if (!slug) return "a name has letters a to z or digits; so it is found for you";
+  if (!slug) return "without letters a to z or digits; chosen for you";
   return settings.isPair.value
     ? `the runs will be called ${slug}-safe and ${slug}-unsafe`
     : `the run will be called ${slug}`;

@@ -1,4 +1,4 @@
-// All runs: how they stand, and what can be done about them.
+// The list of runs with their status and commands.
 
 import { effect, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -85,14 +85,14 @@ export function RunsPage() {
   };
   return (
     <main class="list" id="main">
-      <div class="hero">
+      <div class="hero stack">
         <h1>Watch an explorer decide, and see why.</h1>
         <p>
-          A world is only partly known. The safe explorer goes where there is most to learn and
-          keeps a way home with a probability you set. The unsafe one does not, and may never come
-          back. Open a run to watch it step by step, or let both loose in a world of your own.
+          A world is only partly known. The safe explorer goes where it learns most and keeps a way
+          home with a probability that you set. The unsafe one does not, and may never come back.
+          Open a run to watch it step by step, or run both explorers in a world of your own.
         </p>
-        <p class="hero-actions">
+        <p class="row">
           <a class="button main" href={to("draw")}>
             Draw a world
           </a>
@@ -113,17 +113,17 @@ export function RunsPage() {
               Compare the two
             </a>
           ) : (
-            list && list.length > 1 && <span class="unit">Choose two to compare them.</span>
+            list && list.length > 1 && <span class="unit">Select two to compare them.</span>
           )}
         </header>
         {lost.value && (
-          <p class="ended">
-            The server does not answer{list ? "; this is how the runs stood when it last did" : ""}.
+          <p class="ended fine">
+            The server does not answer{list ? "; the list may be out of date" : ""}.
           </p>
         )}
         {many && (
-          <p class="sieve">
-            <label>
+          <p class="sieve row fine">
+            <label class="row">
               <span>Show runs named</span>
               <input
                 type="search"
@@ -136,9 +136,9 @@ export function RunsPage() {
             </span>
           </p>
         )}
-        {list === null && !lost.value && <p class="soft">Looking for runs…</p>}
+        {list === null && !lost.value && <p class="soft">Loading the runs…</p>}
         {list?.length === 0 && (
-          <p class="soft">There is no run yet. Draw a world, or start a new run.</p>
+          <p class="soft">There are no runs yet. Draw a world, or start a new run.</p>
         )}
         {shown.length > 0 && (
           <div class="scroll" tabIndex={0} role="region" aria-label="List of runs">
@@ -213,7 +213,7 @@ export function RunsPage() {
   );
 }
 
-/** Say what is wrong with a run that is not as it was left. */
+/** Return the error of a run that can't be read. */
 function wrongOf(run: Summary): string {
   const wrong = run.status === "damaged" || run.status === "newer";
   return wrong ? (run.error ?? "") : "";

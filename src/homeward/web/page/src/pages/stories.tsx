@@ -1,32 +1,22 @@
 // The paper's three counter-examples: small graphs, and what each definition of safety says of them.
 
-import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { getJson } from "../api";
-import type { Counterexample, Examples } from "../api";
-import { complain } from "../messages";
+import type { Counterexample } from "../api";
+import { examples, loadExamples } from "../run/starting";
 import { beside, chance, keeps } from "../words";
 
-const found = signal<Counterexample[] | null>(null);
-
 export function StoriesPage() {
-  useEffect(() => {
-    if (!found.value) {
-      getJson<Examples>("/api/examples")
-        .then((examples) => (found.value = examples.counterexamples))
-        .catch(complain);
-    }
-  }, []);
+  useEffect(loadExamples, []);
   return (
-    <main class="stories-page" id="main">
+    <main class="stories-page stack" id="main">
       <h1>Three counter-examples</h1>
       <p class="lead">
-        Each refutes a tempting definition of “safe”. Naive is what that definition says, exact the
-        chance to get home that is really there, bound what the planner proves: never more than the
-        exact one.
+        Each refutes a tempting definition of safety. Naive: the value of that definition. Exact: the
+        true probability of getting home. Bound: what the planner proves, which is never above the
+        exact value.
       </p>
-      {found.value === null && <p class="soft">Loading…</p>}
-      {found.value?.map((story) => (
+      {examples.value === null && <p class="soft">Loading…</p>}
+      {examples.value?.counterexamples.map((story) => (
         <Story key={story.name} story={story} />
       ))}
     </main>
@@ -35,7 +25,7 @@ export function StoriesPage() {
 
 function Story({ story }: { story: Counterexample }) {
   return (
-    <section class="card story" aria-label={story.title}>
+    <section class="card story stack" aria-label={story.title}>
       <h2>{story.title}</h2>
       <p>{story.story}</p>
       <div class="story-parts">
@@ -58,14 +48,14 @@ function Story({ story }: { story: Counterexample }) {
               {story.rows.map((row) => (
                 <tr key={row.label}>
                   <th scope="row">{row.label}</th>
-                  <Number value={row.naive} delta={story.delta} />
-                  <Number value={row.exact} delta={story.delta} />
-                  <Number value={row.bound} delta={story.delta} />
+                  {[row.naive, row.exact, row.bound].map((value, i) => (
+                    <Number key={i} value={value} delta={story.delta} />
+                  ))}
                 </tr>
               ))}
             </tbody>
           </table>
-          {story.delta !== null && <p class="soft">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
+          {story.delta !== null && <p class="soft fine">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
         </div>
       </div>
     </section>
@@ -173,7 +163,7 @@ function Graph({ story, world }: { story: Counterexample; world: number }) {
   );
 }
 
-/** Give the line of an arrow, and the place of its label: beside the line, on the outer side. */
+/** Return the path of an arrow, and the position of its label on the outer side. */
 function curved(
   [ax, ay]: [number, number],
   [bx, by]: [number, number],

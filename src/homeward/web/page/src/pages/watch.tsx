@@ -12,11 +12,12 @@ import type { Command } from "../parts/status";
 import { Timeline } from "../parts/timeline";
 import { WayPanel } from "../parts/way";
 import { WhyPanel } from "../parts/why";
-import { Icon } from "../parts/icons";
+import { IconButton } from "../parts/icons";
 import { Cursor } from "../run/cursor";
 import { RunModel, namesOf } from "../run/model";
 import { Scene } from "../run/scene";
 import { Show, isGrid } from "../run/show";
+import { store, stored } from "../storage";
 import { titleOf, worldOf } from "../words";
 import { helping } from "./help";
 import { useKeys } from "./keys";
@@ -87,7 +88,7 @@ export function RunPage({ link }: { link: Link }) {
   const details = run.details.value;
   if (run.missing.value) {
     return (
-      <main class="missing" id="main">
+      <main class="missing stack" id="main">
         <Missing text={run.missing.value} alone />
       </main>
     );
@@ -122,7 +123,7 @@ export function ComparePage({ link }: { link: Link }) {
           <div class="stage" key={scene.run.id + String(i)} data-run={scene.run.id}>
             <RunHead run={scene.run} cursor={cursor} alone={false} />
             {scene.run.missing.value ? (
-              <section class="missing">
+              <section class="missing stack">
                 <Missing text={scene.run.missing.value} alone={false} />
               </section>
             ) : (
@@ -138,7 +139,7 @@ export function ComparePage({ link }: { link: Link }) {
       <Timeline cursor={cursor} />
       <div class="below">
         {scenes.map((scene, i) => (
-          <div key={scene.run.id + String(i)}>
+          <div class="stack" key={scene.run.id + String(i)}>
             <Reasons scene={scene} who={names[i] ?? ""} />
           </div>
         ))}
@@ -172,7 +173,7 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
   const details = run.details.value;
   if (!details) {
     return (
-      <header class="run-head">
+      <header class="run-head row">
         <h1>{run.id}</h1>
       </header>
     );
@@ -185,7 +186,7 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
   const other = details.pair ?? null;
   const gone = run.gone.value;
   return (
-    <header class="run-head">
+    <header class="run-head row">
       <h1>{titleOf(details)}</h1>
       <ExplorerTag run={details} />
       {gone ? <span class="tag status damaged">deleted</span> : <StatusTag run={details} />}
@@ -204,10 +205,10 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
       )}
       {!gone && <Commands run={details} act={act} without={["delete"]} />}
       {details.error && details.status === "failed" && (
-        <p class="ended">It failed: {details.error.trim().split("\n").pop()}</p>
+        <p class="ended fine">The run failed: {details.error}</p>
       )}
       {details.error && details.status === "damaged" && (
-        <p class="ended">This run is damaged: {details.error}.</p>
+        <p class="ended fine">This run is damaged: {details.error}.</p>
       )}
     </header>
   );
@@ -215,45 +216,31 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
 
 const SEEN = "homeward.visited";
 
-/** One line that says what one sees; put away for good when it is closed. */
+/** A short explanation of the map for a first visit; once closed, it stays closed. */
 function FirstVisit({ grid }: { grid: boolean }) {
-  const open = useSignal(!stored());
+  const open = useSignal(stored(SEEN) === null);
   if (!open.value) return null;
   return (
-    <p class="first">
+    <p class="first fine">
       <span>
         <b>Grey: not yet seen.</b> Dark line: the path. Blue dot: the explorer.{" "}
         {grid
-          ? "It drops any depth but climbs one height at a time"
-          : "It descends steeper slopes than it climbs"}
-        , so not every move can be undone. Dashed: the way home that it keeps. Under “Why this
-        move?”, <b>s</b> is how surely there is a way home.{" "}
+          ? "It can drop any depth but climb only one height at a time"
+          : "It descends steeper slopes than it can climb"}
+        , so not every move can be undone. Dashed line: the way home. Under “Why this move?”,{" "}
+        <b>s</b> is the proven probability of a way home.{" "}
         <button class="link" onClick={() => (helping.value = true)}>
-          What the words mean
+          Glossary
         </button>
       </span>
-      <button
-        class="quiet"
-        aria-label="Put this explanation away"
+      <IconButton
+        icon="close"
+        label="Close this explanation"
         onClick={() => {
           open.value = false;
-          try {
-            localStorage.setItem(SEEN, "1");
-          } catch {
-            // it comes back next time
-          }
+          store(SEEN, "1");
         }}
-      >
-        <Icon name="close" />
-      </button>
+      />
     </p>
   );
-}
-
-function stored(): boolean {
-  try {
-    return localStorage.getItem(SEEN) !== null;
-  } catch {
-    return false;
-  }
 }

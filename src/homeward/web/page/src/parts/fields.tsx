@@ -1,4 +1,4 @@
-// Fields of a form, and how a wrong one comes on view.
+// Fields of a form.
 
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -16,7 +16,7 @@ interface FieldProps {
   min?: number | undefined;
   max?: number | undefined;
   step?: number | "any" | undefined;
-  check?: (text: string) => string; // a sentence where the text will not do, else ""
+  check?: (text: string) => string; // an error message, "" if the text is valid
   onChange?: () => void; // with each letter
   onCommit?: () => unknown; // when it is left, or with Enter
 }
@@ -44,7 +44,7 @@ export function Field(props: FieldProps) {
     }),
   };
   return (
-    <label class="field">
+    <label class="field fine">
       <span>
         {label}
         {unit && <span class="unit"> in {unit}</span>}
@@ -59,14 +59,10 @@ export function Field(props: FieldProps) {
   );
 }
 
-interface CheckProps {
-  value: Signal<boolean>;
-  children: ComponentChildren;
-}
-
-export function Check({ value, children }: CheckProps) {
+export function Check(props: { value: Signal<boolean>; children: ComponentChildren }) {
+  const { value, children } = props;
   return (
-    <label class="check">
+    <label class="check row">
       <input
         type="checkbox"
         checked={value.value}
@@ -84,10 +80,11 @@ interface ChoiceProps<T extends string> {
   onChange?: () => void;
 }
 
+/** A choice of one option; each is a value, a title and an explanation. */
 export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
   return (
-    <div class="choice" role="radiogroup" aria-label={label}>
-      <span class="choice-label">{label}</span>
+    <div class="choice stack" role="radiogroup" aria-label={label}>
+      <span class="choice-label fine">{label}</span>
       <div class="options">
         {options.map(([option, title, text]) => (
           <label key={option} class={value.value === option ? "option on" : "option"}>
@@ -102,7 +99,7 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
               }}
             />
             <b>{title}</b>
-            <span>{text}</span>
+            <span class="soft fine">{text}</span>
           </label>
         ))}
       </div>
@@ -110,12 +107,10 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
   );
 }
 
-/** Open whatever is folded around a field: what is folded can be neither focused nor complained of. */
+/** Open all folded sections around a field, which could not be focused otherwise. */
 export function unfold(field: Element): void {
-  for (
-    let fold = field.closest("details");
-    fold;
-    fold = fold.parentElement?.closest("details") ?? null
-  )
-    fold.open = true;
+  const fold = field.closest("details");
+  if (!fold) return;
+  fold.open = true;
+  if (fold.parentElement) unfold(fold.parentElement);
 }

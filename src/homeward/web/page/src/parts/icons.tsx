@@ -1,4 +1,6 @@
-// Small drawings for buttons; they say nothing to a screen reader, the button does.
+// Icons, hidden from screen readers, and buttons that show one.
+
+import type { JSX } from "preact";
 
 const PATHS = {
   play: "M7 4.5v15l12-7.5z",
@@ -16,10 +18,27 @@ const PATHS = {
   sun: "M12 7.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM11 2h2v3h-2zM11 19h2v3h-2zM2 11h3v2H2zM19 11h3v2h-3zM4.2 5.600l1.4-1.4 2.1 2.1-1.4 1.4zM16.3 17.700l1.4-1.4 2.1 2.1-1.4 1.4zM4.2 18.400l2.1-2.1 1.4 1.4-2.1 2.1zM16.3 6.300l2.1-2.1 1.4 1.4-2.1 2.1z",
 } as const;
 
-export function Icon({ name }: { name: keyof typeof PATHS }) {
+type IconName = keyof typeof PATHS;
+
+function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
       <path d={PATHS[name]} />
     </svg>
+  );
+}
+
+type ButtonProps = JSX.IntrinsicElements["button"];
+
+/** A button with an icon; `label` is its accessible name, and its tooltip unless there is a title. */
+export function IconButton({
+  icon,
+  label,
+  ...rest
+}: ButtonProps & { icon: IconName; label: string }) {
+  return (
+    <button class="quiet" aria-label={label} title={label} {...rest}>
+      <Icon name={icon} />
+    </button>
   );
 }

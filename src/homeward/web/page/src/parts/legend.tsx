@@ -1,7 +1,7 @@
-// What the colours mean, with units.
+// The legend of the map.
 
 import type { Details, Layer } from "../api";
-import { HEIGHTS, NO, UNSEEN, WALL, YES, css, gradient } from "../map/colours";
+import { HEIGHTS, HOUSE, NO, UNSEEN, WALL, YES, css, gradient } from "../map/colours";
 import type { Rgb } from "../map/colours";
 import type { Range } from "../map/paint";
 import type { Shown } from "../map/worker";
@@ -18,7 +18,7 @@ export interface Key {
 /** A layer and the ends of its scale. */
 export type Coloured = Pick<Shown, "layer" | "range">;
 
-/** Say what a shown layer's colours mean. */
+/** Return the legend of a layer. */
 export function keyOf(details: Details, shown: Coloured): Key | null {
   const layer = layerOf(details, shown.layer);
   if (!layer) return null;
@@ -46,7 +46,7 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
   return { title: layer.title, unit, bar, swatches: grey };
 }
 
-/** Give a layer's words for 0 and 1: the same that are read out at the pointer. */
+/** Return the labels of the values 0 and 1. */
 function wordsFor(layer: Layer): [string, string] {
   const named = (value: number): string | undefined =>
     layer.categories?.find((category) => category.value === value)?.title;
@@ -55,19 +55,13 @@ function wordsFor(layer: Layer): [string, string] {
 
 type Mark = "here" | "path" | "heads" | "start" | "home" | "way";
 
-/** Colours of the marks on the map. */
-export const MARK_COLOURS = { ink: "#12283d", here: "#0f6cb4", way: "#e8590c" };
-
-/** The house of a home, about the origin, ten units around. */
-export const HOUSE = "M-5.5 .4 0-5 5.5 .4M-3.6-.6V5H3.6V-.6";
-
-/** Say what the marks on the map mean. */
+/** Return the marks on a run's map with their labels. */
 export function marksOf(details: Details): { mark: Mark; text: string }[] {
   const apart = details.home !== null && details.home !== "current"; // else it is where one stands
   return [
     { mark: "here", text: "explorer" },
-    { mark: "path", text: "its path" },
-    ...(isOfRun(details) ? [{ mark: "heads" as const, text: "where it heads" }] : []),
+    { mark: "path", text: "path so far" },
+    ...(isOfRun(details) ? [{ mark: "heads" as const, text: "planned path" }] : []),
     { mark: "start", text: "start" },
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },
@@ -82,7 +76,7 @@ function swatch(colour: Rgb, text: string): { colour: string; text: string } {
   return { colour: css(colour), text };
 }
 
-/** Choose round numbers along a scale. */
+/** Return round numbers along a scale, with their positions from 0 to 1. */
 export function ticksOf({ low, high }: Range, log: boolean): { at: number; text: string }[] {
   if (!(high > low)) return [{ at: 0.5, text: figure(low, 3) }];
   if (log) {
@@ -119,9 +113,9 @@ export function Legend({
 }) {
   const keys = shown.flatMap((each) => (each ? (keyOf(details, each) ?? []) : []));
   return (
-    <div class="legend" role="group" aria-label="Legend">
+    <div class="legend row fine" role="group" aria-label="Legend">
       {keys.map((key) => (
-        <div class="key" key={key.title}>
+        <div class="key row" key={key.title}>
           <span class="key-title">
             {key.title}
             {key.unit && <span class="unit"> in {key.unit}</span>}
@@ -141,7 +135,7 @@ export function Legend({
               </span>
             </span>
           )}
-          <span class="swatches">
+          <span class="row">
             {key.swatches.map((each) => (
               <span class="swatch" key={each.text}>
                 <i style={{ background: each.colour }} />
@@ -152,7 +146,7 @@ export function Legend({
         </div>
       ))}
       {marks && (
-        <div class="key marks">
+        <div class="key row marks">
           {marksOf(details).map(({ mark, text }) => (
             <span class="swatch" key={mark}>
               {mark === "home" ? (

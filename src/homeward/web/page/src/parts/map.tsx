@@ -1,4 +1,4 @@
-// A map with what belongs to it: layers, the values pointed at, zoom, legend.
+// A map with its layers, the values under the pointer, zoom and legend.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -6,12 +6,12 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Details } from "../api";
 import { MapCanvas } from "../map/canvas";
 import { attempt, tell } from "../messages";
-import { SMALL } from "../run/scene";
+import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
-import { layerOf } from "../run/show";
+import { layerOf, selectLayer } from "../run/show";
 import type { Show } from "../run/show";
 import { cellName, layerName, reading } from "../words";
-import { Icon } from "./icons";
+import { IconButton } from "./icons";
 import { Legend } from "./legend";
 import { savePicture } from "./picture";
 
@@ -19,30 +19,27 @@ export function LayerPicker({ details, show }: { details: Details; show: Show })
   const base = layerOf(details, show.layer.value);
   const others = details.layers.filter((layer) => layer.name !== base?.name);
   return (
-    <div class="layers">
+    <div class="layers row">
       <div class="segments" role="group" aria-label="Layer of the map">
         {details.layers.map((layer, i) => (
           <button
             key={layer.name}
             aria-pressed={layer.name === base?.name}
             title={`${layer.title} (key ${i + 1})`}
-            onClick={() => {
-              show.layer.value = layer.name;
-              if (show.over.value === layer.name) show.over.value = null;
-            }}
+            onClick={() => selectLayer(show, layer.name)}
           >
             {layerName(layer)}
           </button>
         ))}
       </div>
-      <div class="blend">
-        <label>
-          <span>Over it</span>
+      <div class="blend row fine">
+        <label class="row soft">
+          <span>Overlay</span>
           <select
             value={show.over.value ?? ""}
             onChange={(event) => (show.over.value = event.currentTarget.value || null)}
           >
-            <option value="">nothing</option>
+            <option value="">none</option>
             {others.map((layer) => (
               <option key={layer.name} value={layer.name}>
                 {layerName(layer)}
@@ -57,8 +54,7 @@ export function LayerPicker({ details, show }: { details: Details; show: Show })
             max={1}
             step={0.05}
             value={show.mix.value}
-            aria-label="How much of the second layer"
-            style={{ "--part": `${100 * show.mix.value}%` }}
+            aria-label="Opacity of the overlay"
             onInput={(event) => (show.mix.value = Number(event.currentTarget.value))}
           />
         )}
@@ -123,6 +119,14 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
     event.stopPropagation();
   };
 
+  const save = async (): Promise<void> => {
+    const canvas = element.current;
+    if (!canvas || !pictures) return;
+    const shown = [pictures.base, pictures.over];
+    const name = await attempt(() => savePicture(canvas, details, shown, scene.step.value));
+    if (name) tell(`Saved ${name}.`);
+  };
+
   return (
     <figure class="map">
       {dated && <Moment scene={scene} />}
@@ -131,13 +135,13 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
           ref={element}
           tabIndex={0}
           role="application"
-          aria-label={`Map of ${label}. Arrow keys point at a cell, Enter draws its way home, plus and minus zoom.`}
+          aria-label={`Map of ${label}. Arrow keys select a cell, Enter shows its way home, plus and minus zoom.`}
           onKeyDown={onKey}
           onBlur={() => (scene.hover.value = null)}
         />
         {!details.shape && (
           <p class="map-note">
-            {details.error ?? "This kind of run has no map; its plots are beside it."}
+            {details.error ?? "This kind of run has no map."}
           </p>
         )}
         {details.shape && !pictures && (
@@ -148,75 +152,49 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
         </p>
         <Readout scene={scene} details={details} columns={columns} />
         <span class="hidden" aria-live="polite">
-          {spoken.value && `${spoken.value}: ${said(details, scene.values.value)}`}
+          {spoken.value && `${spoken.value}: ${spokenValues(details, scene.values.value)}`}
         </span>
       </div>
-      <figcaption>
+      <figcaption class="row">
         <LegendRoom details={details} over={scene.show.over.value}>
           {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} marks />}
         </LegendRoom>
         <div class="map-tools" role="group" aria-label="View">
-          <button
-            class="quiet"
-            aria-label="Zoom in"
+          <IconButton
+            icon="plus"
+            label="Zoom in"
             title="Zoom in (+)"
             data-zoom="in"
             onClick={() => map.current?.zoom(1.5)}
-          >
-            <Icon name="plus" />
-          </button>
-          <button
-            class="quiet"
-            aria-label="Zoom out"
+          />
+          <IconButton
+            icon="less"
+            label="Zoom out"
             title="Zoom out (−)"
             data-zoom="out"
             onClick={() => map.current?.zoom(1 / 1.5)}
-          >
-            <Icon name="less" />
-          </button>
-          <button
-            class="quiet"
-            aria-label="Show the whole map"
-            title="The whole map (0)"
+          />
+          <IconButton
+            icon="fit"
+            label="Show the whole map"
+            title="Show the whole map (0)"
             data-zoom="fit"
             onClick={() => map.current?.fit()}
-          >
-            <Icon name="fit" />
-          </button>
-          <button
-            class="quiet"
-            aria-label="Save a picture of this view"
-            title="Save a picture"
-            onClick={() => {
-              const canvas = element.current;
-              if (canvas && pictures) {
-                void attempt(() =>
-                  savePicture(canvas, details, [pictures.base, pictures.over], scene.step.value),
-                ).then((name) => name && tell(`Saved ${name}.`));
-              }
-            }}
-          >
-            <Icon name="save" />
-          </button>
-          <button
-            class="quiet"
-            aria-label="Copy a link to this view"
-            title="Copy a link to this view"
-            onClick={() =>
-              void attempt(() => navigator.clipboard.writeText(location.href)).then(
-                (done) => done !== null && tell("The link is copied."),
-              )
-            }
-          >
-            <Icon name="link" />
-          </button>
+          />
+          <IconButton icon="save" label="Save a picture of this view" onClick={save} />
+          <IconButton icon="link" label="Copy a link to this view" onClick={copyLink} />
         </div>
       </figcaption>
     </figure>
   );
 }
 
-function said(details: Details, values: Record<string, number>): string {
+async function copyLink(): Promise<void> {
+  const done = await attempt(() => navigator.clipboard.writeText(location.href));
+  if (done !== null) tell("The link is copied.");
+}
+
+function spokenValues(details: Details, values: Record<string, number>): string {
   return Object.entries(values)
     .map(
       ([name, value]) =>
@@ -225,7 +203,7 @@ function said(details: Details, values: Record<string, number>): string {
     .join(", ");
 }
 
-/** Holds the room of the tallest legend, so that the map keeps its height between layers. */
+/** Reserves the height of the tallest legend, so that the map keeps its size between layers. */
 function LegendRoom({
   details,
   over,
@@ -256,46 +234,46 @@ function LegendRoom({
   );
 }
 
-/** Says which moment is on view: not the cursor's where the run is shorter than the one beside it. */
+/** The step on view, which is not the cursor's if the run is shorter than the one beside it. */
 function Moment({ scene }: { scene: Scene }) {
   const step = scene.step.value;
   const steps = step === 1 ? "1 step" : `${step} steps`;
   const beyond = scene.cursor.step.value > step;
   const word = !beyond ? "after" : scene.run.going.value ? "so far" : "ended after";
   return (
-    <p class={beyond ? "moment ended-before" : "moment"}>
+    <p class={beyond ? "moment fine ended-before" : "moment fine"}>
       {word} {steps}
     </p>
   );
 }
 
-/** Says that what is asked for is not on view yet, if that takes a while, or why it never will be. */
+/** A note while the selected step or layer is not on view yet, or why it can't be shown. */
 function Working({ scene, details }: { scene: Scene; details: Details }) {
   const shown = scene.pictures.value;
   const wanted = layerOf(details, scene.show.layer.value)?.name;
   if (shown?.step === scene.step.value && shown.base.layer === wanted) return null;
   if (shown && scene.noPicture.value) {
-    const which = shown.step === scene.step.value ? "this layer" : "this moment";
+    const which = shown.step === scene.step.value ? "this layer" : "this step";
     return (
-      <span class="map-said">
+      <span class="map-said fine">
         {scene.run.gone.value
           ? `The run was deleted before ${which} was loaded; the colours are those after ${shown.step} steps.`
           : `${scene.noPicture.value} The colours are those after ${shown.step} steps.`}
       </span>
     );
   }
-  return <span class="map-said working">Working it out…</span>;
+  return <span class="map-said fine working">Computing…</span>;
 }
 
-/** The raw values of the cell that is pointed at. */
+/** The values of the cell under the pointer. */
 function Readout({ scene, details, columns }: { scene: Scene; details: Details; columns: number }) {
   if (scene.hover.value === null) return null;
   const cell = scene.read.value ?? scene.hover.value; // the last one, until the next is read
   const values = scene.values.value;
-  const large = details.shape !== null && details.shape[0] * details.shape[1] > SMALL;
+  const large = details.shape !== null && details.shape[0] * details.shape[1] > MAX_CELLS_ALL_LAYERS;
   const rest = large && details.layers.some((layer) => !(layer.name in values));
   return (
-    <div class={cell % columns < columns / 2 ? "readout right-hand" : "readout"} data-cell={cell}>
+    <div class={cell % columns < columns / 2 ? "readout fine right-hand" : "readout fine"} data-cell={cell}>
       <b>{cellName(cell, columns)}</b>
       <dl>
         {details.layers
@@ -309,7 +287,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
             </div>
           ))}
       </dl>
-      {rest && <p class="soft">Other layers are read once they were on view.</p>}
+      {rest && <p class="soft">Other layers are listed after they were shown.</p>}
     </div>
   );
 }

@@ -3,7 +3,8 @@
 import type { Details } from "../api";
 import type { Shown } from "../map/worker";
 import { explorerName, titleOf, worldOf } from "../words";
-import { HOUSE, MARK_COLOURS, keyOf, marksOf } from "./legend";
+import { HOUSE, MARK_COLOURS } from "../map/colours";
+import { keyOf, marksOf } from "./legend";
 import type { Key } from "./legend";
 import { colour } from "./theme";
 
@@ -11,7 +12,7 @@ const FONT = "system-ui, sans-serif";
 const [EDGE, HEAD, LINE, TICKS] = [16, 64, 26, 14]; // px
 const BAR = 220; // px
 
-/** Save a picture of a map; give the file's name. */
+/** Save a picture of a map; return the file's name. */
 export async function savePicture(
   map: HTMLCanvasElement,
   details: Details,
@@ -146,7 +147,7 @@ function barPiece(
   };
 }
 
-/** Give a sign of 20 px with its word. */
+/** Return a sign of 20 px with its label. */
 function labelled(
   context: CanvasRenderingContext2D,
   text: string,
@@ -164,7 +165,7 @@ function labelled(
   };
 }
 
-/** Give the marks on the map, as they are drawn there. */
+/** Return the marks as they are drawn on the map. */
 function marks(context: CanvasRenderingContext2D, details: Details): Piece[] {
   const { ink, here, way } = MARK_COLOURS;
   const disc = (x: number, y: number, radius: number, fill: string, edge: string): void => {

@@ -1,4 +1,4 @@
-// Plots against steps. The line is the cursor; click or drag to move it.
+// Plots against steps. The vertical line is the cursor; click or drag to move it.
 
 import { effect, untracked } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -34,7 +34,7 @@ interface Kind {
 
 let fetched: Promise<typeof uPlot> | null = null;
 
-/** Fetch what draws plots, when the first is to be drawn. */
+/** Load the plotting library when the first plot is drawn. */
 function library(): Promise<typeof uPlot> {
   fetched ??= import("uplot").then((module) => module.default);
   return fetched;
@@ -50,26 +50,18 @@ function column(name: "known" | "plan_ms", shift: number) {
   };
 }
 
-const counted = new Map<string, number[]>();
-
-/** Give the numbers from `shift` on; the last few lists are kept, since they are asked for often. */
-function steps(count: number, shift: number): number[] {
-  const key = `${count},${shift}`;
-  let list = counted.get(key);
-  if (!list) {
-    if (counted.size > 8) counted.clear();
-    list = Array.from({ length: count }, (_, i) => i + shift);
-    counted.set(key, list);
-  }
-  return list;
+/** Return `count` consecutive numbers from `first` on. */
+function steps(count: number, first: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + first);
 }
 
-/** Give what was proven of each criterion: of the plan, and of what starts with the move made. */
+/** Return lines of the proven safety: of each plan, and of the plan that starts with the move made. */
 function bounds(runs: readonly RunModel[]): Line[] {
   const names = namesOf(runs);
   return runs.flatMap((run, i) => {
-    const proven = (run.details.value?.criteria ?? []).filter(({ kind }) => kind !== "earn");
-    return (run.details.value?.criteria ?? []).flatMap((criterion, k): Line[] => {
+    const criteria = run.details.value?.criteria ?? [];
+    const proven = criteria.filter(({ kind }) => kind !== "earn");
+    return criteria.flatMap((criterion, k): Line[] => {
       if (criterion.kind === "earn") return [];
       const whose = [
         runs.length > 1 ? names[i] : "",
@@ -78,34 +70,27 @@ function bounds(runs: readonly RunModel[]): Line[] {
       const stroke = STROKES[(i + k) % 2] as string;
       const of = (name: "bound" | "kept") => (run: RunModel) => {
         const { count, criteria: wide, [name]: table } = run.columns.value;
-        if (!table.length) return null;
-        return { x: steps(count, 0), y: wide === 1 ? table : strided(table, count, wide, k) };
+        return table.length ? { x: steps(count, 0), y: strided(table, count, wide, k) } : null;
       };
       const level = (run: RunModel) => ({
         x: [0, Math.max(1, run.count.value)],
         y: [criterion.level, criterion.level],
       });
       const label = (what: string): string => [...whose, what].join(", ");
-      const asked: Line = {
-        label: `δ = ${criterion.level}`,
-        stroke: "warn",
-        dash: "dashed",
-        level: true,
-        at: level,
-        run,
-      };
+      const name = `δ = ${criterion.level}`;
+      const asked: Line = { label: name, stroke: "warn", dash: "dashed", level: true, at: level, run };
       if (run.details.value && isOfRun(run.details.value))
-        return [{ label: label("of the whole run"), stroke, at: of("kept"), run }, asked];
+        return [{ label: label("whole run"), stroke, at: of("kept"), run }, asked];
       return [
-        { label: label("of the plan"), stroke, dash: "dotted", at: of("bound"), run },
-        { label: label("of the move made"), stroke, at: of("kept"), run },
+        { label: label("plan"), stroke, dash: "dotted", at: of("bound"), run },
+        { label: label("move made"), stroke, at: of("kept"), run },
         asked,
       ];
     });
   });
 }
 
-/** Give how much is known; where two runs measure it differently, each on a scale of its own. */
+/** Return lines of what is known, on two scales if two runs measure it in different units. */
 function knowns(runs: readonly RunModel[]): Line[] {
   const names = namesOf(runs);
   const units = runs.map(knownName);
@@ -120,29 +105,14 @@ function knowns(runs: readonly RunModel[]): Line[] {
   }));
 }
 
-const columnsOf = new WeakMap<Float32Array, Map<number, Float32Array>>();
-
-/** Give column k of a table [N, K]; made once for each table. */
+/** Return column k of a table [N, K]. */
 function strided(table: Float32Array, count: number, wide: number, k: number): Float32Array {
-  const known = columnsOf.get(table) ?? new Map<number, Float32Array>();
-  columnsOf.set(table, known);
-  let found = known.get(k);
-  if (!found) {
-    found = Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
-    known.set(k, found);
-  }
-  return found;
+  return Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
 }
 
 const KINDS: Kind[] = [
-  { name: "bounds", title: "Proven safety, against δ", unit: "", high: 1, lines: bounds },
-  {
-    name: "known",
-    title: "What is known",
-    unit: "",
-    low: 0,
-    lines: knowns,
-  },
+  { name: "bounds", title: "Proven safety and δ", unit: "", high: 1, lines: bounds },
+  { name: "known", title: "Knowledge", unit: "", low: 0, lines: knowns },
   {
     name: "times",
     title: "Planning time",
@@ -150,7 +120,7 @@ const KINDS: Kind[] = [
     log: true,
     lines: (runs) =>
       runs.map((run, i) => ({
-        label: runs.length > 1 ? (namesOf(runs)[i] as string) : "a plan",
+        label: runs.length > 1 ? (namesOf(runs)[i] as string) : "per plan",
         stroke: STROKES[i % 2] as string,
         at: column("plan_ms", 0),
         run,
@@ -161,12 +131,12 @@ const KINDS: Kind[] = [
 function knownName(run: RunModel): string {
   return run.details.value?.kind === "grid"
     ? "fraction of squares seen"
-    : "entropy taken off, in nats";
+    : "entropy reduction in nats";
 }
 
 export function Plots({ cursor }: { cursor: Cursor }) {
   return (
-    <section class="plots" aria-label="Plots against steps">
+    <section class="plots stack" aria-label="Plots against steps">
       {KINDS.map((kind) => (
         <Plot key={kind.title} kind={kind} cursor={cursor} />
       ))}
@@ -243,13 +213,16 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
     };
   }, [shape, cursor, kind]);
 
+  const spoken = lines.map((line) =>
+    [line.label, valueAt(line, cursor), line.unit].filter(Boolean).join(" "),
+  );
   const named = lines.length > 1 || cursor.runs.length > 1;
   return (
-    <figure class="plot">
-      <figcaption>
+    <figure class="plot card">
+      <figcaption class="row fine">
         <b>{kind.title}</b>
         {unit && <span class="unit"> {unit}</span>}
-        <span class="plot-values">
+        <span class="plot-values row">
           {lines.map((line, i) => (
             <span key={i}>
               <i class={`line ${line.stroke} ${line.dash ?? ""}`} />
@@ -264,28 +237,24 @@ function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
           ref={element}
           class="plot-box"
           role="img"
-          aria-label={`${kind.title}: ${lines.map((line) => spoken(line, cursor)).join("; ")}`}
+          aria-label={`${kind.title}: ${spoken.join("; ")}`}
         />
       ) : (
-        <p class="plot-none">{emptyWord(kind, cursor)}</p>
+        <p class="plot-none fine">{emptyWord(kind, cursor)}</p>
       )}
     </figure>
   );
 }
 
 function emptyWord(kind: Kind, cursor: Cursor): string {
-  if (cursor.last.value === 0) return "Nothing yet: no step was taken.";
+  if (cursor.last.value === 0) return "No step was taken yet.";
   if (kind.name === "bounds")
-    return "This explorer keeps nothing safe, so nothing is proven.";
+    return "This explorer has no safety criterion, so nothing is proven.";
   const median = cursor.runs.flatMap((run) => run.details.value?.plan_ms ?? []);
   if (kind.name === "times" && median.length) {
-    return `Not recorded step by step. Half of the plans took less than ${median.map((ms) => figure(ms, 3)).join(" and ")} ms.`;
+    return `Not recorded for each step. Median: ${median.map((ms) => figure(ms, 3)).join(" and ")} ms.`;
   }
-  return "Not recorded, or still being worked out.";
-}
-
-function spoken(line: Line, cursor: Cursor): string {
-  return [line.label, valueAt(line, cursor), line.unit].filter((word) => word).join(" ");
+  return "Not recorded, or still being computed.";
 }
 
 function valueAt(line: Line, cursor: Cursor): string {
@@ -374,7 +343,7 @@ function optionsOf(
   };
 }
 
-/** Give two to five round numbers between two, equal factors apart where there is room. */
+/** Return two to five round numbers between two, at equal factors if possible. */
 function round(low: number, high: number): number[] {
   const powers = Array.from({ length: 25 }, (_, i) => i - 12);
   const between = (factors: number[]): number[] =>
@@ -388,7 +357,7 @@ function round(low: number, high: number): number[] {
   return more.length > 1 ? more : [low, high];
 }
 
-/** Move the cursor where the plot is clicked, and along while the button is down. */
+/** Move the cursor to where the plot is clicked or dragged. */
 function scrub(over: HTMLElement, plot: uPlot, cursor: Cursor): void {
   const jump = (event: PointerEvent): void => {
     const box = over.getBoundingClientRect();

@@ -1,15 +1,11 @@
-// How a run stands, and what can be done about it.
+// Status, explorer and commands of a run.
 
 import { useSignal } from "@preact/signals";
 import type { Status, Summary } from "../api";
-import { STATUS, explorerName } from "../words";
+import { explorerName, statusName } from "../words";
 
 export function StatusTag({ run }: { run: Summary }) {
-  const text =
-    run.status === "queued" && run.place !== null
-      ? `waiting, place ${run.place}`
-      : STATUS[run.status];
-  return <span class={`tag status ${run.status}`}>{text}</span>;
+  return <span class={`tag status ${run.status}`}>{statusName(run)}</span>;
 }
 
 export function ExplorerTag({ run }: { run: Summary }) {
@@ -18,33 +14,24 @@ export function ExplorerTag({ run }: { run: Summary }) {
   return (
     <span class={`tag ${safe ? "safe" : "unsafe"}`}>
       {explorerName(run.explorer)}
-      {run.delta !== null && run.explorer !== "unsafe" && (safe || run.explorer === "naive")
-        ? `, δ = ${run.delta}`
-        : ""}
+      {run.delta !== null && (safe || run.explorer === "naive") && `, δ = ${run.delta}`}
     </span>
   );
 }
 
 export type Command = "pause" | "resume" | "cancel" | "delete";
 
-/** Say which commands a status allows. */
-export function commandsOf(status: Status): Command[] {
-  switch (status) {
-    case "running":
-    case "queued":
-      return ["pause", "cancel"];
-    case "paused":
-      return ["resume", "cancel", "delete"];
-    case "interrupted":
-    case "cancelled":
-    case "failed":
-      return ["resume", "delete"];
-    case "finished":
-    case "damaged":
-    case "newer":
-      return ["delete"];
-  }
-}
+const COMMANDS: Record<Status, Command[]> = {
+  running: ["pause", "cancel"],
+  queued: ["pause", "cancel"],
+  paused: ["resume", "cancel", "delete"],
+  interrupted: ["resume", "delete"],
+  cancelled: ["resume", "delete"],
+  failed: ["resume", "delete"],
+  finished: ["delete"],
+  damaged: ["delete"],
+  newer: ["delete"],
+};
 
 const DOING: Record<Command, string> = {
   pause: "pausing…",
@@ -53,7 +40,7 @@ const DOING: Record<Command, string> = {
   delete: "delete",
 };
 
-/** Buttons for what can be done; while one is at work none can be pressed, but they keep the focus. */
+/** Buttons of a run's commands; while one is executed none can be pressed, but they keep the focus. */
 export function Commands({
   run,
   act,
@@ -70,8 +57,8 @@ export function Commands({
     void act(what).finally(() => (doing.value = null));
   };
   return (
-    <span class="commands">
-      {commandsOf(run.status)
+    <span class="row">
+      {COMMANDS[run.status]
         .filter((what) => !without.includes(what))
         .map((what) => (
           <button

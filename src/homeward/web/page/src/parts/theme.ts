@@ -1,43 +1,31 @@
-// Light or dark: as the system says, unless the switch says otherwise.
+// Light or dark colours: the system's choice unless the user switched.
 
 import { effect, signal } from "@preact/signals";
+import { store, stored } from "../storage";
 
-export type Theme = "system" | "light" | "dark";
+type Theme = "system" | "light" | "dark";
 const KEY = "homeward.theme";
+const KNOWN: readonly Theme[] = ["light", "dark"];
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
-function stored(): Theme {
-  try {
-    const said = localStorage.getItem(KEY);
-    return said === "light" || said === "dark" ? said : "system";
-  } catch {
-    return "system"; // storage is closed to us; the switch works all the same
-  }
-}
-
-export const theme = signal<Theme>(stored());
+const theme = signal<Theme>(KNOWN.find((known) => known === stored(KEY)) ?? "system");
 const systemDark = signal(system.matches);
 system.addEventListener("change", () => (systemDark.value = system.matches));
 
-/** Whether it is dark now; what is drawn rather than styled listens to it. */
+/** Whether dark colours are in use; canvases redraw when it changes. */
 export const dark = signal(false);
 
 effect(() => {
   dark.value = theme.value === "system" ? systemDark.value : theme.value === "dark";
   document.documentElement.dataset["theme"] = dark.value ? "dark" : "light";
-  try {
-    if (theme.value === "system") localStorage.removeItem(KEY);
-    else localStorage.setItem(KEY, theme.value);
-  } catch {
-    // as above
-  }
+  store(KEY, theme.value === "system" ? null : theme.value);
 });
 
 export function nextTheme(): void {
   theme.value = dark.value ? "light" : "dark";
 }
 
-/** Give a colour of the style sheet. */
+/** Return a colour of the style sheet. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

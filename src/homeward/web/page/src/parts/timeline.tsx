@@ -1,43 +1,38 @@
-// The time cursor's handles: play, step, scrub, speed, follow.
+// The controls of the time cursor: play, step, scrub, speed, follow.
 
 import { SPEEDS } from "../run/cursor";
 import type { Cursor } from "../run/cursor";
-import { Icon } from "./icons";
+import { IconButton } from "./icons";
 
 export function Timeline({ cursor }: { cursor: Cursor }) {
   const step = cursor.step.value;
   const last = cursor.last.value;
   const playing = cursor.playing.value;
   return (
-    <div class="timeline" role="group" aria-label="Time">
+    <div class="timeline row" role="group" aria-label="Time">
       <div class="buttons">
-        <button
-          class="quiet"
-          aria-label="One step back"
-          title="One step back (←)"
+        <IconButton
+          icon="back"
+          label="Previous step"
+          title="Previous step (←)"
           disabled={step <= 0}
           onClick={() => cursor.by(-1)}
-        >
-          <Icon name="back" />
-        </button>
-        <button
-          class="main round"
-          aria-label={playing ? "Pause playing" : "Play"}
+        />
+        <IconButton
+          icon={playing ? "pause" : "play"}
+          label={playing ? "Pause playing" : "Play"}
           title={playing ? "Pause (space)" : "Play (space)"}
+          class="main round"
           disabled={last === 0}
           onClick={() => cursor.toggle()}
-        >
-          <Icon name={playing ? "pause" : "play"} />
-        </button>
-        <button
-          class="quiet"
-          aria-label="One step on"
-          title="One step on (→)"
+        />
+        <IconButton
+          icon="on"
+          label="Next step"
+          title="Next step (→)"
           disabled={step >= last}
           onClick={() => cursor.by(1)}
-        >
-          <Icon name="on" />
-        </button>
+        />
       </div>
       <input
         class="scrub"
@@ -49,7 +44,6 @@ export function Timeline({ cursor }: { cursor: Cursor }) {
         disabled={last === 0}
         aria-label="Step"
         aria-valuetext={`after ${step} of ${last} steps`}
-        style={{ "--part": `${last ? (100 * step) / last : 0}%` }}
         onInput={(event) => cursor.jump(Number(event.currentTarget.value))}
       />
       <output class="count" aria-live="off">
@@ -64,7 +58,7 @@ export function Timeline({ cursor }: { cursor: Cursor }) {
         >
           {SPEEDS.map((speed) => (
             <option key={speed} value={String(speed)}>
-              {speed} a second
+              {speed} steps/s
             </option>
           ))}
         </select>

@@ -1,8 +1,8 @@
-// The way home from a cell, edge by edge, with what each edge risks.
+// The way home from a cell: a table of its moves with their risks.
 
 import type { Scene } from "../run/scene";
 import { beside, cellName, chance } from "../words";
-import { Icon } from "./icons";
+import { IconButton } from "./icons";
 
 export function WayPanel({ scene }: { scene: Scene }) {
   const cell = scene.selected.value;
@@ -11,8 +11,8 @@ export function WayPanel({ scene }: { scene: Scene }) {
   const columns = details.shape[1];
   if (cell === null) {
     return (
-      <p class="hint soft">
-        Click a cell of the map, or point at it with the arrow keys and press Enter, to see its way
+      <p class="soft fine">
+        Click a cell of the map, or select it with the arrow keys and press Enter, to see its way
         home.
       </p>
     );
@@ -23,24 +23,22 @@ export function WayPanel({ scene }: { scene: Scene }) {
     <section class="way card" aria-label="Way home" aria-live="polite">
       <header>
         <h2>Way home from {cellName(cell, columns)}</h2>
-        <button
-          class="quiet"
-          aria-label="Put the way home away"
+        <IconButton
+          icon="close"
+          label="Close the way home"
           onClick={() => (scene.selected.value = null)}
-        >
-          <Icon name="close" />
-        </button>
+        />
       </header>
-      {!way && <p class="soft">Looking for it…</p>}
+      {!way && <p class="soft">Computing it…</p>}
       {way && way.edges.length === 0 && way.bound <= 0 && (
-        <p>There is none that could be proven to work at all.</p>
+        <p>No way home can be proven from here.</p>
       )}
       {way && way.edges.length === 0 && way.bound > 0 && <p>This is home.</p>}
       {way && way.edges.length > 0 && (
         <>
           <p>
-            It works with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 less the
-            risk of each of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
+            It succeeds with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 minus the
+            risks of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
           </p>
           <div class="scroll" tabIndex={0} role="region" aria-label="Moves of the way home">
             <table class="numbers-table">
@@ -50,7 +48,7 @@ export function WayPanel({ scene }: { scene: Scene }) {
                   <th scope="col">to</th>
                   <th scope="col">success</th>
                   <th scope="col">risk</th>
-                  <th scope="col">from there on</th>
+                  <th scope="col">still to come</th>
                 </tr>
               </thead>
               <tbody>

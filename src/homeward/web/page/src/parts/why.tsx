@@ -1,4 +1,4 @@
-// Why this move? The neighbours as a compass rose, the plan's own sentence, and the numbers.
+// Why this move? The plan in a sentence, all actions as a compass rose, and the numbers.
 
 import { useSignal } from "@preact/signals";
 import type { Details, Proposal, Verdict, Why, WhyAction } from "../api";
@@ -9,12 +9,12 @@ type Sign = "chosen" | "unsafe" | "less" | "other" | "plan" | "closest" | "close
 
 const SIGNS: Record<Sign, { mark: string; text: string }> = {
   chosen: { mark: "✓", text: "chosen" },
-  plan: { mark: "○", text: "in the plan, not taken" },
-  less: { mark: "=", text: "worth no more than the plan" },
+  plan: { mark: "○", text: "in the plan, not chosen" },
+  less: { mark: "=", text: "not worth more than the plan" },
   other: { mark: "=", text: "safe, not chosen" },
   unsafe: { mark: "✕", text: "below δ" },
-  closest: { mark: "≤", text: "no safer" },
-  closed: { mark: "–", text: "can't be chosen" },
+  closest: { mark: "≤", text: "not safer" },
+  closed: { mark: "–", text: "not available" },
 };
 
 const SIGN_OF: Record<Verdict, Sign> = {
@@ -37,8 +37,8 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
   const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
-  const [first, rest] = parted(readable(why?.sentence ?? ""));
-  const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "What it would do next";
+  const [first, rest] = split(readable(why?.sentence ?? ""));
+  const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "Next move";
   return (
     <section
       class={`why card${stale ? " stale" : ""}`}
@@ -50,18 +50,18 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
         <h2>{head}</h2>
         {who && <span class="unit">{who}</span>}
       </header>
-      {!why && ended && <p class="ended">{endWord(details)}</p>}
+      {!why && ended && <p class="ended fine">{endWord(details)}</p>}
       {!why && scene.slow.value && !scene.planning.value && (
         <p class="soft">
-          On a map of this size a plan takes a while.{" "}
-          <button onClick={() => scene.ask()}>Plan it again</button>
+          Planning takes a while on a map of this size.{" "}
+          <button onClick={() => scene.ask()}>Compute the plan</button>
         </p>
       )}
       {!why && (!scene.slow.value || scene.planning.value) && (
-        <p class="soft">{scene.noWhy.value || "Planning again what was planned here…"}</p>
+        <p class="soft">{scene.noWhy.value || "Computing the plan again…"}</p>
       )}
       {!why && scene.slow.value && !scene.planning.value && scene.noWhy.value && (
-        <p class="ended">{scene.noWhy.value}</p>
+        <p class="ended fine">{scene.noWhy.value}</p>
       )}
       {why && (
         <>
@@ -74,27 +74,26 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
               point={(action) => (pointed.value = action)}
             />
           )}
-          {ended && decided && <p class="ended">{endWord(details)}</p>}
-          {why.way_home <= 0 && <p class="ended">From here no way home can be proven.</p>}
+          {ended && decided && <p class="ended fine">{endWord(details)}</p>}
+          {why.way_home <= 0 && <p class="ended fine">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
-            <p class="ended">
-              Planned again, this is not what was recorded: another version of the software made the
-              run.
+            <p class="ended fine">
+              This plan differs from the recorded one: another version of the software made the run.
             </p>
           )}
           {shown && <VerdictLine why={why} action={shown} ended={ended} />}
-          {rest && <p class="reasons">{rest}</p>}
+          {rest && <p class="reasons fine">{rest}</p>}
           {(decided || why.criteria.length > 0) && (
             <Criteria why={why} ofRun={isOfRun(details)} />
           )}
           {decided && (
             <>
-              <details class="numbers">
+              <details class="numbers fine">
                 <summary>All numbers</summary>
                 <Table why={why} />
               </details>
-              <details>
-                <summary>The whole explanation</summary>
+              <details class="fine">
+                <summary>Full explanation</summary>
                 <pre>{why.explanation}</pre>
               </details>
             </>
@@ -105,19 +104,19 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   );
 }
 
-/** Part a text after its first sentence. */
-function parted(text: string): [string, string] {
+/** Split a text after its first sentence. */
+function split(text: string): [string, string] {
   const end = text.search(/\.\s/);
   return end < 0 ? [text, ""] : [text.slice(0, end + 1), text.slice(end + 2)];
 }
 
-/** Say of one action why it is taken or not; below a level, by how much. */
+/** Why one action was chosen or not; below a level, by how much. */
 function VerdictLine({ why, action, ended }: { why: Why; action: WhyAction; ended: boolean }) {
   const sign = SIGN_OF[action.verdict];
   const tight = tightest(why, action);
   const short = sign === "unsafe" && tight && !keeps(tight.value, tight.level) ? tight : null;
   return (
-    <p class={`verdict ${sign}`}>
+    <p class={`verdict fine ${sign}`}>
       <b>{action.name}</b>: {ended && sign === "chosen" ? "would be chosen" : verdictOf(why, action)}
       {short && `, ${beside(short.value, short.level)} < ${levelName(short.level)}`}
       {action.weight > 0 && action.weight < 1
@@ -128,18 +127,18 @@ function VerdictLine({ why, action, ended }: { why: Why; action: WhyAction; ende
   );
 }
 
-/** Say why an action was not taken; a rate may be as good as the one that is pursued already. */
+/** Return why an action was chosen or not. */
 function verdictOf(why: Why, action: WhyAction): string {
   if (!why.proposal || action.verdict !== "not_chosen") return action.words;
-  return `safe enough, at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
+  return `safe, at best ${figure(action.exploration, 3)} ${rateUnit(why.proposal)}`;
 }
 
-/** Name the unit of a rate. */
+/** Return the unit of a rate. */
 function rateUnit(proposal: Proposal): string {
   return `${proposal.unit ?? "of the bonus"} per step`;
 }
 
-/** Give the safety value that has least to spare above its level, and the level. */
+/** Return the safety value with the smallest margin above its level, and the level. */
 function tightest(why: Why, action: WhyAction): { value: number; level: number } | null {
   let found: { value: number; level: number } | null = null;
   why.criteria.forEach(({ level, kind }, k) => {
@@ -157,7 +156,7 @@ function endWord({ status, why }: Details): string {
 
 function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
   if (!why.criteria.length)
-    return <p class="soft none-kept">Nothing is kept safe: this explorer has no criterion.</p>;
+    return <p class="soft fine">This explorer has no safety criterion.</p>;
   return (
     <ul class="criteria">
       {why.criteria.map((criterion) => {
@@ -167,7 +166,7 @@ function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
           <li key={criterion.name} class={kept ? "kept" : "broken"}>
             <span>
               {criterion.name}
-              {ofRun && kind === "return" ? ", kept over the whole run" : ""}
+              {ofRun && kind === "return" ? ", over the whole run" : ""}
             </span>
             <span class="num">
               <b data-value={String(bound)}>
@@ -198,30 +197,33 @@ function Rose({
   pointed: number | null;
   point: (action: number | null) => void;
 }) {
-  const moves = why.actions.filter((action) => action.dr || action.dc);
-  const stay = why.actions.find((action) => action.dr === 0 && action.dc === 0);
+  const drawn = why.actions.filter((action) => action.dr != null);
   const others = why.actions.filter((action) => action.dr == null);
-  const shared = { why, point };
   return (
     <figure class="rose">
       <svg
         viewBox="-172 -172 344 344"
         role="img"
-        aria-label={`Compass rose of ${why.actions.length} actions; the table of all numbers says the same.`}
+        aria-label={`Compass rose of ${why.actions.length} actions; the table “All numbers” has the same content.`}
       >
-        {moves.map((action) => (
-          <Petal key={action.action} action={action} on={pointed === action.action} {...shared} />
+        {drawn.map((action) => (
+          <Petal
+            key={action.action}
+            why={why}
+            action={action}
+            on={pointed === action.action}
+            point={point}
+          />
         ))}
-        {stay && <Stay action={stay} on={pointed === stay.action} {...shared} />}
       </svg>
       {others.length > 0 && (
         <p class="soft">{others.map((action) => action.name).join(", ")}: see the numbers.</p>
       )}
-      <figcaption>
+      <figcaption class="fine">
         <span>
-          In each direction: the chance that the move works; <b>e</b>,{" "}
-          {why.proposal ? `at best, ${rateUnit(why.proposal)}` : "what it is worth to explore"}
-          {why.proposal || wholeOf(why) === null ? "" : ", against the plan"}
+          In each direction: the probability that the move succeeds; <b>e</b>,{" "}
+          {why.proposal ? `at best, ${rateUnit(why.proposal)}` : "its exploration value"}
+          {why.proposal || wholeOf(why) === null ? "" : " relative to the plan"}
           {why.criteria.length > 0 && (
             <>
               ; <b>s</b>, {why.proposal ? "the way home after it" : "its safety value"}
@@ -229,7 +231,7 @@ function Rose({
           )}
           .
         </span>
-        <span class="signs">
+        <span class="signs row">
           {(Object.keys(SIGNS) as Sign[])
             .filter((sign) => why.actions.some((action) => SIGN_OF[action.verdict] === sign))
             .map((sign) => (
@@ -251,98 +253,71 @@ interface PetalProps {
   point: (action: number | null) => void;
 }
 
+/** One action of the rose: a sector in its direction, or the disc in the middle for staying. */
 function Petal({ why, action, on, point }: PetalProps) {
+  const stays = !action.dr && !action.dc;
   const turn = Math.atan2(action.dr ?? 0, action.dc ?? 0);
-  const [from, to] = [turn - Math.PI / 8 + GAP, turn + Math.PI / 8 - GAP];
-  const at = (radius: number, angle: number): string =>
-    `${(radius * Math.cos(angle)).toFixed(2)} ${(radius * Math.sin(angle)).toFixed(2)}`;
+  const [x, y] = stays ? [0, 0] : [110 * Math.cos(turn), 110 * Math.sin(turn)];
   const sign = SIGN_OF[action.verdict];
-  const path = `M${at(INNER, from)}L${at(OUTER, from)}A${OUTER} ${OUTER} 0 0 1 ${at(OUTER, to)}L${at(INNER, to)}A${INNER} ${INNER} 0 0 0 ${at(INNER, from)}Z`;
-  const [x, y] = [110 * Math.cos(turn), 110 * Math.sin(turn)];
+  const safe = safety(why, action);
+  const lines = [
+    { dy: stays ? -12 : -20, class: "direction", text: `${compass(action)} ${SIGNS[sign].mark}` },
+    ...(stays ? [] : [{ dy: -3, class: "chance", text: chance(action.leaves, 2) }]),
+    { dy: stays ? 4 : 13, class: "", text: `e ${worth(why, action)}` },
+    { dy: stays ? 18 : 28, class: safe.length > 6 ? "long" : "", text: `s ${safe}` },
+  ];
+  const shown = sign === "closed" ? 1 : action.safety.length ? lines.length : lines.length - 1;
   return (
     <g
-      class={`petal ${sign}${on ? " on" : ""}${action.leaves > 0 ? "" : " never"}`}
+      class={`petal ${sign}${on ? " on" : ""}${action.leaves > 0 || stays ? "" : " never"}`}
       data-action={action.action}
       onPointerEnter={() => point(action.action)}
       onPointerLeave={() => point(null)}
     >
       <title>{`${action.name}: ${verdictOf(why, action)}`}</title>
-      <path d={path} />
-      <text x={x} y={y - 20} class="direction">
-        {compass(action)} {SIGNS[sign].mark}
-      </text>
-      {sign !== "closed" && <Lines why={why} action={action} x={x} y={y} />}
+      {stays ? <circle r={INNER - 5} /> : <path d={sector(turn)} />}
+      {lines.slice(0, shown).map((line) => (
+        <text key={line.dy} x={x} y={y + line.dy} class={line.class}>
+          {line.text}
+        </text>
+      ))}
     </g>
   );
 }
 
-const NOTHING = 1e-12; // what a plan calls worth nothing
-
-/** Give the plan's own exploration value, if it is one to measure others by. */
-function wholeOf(why: Why): number | null {
-  return why.value !== null && why.value > NOTHING ? why.value : null;
+/** Return the path of a sector of the rose around an angle. */
+function sector(turn: number): string {
+  const [from, to] = [turn - Math.PI / 8 + GAP, turn + Math.PI / 8 - GAP];
+  const at = (radius: number, angle: number): string =>
+    `${(radius * Math.cos(angle)).toFixed(2)} ${(radius * Math.sin(angle)).toFixed(2)}`;
+  const outer = `L${at(OUTER, from)}A${OUTER} ${OUTER} 0 0 1 ${at(OUTER, to)}`;
+  return `M${at(INNER, from)}${outer}L${at(INNER, to)}A${INNER} ${INNER} 0 0 0 ${at(INNER, from)}Z`;
 }
 
-/** Write a rate as it is, a worth against the plan's; where that is nothing, as it is too. */
+const VALUE_TOLERANCE = 1e-12; // below it the planner counts a value as 0
+
+/** Return the plan's exploration value, null if it is not positive. */
+function wholeOf(why: Why): number | null {
+  return why.value !== null && why.value > VALUE_TOLERANCE ? why.value : null;
+}
+
+/** Format an action's rate, or its exploration value relative to the plan's. */
 function worth(why: Why, action: WhyAction): string {
   const whole = wholeOf(why);
   if (action.exploration === null) return "–";
   if (why.proposal || whole === null)
-    return figure(Math.abs(action.exploration) < NOTHING ? 0 : action.exploration, 3);
+    return figure(Math.abs(action.exploration) < VALUE_TOLERANCE ? 0 : action.exploration, 3);
   const percent = 100 * (action.exploration / whole - 1);
   const far = Math.abs(percent);
   if (far < 5e-4) return "±0 %";
   return `${percent > 0 ? "+" : "−"}${Number(far.toPrecision(far < 1 ? 2 : 3))} %`;
 }
 
-/** Write an action's safety value: the one that has least to spare. */
+/** Format an action's safety value, the one with the smallest margin. */
 function safety(why: Why, action: WhyAction): string {
   const tight = tightest(why, action);
   if (!tight) return figure(Math.min(...action.safety), 3);
   return beside(tight.value, tight.level, 3).replace(/(\.\d*?)0+$/, "$1");
-}
-
-function Lines({ why, action, x, y }: { why: Why; action: WhyAction; x: number; y: number }) {
-  const safe = safety(why, action);
-  return (
-    <>
-      <text x={x} y={y - 3} class="chance">
-        {chance(action.leaves, 2)}
-      </text>
-      <text x={x} y={y + 13}>
-        e {worth(why, action)}
-      </text>
-      {action.safety.length > 0 && (
-        <text x={x} y={y + 28} class={safe.length > 6 ? "long" : ""}>
-          s {safe}
-        </text>
-      )}
-    </>
-  );
-}
-
-function Stay({ why, action, on, point }: PetalProps) {
-  const sign = SIGN_OF[action.verdict];
-  return (
-    <g
-      class={`petal ${sign}${on ? " on" : ""}`}
-      data-action={action.action}
-      onPointerEnter={() => point(action.action)}
-      onPointerLeave={() => point(null)}
-    >
-      <title>{`${action.name}: ${verdictOf(why, action)}`}</title>
-      <circle r={INNER - 5} />
-      <text y={-12} class="direction">
-        stay {SIGNS[sign].mark}
-      </text>
-      {sign !== "closed" && (
-        <>
-          <text y={4}>e {worth(why, action)}</text>
-          {action.safety.length > 0 && <text y={18}>s {safety(why, action)}</text>}
-        </>
-      )}
-    </g>
-  );
 }
 
 function Table({ why }: { why: Why }) {
@@ -353,7 +328,7 @@ function Table({ why }: { why: Why }) {
           <tr>
             <th scope="col">move</th>
             <th scope="col">success</th>
-            <th scope="col">{why.proposal ? rateUnit(why.proposal) : "explores"}</th>
+            <th scope="col">{why.proposal ? rateUnit(why.proposal) : "exploration"}</th>
             {why.criteria.map((criterion, k) => (
               <th scope="col" key={criterion.name} title={criterion.name}>
                 {why.proposal ? "way home" : "safety"}

@@ -56,7 +56,7 @@ export class Cursor {
     cancelAnimationFrame(this.frame);
   }
 
-  /** Give what a link should say: null while it follows. */
+  /** The step for a link; null while the cursor follows a run. */
   get linked(): number | null {
     if (!this.placed.value) return this.wanted;
     return this.follow.value && this.live.value ? null : this.step.value;

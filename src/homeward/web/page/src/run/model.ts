@@ -1,12 +1,12 @@
-// One run as the page knows it: its details, the columns of its steps, and what happens to it.
+// The state of one run on the page: its details and the columns of its steps, kept up to date.
 
 import { computed, effect, signal } from "@preact/signals";
-import { change, getBytes, getJson, Refusal, runUrl } from "../api";
+import { change, getBytes, getJson, listen, Refusal, runUrl, textOf } from "../api";
 import type { Details, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
-import { explorerName } from "../words";
+import { explorerName, titleOf } from "../words";
 import { painter } from "../map/painter";
 import { Latest } from "./latest";
 import { onList } from "./listing";
@@ -15,11 +15,9 @@ export interface Columns {
   count: number; // steps
   criteria: number;
   state: Int32Array; // [N]
-  action: Int32Array; // [N]
   next: Int32Array; // [N]
   bound: Float32Array; // [N, K]
   kept: Float32Array; // [N, K]
-  value: Float32Array | null; // [N]
   known: Float32Array | null; // [N]
   plan_ms: Float32Array | null; // [N]
 }
@@ -28,17 +26,15 @@ const NONE: Columns = {
   count: 0,
   criteria: 0,
   state: new Int32Array(),
-  action: new Int32Array(),
   next: new Int32Array(),
   bound: new Float32Array(),
   kept: new Float32Array(),
-  value: null,
   known: null,
   plan_ms: null,
 };
 
 export const GOING: readonly Status[] = ["running", "queued"];
-const AGAIN = 2000; // ms until columns that were still being worked out are asked for again
+const RETRY_MS = 2000; // until columns that were still being computed are asked for again
 
 const MADE = new Map<string, string | null>(); // when the run of a name was made that was last seen
 
@@ -50,7 +46,7 @@ export class RunModel {
   readonly count = computed(() => this.columns.value.count);
   readonly going = computed(() => GOING.includes(this.details.value?.status ?? "finished"));
 
-  private source: EventSource | null = null;
+  private unfollow: (() => void) | null = null; // ends its stream of events
   private readonly fetching = new Latest<boolean>((all) => this.fetchRecords(all));
   private readonly checking = new Latest<boolean>(() => this.load());
   private readonly stops: (() => void)[];
@@ -64,8 +60,8 @@ export class RunModel {
     let heard = false;
     this.stops = [
       effect(() => {
-        if (this.going.value) this.listen();
-        else this.source?.close();
+        if (this.going.value) this.follow();
+        else this.leave();
       }),
       effect(() => {
         if (found.value !== answered) this.check();
@@ -82,28 +78,28 @@ export class RunModel {
   close(): void {
     this.closed = true;
     this.stops.forEach((stop) => stop());
-    this.source?.close();
+    this.leave();
     window.clearTimeout(this.later);
   }
 
-  /** Look how the run stands, and whether it is still there. */
+  /** Load the details again; the run may have been deleted. */
   check(): void {
     if (!this.gone.peek()) this.checking.ask(true);
   }
 
-  /** Take note of a refusal: where something is missing or can't be read, perhaps all is gone. */
+  /** Check the run after a refusal that may mean that it was deleted. */
   doubt(status: number): void {
     if (status === 404 || status === 409) this.check();
   }
 
-  /** Give the state after k steps. */
+  /** Return the state after k steps. */
   stateAt(step: number): number | null {
     const { next, count } = this.columns.value;
     if (step > 0 && count > 0) return next[Math.min(step, count) - 1] ?? null;
     return this.details.value?.start ?? this.columns.value.state[0] ?? null;
   }
 
-  /** Give the homes there are after k steps, as the run's own settings say it. */
+  /** Return the homes after k steps. */
   homesAt(step: number): number[] {
     const home = this.details.value?.home ?? null;
     if (Array.isArray(home)) return home;
@@ -129,7 +125,7 @@ export class RunModel {
     if (before) this.details.value = { ...before, ...summary };
   }
 
-  /** Take note that the run's folder is gone. */
+  /** Mark the run as deleted. */
   private lose(): void {
     if (this.gone.peek()) return;
     this.gone.value = true;
@@ -153,7 +149,7 @@ export class RunModel {
     } catch (cause) {
       if (this.closed) return;
       const status = cause instanceof Refusal ? cause.status : 0;
-      if (!before) this.missing.value = cause instanceof Error ? cause.message : String(cause);
+      if (!before) this.missing.value = textOf(cause);
       if (before && status === 404) this.lose();
       else if (!status || (before && !this.gone.peek())) complain(cause);
     }
@@ -174,95 +170,75 @@ export class RunModel {
     }
   }
 
-  /** Ask for all columns again: what is known is absent while the server works it out. */
+  /** Ask for all columns again later: some are missing while the server computes them. */
   private askLater(): void {
     if (this.tries++ >= 30) return;
     window.clearTimeout(this.later);
-    this.later = window.setTimeout(() => this.fetching.ask(true), AGAIN);
+    this.later = window.setTimeout(() => this.fetching.ask(true), RETRY_MS);
   }
 
-  private listen(): void {
-    if (this.closed || (this.source && this.source.readyState !== EventSource.CLOSED)) return;
-    const source = new EventSource(runUrl(this.id, "/events"));
-    this.source = source;
-    source.addEventListener("steps", (event) => {
-      const news = JSON.parse((event as MessageEvent<string>).data) as {
-        to: number;
-        status?: Status;
-      };
-      this.merge({ steps: news.to, ...(news.status ? { status: news.status } : {}) });
-      this.fetching.ask(news.to < this.count.peek()); // it was made anew
-    });
-    source.addEventListener("status", (event) => {
-      const summary = JSON.parse((event as MessageEvent<string>).data) as Summary;
-      const was = this.details.value?.status;
-      this.merge(summary);
-      this.fetching.ask(!GOING.includes(summary.status));
-      if (was !== summary.status && !GOING.includes(summary.status)) {
-        const said = `${summary.title ?? summary.id}: ${summary.status}.`;
-        tell([said, summary.why].filter(Boolean).join(" "));
-      }
-    });
-    source.addEventListener("gone", () => {
-      source.close();
-      this.lose();
-    });
-    source.onerror = () => {
-      if (this.closed) return;
-      doubt();
-      if (source.readyState !== EventSource.CLOSED) return;
-      window.clearTimeout(this.later);
-      this.later = window.setTimeout(
-        () => void this.load().then(() => this.going.value && this.listen()),
-        3000,
-      );
+  private follow(): void {
+    if (this.closed || this.unfollow) return;
+    const heard = {
+      steps: (news: { to: number; status: Status }) => {
+        this.merge({ steps: news.to, status: news.status });
+        this.fetching.ask(news.to < this.count.peek()); // it was made anew
+      },
+      status: (summary: Summary) => {
+        const was = this.details.value?.status;
+        this.merge(summary);
+        this.fetching.ask(!GOING.includes(summary.status));
+        if (was !== summary.status && !GOING.includes(summary.status)) {
+          const ended = `${titleOf(summary)}: ${summary.status}.`;
+          tell([ended, summary.why].filter(Boolean).join(" "));
+        }
+      },
+      gone: () => {
+        this.leave();
+        this.lose();
+      },
     };
+    this.unfollow = listen(runUrl(this.id, "/events"), heard, (refused) => {
+      doubt();
+      if (refused) this.check();
+    });
+  }
+
+  private leave(): void {
+    this.unfollow?.();
+    this.unfollow = null;
   }
 }
 
-/** Name each run by its explorer where that tells them apart, else by its own name. */
+/** Return names of runs: their explorers if these differ, else their own names. */
 export function namesOf(runs: readonly RunModel[]): string[] {
   const explorers = runs.map((run) => explorerName(run.details.value?.explorer ?? null));
   const told = new Set(explorers).size === runs.length && explorers.every((name) => name);
   return told ? explorers : runs.map((run) => run.id);
 }
 
-/** Put the columns of later steps behind those of earlier ones. */
+/** Append the columns of later steps to those of earlier ones; one that is missing is null. */
 function joined(before: Columns, arrays: Map<string, FrameArray>): Columns {
-  const state = arrays.get("state");
-  const added = state?.data.length ?? 0;
-  const bound = arrays.get("bound");
-  const wide = bound?.shape[1];
-  const criteria = wide ?? before.criteria;
-  const count = before.count + added;
-  const whole = (name: "state" | "action" | "next"): Int32Array => {
-    const out = new Int32Array(count);
-    out.set(before[name]);
-    out.set(arrays.get(name)?.data ?? [], before.count);
-    return out;
-  };
-  const real = (
-    name: "bound" | "kept" | "value" | "known" | "plan_ms",
-    per: number,
-  ): Float32Array | null => {
+  const added = arrays.get("state")?.data.length ?? 0;
+  const criteria = arrays.get("bound")?.shape[1] ?? before.criteria;
+  const append = <T extends Int32Array | Float32Array>(name: string, old: T | null, out: T) => {
     const data = arrays.get(name)?.data;
-    const old = before[name];
     if ((!data && added) || (before.count && !old)) return null;
-    const out = new Float32Array(count * per);
     if (old) out.set(old);
-    if (data) out.set(data, before.count * per);
+    if (data) out.set(data, old?.length ?? 0);
     return out;
   };
+  const count = before.count + added;
+  const [integers, reals] = [() => new Int32Array(count), () => new Float32Array(count)];
+  const table = (): Float32Array => new Float32Array(count * criteria);
   return {
     count,
     criteria,
-    state: whole("state"),
-    action: whole("action"),
-    next: whole("next"),
-    bound: real("bound", criteria) ?? new Float32Array(),
-    kept: real("kept", criteria) ?? new Float32Array(),
-    value: real("value", 1),
-    known: real("known", 1),
-    plan_ms: real("plan_ms", 1),
+    state: append("state", before.state, integers()) ?? integers(),
+    next: append("next", before.next, integers()) ?? integers(),
+    bound: append("bound", before.bound, table()) ?? new Float32Array(),
+    kept: append("kept", before.kept, table()) ?? new Float32Array(),
+    known: append("known", before.known, reals()),
+    plan_ms: append("plan_ms", before.plan_ms, reals()),
   };
 }

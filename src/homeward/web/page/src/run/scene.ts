@@ -1,10 +1,10 @@
-// One run at the cursor's moment: its picture, the plan behind the next move, ways home, and what is
-// pointed at. Everything is asked for as the cursor moves, and only the newest question counts.
+// One run at the cursor's step: its picture, the plan of the next move, ways home, and the cell under
+// the pointer. Everything is fetched as the cursor moves, and only the latest request counts.
 
 import { batch, computed, effect, signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
-import { Refusal, getJson, runUrl } from "../api";
-import type { Way, Why } from "../api";
+import { Refusal, getJson, runUrl, textOf } from "../api";
+import type { Details, Way, Why } from "../api";
 import type { Port } from "../link";
 import { painter } from "../map/painter";
 import type { Painted, Shown } from "../map/worker";
@@ -15,9 +15,9 @@ import type { RunModel } from "./model";
 import { fixedOf, groundOf, howOf, layerOf } from "./show";
 import type { Show } from "./show";
 
-export const SMALL = 60_000; // cells up to which all layers are loaded, for reading their values
-const HUGE = 200_000; // cells from which on a plan is made again only if it is asked for
-const RESTED = 120; // ms without a move of the cursor, from which on reasons are asked for
+export const MAX_CELLS_ALL_LAYERS = 60_000; // up to which all layers are loaded
+const MIN_CELLS_SLOW = 200_000; // from which on a plan is computed only on request
+const SETTLED_MS = 120; // without a move of the cursor before the plan is asked for
 
 interface Wanted {
   step: number;
@@ -35,12 +35,12 @@ export class Scene {
   readonly step = computed(() => Math.min(this.cursor.step.value, this.run.count.value));
   readonly slow = computed(() => {
     const shape = this.run.details.value?.shape;
-    return !!shape && shape[0] * shape[1] >= HUGE;
+    return !!shape && shape[0] * shape[1] >= MIN_CELLS_SLOW;
   });
   readonly planning = signal(false);
   readonly here = computed(() => this.run.stateAt(this.step.value));
   readonly pictures = signal<Pictures | null>(null);
-  readonly noPicture = signal(""); // why there is none of this moment
+  readonly noPicture = signal(""); // why this step has no picture
   readonly why = signal<Why | null>(null);
   readonly noWhy = signal("");
   readonly back = signal<Way | null>(null); // from here, or from where the move leads
@@ -50,7 +50,7 @@ export class Scene {
   readonly read = signal<number | null>(null); // the cell whose values are known
   readonly values = signal<Record<string, number>>({}); // of that cell
 
-  /** Whether the first picture is there, or none will be: what else is shown lets it go first. */
+  /** Whether the first picture is there, or there will be none: plots wait for it. */
   readonly begun = computed(
     () =>
       this.drawn.value !== null ||
@@ -91,20 +91,20 @@ export class Scene {
         const cells = details?.shape ? details.shape[0] * details.shape[1] : 0;
         const moving = cursor.playing.value || cursor.follow.value;
         void found.value;
-        // The picture goes first: the same process makes plans, and a plan takes longer.
+        // The picture goes first: the same process computes plans, which take longer.
         const drawn = !details?.layers.length || this.drawn.value === step;
         window.clearTimeout(this.settle);
-        if (!moving) this.asking?.abort(); // of another moment: nobody waits for it any more
+        if (!moving) this.asking?.abort(); // the answer for another step is obsolete
         if (!details || run.missing.value) return;
-        if (cells >= HUGE) {
+        if (cells >= MIN_CELLS_SLOW) {
           this.why.value = this.whys.get(step) ?? null;
           this.back.value = null;
         } else if (drawn && moving) this.reasons.ask(step);
         else if (drawn) {
           this.settle = window.setTimeout(() => {
             this.reasons.ask(step);
-            if (cells && cells <= SMALL) void this.loadRest(step);
-          }, RESTED);
+            if (cells && cells <= MAX_CELLS_ALL_LAYERS) void this.loadRest(step);
+          }, SETTLED_MS);
         }
       }),
       effect(() => {
@@ -133,7 +133,7 @@ export class Scene {
     this.drop();
   }
 
-  /** Make the plan of this moment again, where that takes long. */
+  /** Compute the plan of this step on request. */
   ask(): void {
     this.reasons.ask(this.step.peek());
   }
@@ -151,16 +151,8 @@ export class Scene {
       const layer = layerOf(details, name);
       if (layer) painted.push({ layer: layer.name, how: howOf(layer), fixed: fixedOf(layer) });
     }
-    const seen = details.layers.some((layer) => layer.name === "seen");
-    const ground = groundOf(details);
-    const answer = await painter().ask({
-      kind: "show",
-      run: this.run.id,
-      step,
-      ground,
-      paint: painted,
-      seen,
-    });
+    const seen = details.layers.map((layer) => layer.name).filter((name) => name === "seen");
+    const answer = await this.fetch(details, step, painted, seen);
     this.drawn.value = step;
     if (answer.kind === "refused") {
       this.run.doubt(answer.status);
@@ -174,11 +166,20 @@ export class Scene {
     this.pictures.value = { step, base: answer.pictures[0], over: answer.pictures[1] ?? null };
   }
 
+  /** Load layers of a step and have some of them painted. */
+  private fetch(details: Details, step: number, paint: Painted[], layers: string[]) {
+    const ground = groundOf(details);
+    return painter().ask({ kind: "show", run: this.run.id, step, ground, paint, layers });
+  }
+
+  /** Load all layers of a step, so that their values can be read. */
   private async loadRest(step: number): Promise<void> {
-    const layers = this.run.details.peek()?.layers.map((layer) => layer.name) ?? [];
-    const answer = await painter().ask({ kind: "load", run: this.run.id, step, layers });
+    const details = this.run.details.peek();
+    if (!details) return;
+    const layers = details.layers.map((layer) => layer.name);
+    const answer = await this.fetch(details, step, [], layers);
     const cell = this.hover.peek();
-    if (answer.kind === "loaded" && cell !== null) void this.probe(step, cell);
+    if (answer.kind === "shown" && cell !== null) void this.probe(step, cell);
   }
 
   private async probe(step: number, cell: number): Promise<void> {
@@ -192,7 +193,7 @@ export class Scene {
     }
   }
 
-  /** Put a cell and its values on view together. */
+  /** Show a cell together with its values. */
   private tell(cell: number | null, values: Record<string, number>): void {
     batch(() => {
       this.read.value = cell;
@@ -203,7 +204,7 @@ export class Scene {
   private async explain(step: number): Promise<void> {
     if (this.run.gone.peek() && !this.whys.has(step)) {
       this.why.value = this.back.value = null;
-      this.noWhy.value = "The run was deleted before this plan was made again.";
+      this.noWhy.value = "The run was deleted before this plan was computed.";
       return;
     }
     this.planning.value = true;
@@ -223,13 +224,13 @@ export class Scene {
       if (cause instanceof Refusal) this.run.doubt(cause.status);
       this.why.value = null;
       this.back.value = null;
-      this.noWhy.value = cause instanceof Error ? cause.message : String(cause);
+      this.noWhy.value = textOf(cause);
     } finally {
       this.planning.value = false;
     }
   }
 
-  /** Find the way home from here; where here is home, from where the chosen move leads. */
+  /** Find the way home from here, or from where the chosen move leads if this is home. */
   private async findBack(step: number, why: Why): Promise<void> {
     const details = this.run.details.peek();
     if (!details?.shape || !why.criteria.some((criterion) => criterion.kind === "return")) {
@@ -243,15 +244,19 @@ export class Scene {
       cell += action.dr * details.shape[1] + action.dc;
     }
     try {
-      this.back.value = await getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}`));
+      this.back.value = await this.wayFrom(step, cell);
     } catch {
       this.back.value = null; // the map does without; the reasons are there all the same
     }
   }
 
+  private wayFrom(step: number, cell: number): Promise<Way> {
+    return getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}`));
+  }
+
   private async findWay({ step, cell }: { step: number; cell: number }): Promise<void> {
     try {
-      const way = await getJson<Way>(runUrl(this.run.id, `/steps/${step}/way?cell=${cell}`));
+      const way = await this.wayFrom(step, cell);
       if (this.selected.peek() === cell) this.way.value = way;
     } catch (cause) {
       this.way.value = null;

@@ -1,5 +1,5 @@
-// How the map is shown: which layer, which one over it, and which part. Two maps share it, but for the
-// part where they are not of the same shape.
+// How the map is shown: its layer, the layer over it, and the part on view. Two maps share it, except
+// for the part on view if their shapes differ.
 
 import { computed, signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
@@ -32,13 +32,19 @@ export class Show {
     this.ports = [signal(link.port), signal(link.other)];
   }
 
-  /** Give the part that a map shows, the first or the second. */
+  /** Return the part on view of the first or the second map. */
   portOf(map: number): Signal<Port | null> {
     return this.ports[this.apart.value && map ? 1 : 0];
   }
 }
 
-/** Give a layer by its name, or the first there is. */
+/** Show a layer as the base of the map, and no longer over it. */
+export function selectLayer(show: Show, name: string): void {
+  show.layer.value = name;
+  if (show.over.value === name) show.over.value = null;
+}
+
+/** Return a layer by its name, or the first one. */
 export function layerOf(details: Details, name: string | null): Layer | null {
   return details.layers.find((layer) => layer.name === name) ?? details.layers[0] ?? null;
 }
@@ -52,7 +58,7 @@ export function groundOf(details: Details): Ground {
   return { rows, columns, cell: details.cell, marked: isGrid(details) };
 }
 
-/** Say how a layer is coloured. */
+/** Return how a layer is coloured. */
 export function howOf(layer: Layer): How {
   const heights = layer.name === "height" || layer.name === "truth";
   if (heights)
@@ -67,12 +73,12 @@ export function howOf(layer: Layer): How {
   };
 }
 
-export function paletteOf(layer: Layer): Palette {
+function paletteOf(layer: Layer): Palette {
   if (layer.scale === "probability") return "viridis";
   return layer.scale === "diverging" ? "diverging" : "cividis";
 }
 
-/** Give the ends of a scale that is the same in every run; null where the run decides. */
+/** Return the ends of a scale that is the same in every run; null if it depends on the run. */
 export function fixedOf(layer: Layer): Range | null {
   if (layer.scale === "probability" || layer.scale === "categorical") return { low: 0, high: 1 };
   return null;

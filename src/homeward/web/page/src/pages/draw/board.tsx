@@ -21,8 +21,8 @@ const TOOLS: [Tool, string, string][] = [
 
 export function Tools({ onUndo }: { onUndo: () => void }) {
   return (
-    <div class="tools">
-      <div class="tools" role="radiogroup" aria-label="What to paint">
+    <div class="tools row">
+      <div class="tools row" role="radiogroup" aria-label="What to paint">
         {TOOLS.map(([each, short, title]) => (
           <button
             key={each}
@@ -43,7 +43,7 @@ export function Tools({ onUndo }: { onUndo: () => void }) {
       </div>
       <button
         aria-keyshortcuts="Control+Z"
-        title={last.value ? `Take back ${last.value} (Ctrl Z)` : "There is nothing to take back"}
+        title={last.value ? `Undo ${last.value} (Ctrl+Z)` : "Nothing to undo"}
         disabled={last.value === null}
         onClick={onUndo}
       >

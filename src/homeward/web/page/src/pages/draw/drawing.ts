@@ -38,7 +38,7 @@ export const wide = signal("8");
 /** The text of the map while it differs from what is drawn, else null. */
 export const draft = signal<string | null>(null);
 
-/** Tell whether somebody is in the midst of typing, where taking back is of letters. */
+/** Return whether text is being edited, where Ctrl+Z belongs to the text field. */
 export function isTyping(): boolean {
   const { rows } = drawing.value;
   const same = high.value === String(rows.length) && wide.value === String(widthOf(rows));
@@ -61,7 +61,7 @@ function turnTo(next: Sheet, what: string): void {
   show(next);
 }
 
-/** Take the last change back; give what it was, or null where there is none. */
+/** Undo the last change; return its name, null if there is none. */
 export function undo(): string | null {
   const before = past.value[past.value.length - 1];
   if (!before) return null;
@@ -83,7 +83,7 @@ export function toText({ rows, start }: Drawing): string {
     .join("\n");
 }
 
-/** Read the text of a map; a sentence says why it is none. */
+/** Parse the text of a map; return an error as a sentence. */
 export function fromText(text: string): Drawing | string {
   const lines = text
     .split("\n")
@@ -93,13 +93,13 @@ export function fromText(text: string): Drawing | string {
   const starts: [number, number][] = [];
   for (const [r, line] of lines.entries()) {
     const strange = [...line].find((square) => !/[1-5a-e#]/.test(square));
-    if (strange) return `Line ${r + 1} of the map has “${strange}”: it takes 1 to 5, # and a to e.`;
+    if (strange) return `Line ${r + 1} of the map has “${strange}”: use 1 to 5, # and a to e.`;
     if (line.length !== width)
       return `Line ${r + 1} of the map is ${line.length} long and line 1 is ${width}: make them the same.`;
     for (const found of line.matchAll(/[a-e]/g)) starts.push([r, found.index]);
   }
   if (lines.length > LONGEST || width > LONGEST)
-    return `The map has ${lines.length} rows and ${width} columns: at most ${LONGEST} of each are taken.`;
+    return `The map has ${lines.length} rows and ${width} columns: at most ${LONGEST} of each are allowed.`;
   const [start, second] = starts;
   if (!start)
     return "The map has no start: write one height as a letter, a to e in the place of 1 to 5.";
@@ -114,7 +114,7 @@ export function load(next: Drawing, said: string, what = "loading a world"): voi
   turnTo({ drawing: next, cut: null, story: said }, what);
 }
 
-/** Give the drawing with one square painted; the start stays on no wall. */
+/** Return the drawing with one square painted; the start is never on a wall. */
 function painted(from: Drawing, row: number, column: number, what: Tool): Drawing {
   const { rows, start } = from;
   const square = rows[row]?.[column];
@@ -159,7 +159,7 @@ function clamped(text: string, present: number): number {
   return Math.max(2, Math.min(LARGEST, asked));
 }
 
-/** Give all that was ever drawn: what was painted since the cut, over what there was before it. */
+/** Return the uncut drawing with all that was painted since the cut. */
 function joined(whole: Drawing, shown: Drawing, now: Drawing): Drawing {
   const [r, c] = [
     Math.max(whole.rows.length, now.rows.length),

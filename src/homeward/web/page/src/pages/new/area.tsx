@@ -1,4 +1,4 @@
-// The polygons to stay inside, on the preview: drawn by their corners, in step with their text.
+// The polygons to stay inside, drawn on the preview and kept as text.
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -24,7 +24,7 @@ export function corner(point: Point): void {
 export function close(on: Ground): void {
   const ring = corners.value ?? [];
   if (ring.length < 3) {
-    tell("A polygon has three corners or more.");
+    tell("A polygon needs three corners or more.");
     return;
   }
   const [a, , , d] = on.transform;
@@ -37,15 +37,15 @@ export function close(on: Ground): void {
   corners.value = null;
 }
 
-function putAway(): void {
+function cancel(): void {
   corners.value = null;
 }
 
-/** Enter closes, Backspace takes a corner back, Escape puts all away; fields keep their keys. */
+/** Enter closes, Backspace removes a corner, Escape cancels; text fields keep their keys. */
 function onKey(event: KeyboardEvent, on: Ground): void {
   const target = event.target as Element;
   if (target.matches("input, textarea, select")) return;
-  if (event.key === "Escape") putAway();
+  if (event.key === "Escape") cancel();
   else if (event.key === "Backspace") corners.value = (corners.value ?? []).slice(0, -1);
   else if (event.key === "Enter" && !target.matches("button, a, summary")) close(on);
   else return;
@@ -87,20 +87,20 @@ export function AreaTools({ on }: { on: Ground }) {
     window.addEventListener("keydown", listen);
     return () => window.removeEventListener("keydown", listen);
   }, [drawing, on]);
-  useEffect(() => putAway, []); // a polygon that was begun is not gone on with elsewhere
+  useEffect(() => cancel, []); // a polygon that was begun is not gone on with elsewhere
   if (!keepsLevel.value) return null;
   const read = polygons(inside.value);
   const many = typeof read === "string" ? 0 : read.length;
   const count = corners.value?.length ?? 0;
   return (
-    <div class="area-tools">
+    <div class="area-tools row">
       {drawing ? (
         <>
           <button type="button" class="small" disabled={count < 3} onClick={() => close(on)}>
             Close the polygon
           </button>
-          <button type="button" class="small" onClick={putAway}>
-            Put it away
+          <button type="button" class="small" onClick={cancel}>
+            Cancel
           </button>
         </>
       ) : (
@@ -110,9 +110,9 @@ export function AreaTools({ on }: { on: Ground }) {
       )}
       <span class="soft" aria-live="polite">
         {drawing
-          ? `Click its corners, ${count} so far. Enter or a double click closes it, Backspace takes one back, Escape puts it away.`
+          ? `Click its corners (${count} so far). Enter or a double click closes it, Backspace removes a corner, Escape cancels.`
           : many > 0 &&
-            `It stays inside ${many === 1 ? "1 polygon" : `${many} polygons`}; the corners stand under “More that must stay true”.`}
+            `The explorer stays inside ${many === 1 ? "1 polygon" : `${many} polygons`}; the corners are listed under “More criteria”.`}
       </span>
     </div>
   );

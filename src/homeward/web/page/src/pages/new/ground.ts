@@ -1,4 +1,4 @@
-// The ground that is chosen, and the start on it: a place on the map, whatever the cells are.
+// The chosen terrain and the start on it, in map coordinates, which do not depend on the cell size.
 
 import { signal } from "@preact/signals";
 import { getBytes } from "../../api";
@@ -33,30 +33,30 @@ export async function groundOf(query: string, stop?: AbortSignal): Promise<Groun
   const [rows, columns] = height?.shape ?? [];
   const { cell, transform } = frame;
   if (!height || !rows || !columns || !cell || !transform)
-    throw new Error("The server sent a ground without heights.");
+    throw new Error("The server sent a terrain without heights.");
   return { query, rows, columns, cell, transform, height };
 }
 
-/** Give the point of the map at a column and a row, counted in cells from the first corner. */
+/** Return the map coordinates of a column and a row, counted in cells from the first corner. */
 export function toMap(on: Ground, column: number, row: number): Point {
   const [a, b, c, d, e, f] = on.transform;
   return [a * column + b * row + c, d * column + e * row + f];
 }
 
-/** Give the column and the row at a point of the map. */
+/** Return column and row of a point in map coordinates. */
 export function toGrid(on: Ground, [x, y]: Point): [number, number] {
   const [a, b, c, d, e, f] = on.transform;
   const area = a * e - b * d;
   return [(e * (x - c) - b * (y - f)) / area, (a * (y - f) - d * (x - c)) / area];
 }
 
-/** Give the row and column of the cell at a point; null off the ground. */
+/** Return row and column of the cell at a point; null off the terrain. */
 export function cellAt(on: Ground, point: Point): [number, number] | null {
   const [column, row] = toGrid(on, point).map((along) => Math.floor(along + 1e-9)) as Point;
   return row >= 0 && column >= 0 && row < on.rows && column < on.columns ? [row, column] : null;
 }
 
-/** Take a new ground; the start stays where it is on the map, or goes with a sentence. */
+/** Set a new terrain; the start keeps its map coordinates if they are on it. */
 export function settle(next: Ground): void {
   ground.value = next;
   if (place.value) choose(place.value);
@@ -68,7 +68,7 @@ export function choose(point: Point): void {
   const cell = ground.value && cellAt(ground.value, point);
   if (!cell) {
     const [x, y] = point.map((along) => minus(String(Math.round(10 * along) / 10)));
-    forget(`The start, at x ${x} m and y ${y} m, is not on this ground, so it is found for you.`);
+    forget(`The start, at x ${x} m and y ${y} m, is not on this terrain, so it is chosen for you.`);
     return;
   }
   place.value = point;
@@ -85,7 +85,7 @@ export function typed(): void {
   if (place.value) lost.value = "";
 }
 
-/** Say what is wrong with a start of which one field is filled in, if anything is. */
+/** Return an error if only one of the start's two fields is filled in. */
 export function wrongStart(text: string): string {
   const both = [startRow.value, startColumn.value].every((each) => each.trim());
   const none = ![startRow.value, startColumn.value].some((each) => each.trim());

@@ -1,7 +1,8 @@
-// The ground from above: a click sets the start, and polygons to stay inside are drawn on it.
+// The terrain from above: a click sets the start, and polygons to stay inside are drawn on it.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { textOf } from "../../api";
 import { paint } from "../../map/paint";
 import { Field } from "../../parts/fields";
 import { cellName, figure } from "../../words";
@@ -10,8 +11,8 @@ import * as ground from "./ground";
 import type { Ground } from "./ground";
 import * as settings from "./settings";
 
-const PAUSE = 350; // ms after the last letter
-const WIDEST = 600; // pixels of the picture
+const TYPING_MS = 350; // without a key before the terrain is fetched
+const MAX_SIDE = 600; // pixels of the picture
 
 export function Preview() {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -26,7 +27,7 @@ export function Preview() {
     }
     const stop = new AbortController();
     const wait = window.setTimeout(() => {
-      note.value = "Reading the ground…";
+      note.value = "Reading the terrain…";
       ground
         .groundOf(query, stop.signal)
         .then((found) => {
@@ -36,9 +37,9 @@ export function Preview() {
         .catch((cause: unknown) => {
           if (stop.signal.aborted) return;
           ground.ground.value = null;
-          note.value = cause instanceof Error ? cause.message : String(cause);
+          note.value = textOf(cause);
         });
-    }, PAUSE);
+    }, TYPING_MS);
     return () => {
       window.clearTimeout(wait);
       stop.abort();
@@ -61,14 +62,14 @@ export function Preview() {
     else if (event.detail < 2) corner(point); // the second click of a double one closes
   };
   return (
-    <div class="preview">
+    <div class="preview stack">
       <div class="preview-box" hidden={!on}>
         <canvas
           ref={canvas}
           onClick={choose}
           onDblClick={() => on && isDrawing() && close(on)}
           role="img"
-          aria-label="The ground seen from above. Click to set the start, or give its row and column below."
+          aria-label="The terrain from above. Click to set the start, or give its row and column below."
         />
         {on && <AreaLines on={on} />}
         {at && on && (
@@ -88,28 +89,28 @@ export function Preview() {
       {on && (
         <div class="fields start">
           <Field
-            label="Start in row"
+            label="Start row"
             value={ground.startRow}
             min={0}
             max={on.rows - 1}
             step={1}
             check={ground.wrongStart}
-            hint="counted from 0, from the north; found for you if empty"
+            hint="from 0 in the north; chosen for you if empty"
             onChange={ground.typed}
           />
           <Field
-            label="Start in column"
+            label="Start column"
             value={ground.startColumn}
             min={0}
             max={on.columns - 1}
             step={1}
             check={ground.wrongStart}
-            hint="counted from 0, from the west"
+            hint="from 0 in the west"
             onChange={ground.typed}
           />
           {at && (
             <button type="button" class="small" onClick={() => ground.forget()}>
-              Find it for me
+              Choose it for me
             </button>
           )}
         </div>
@@ -118,27 +119,27 @@ export function Preview() {
   );
 }
 
-/** Say how many cells of what size a run will have. */
+/** Return number and size of the run's cells. */
 function cellsWord({ rows, columns, cell: [high, wide] }: Ground): string {
   const asked = Number(settings.cell.value);
   const is = `The run has ${rows} × ${columns} cells of ${figure(high)} × ${figure(wide)} m`;
   const near = [high, wide].every((side) => Math.abs(side - asked) <= 0.005 * asked);
   return near
     ? `${is}.`
-    : `${is}: a side is a whole number of pixels, so it can't be ${figure(asked)} m.`;
+    : `${is}, not ${figure(asked)} m: a cell is a whole number of pixels.`;
 }
 
 function startWord({ columns }: Ground, at: [number, number] | null): string {
   if (at) return `The start is ${cellName(at[0] * columns + at[1], columns)}.`;
   return (
     ground.lost.value ||
-    "The start is found for you: in the largest part where one can get about, near the middle. Click to set it."
+    "The start is chosen for you: near the middle of the largest connected part. Click to set it."
   );
 }
 
 function draw(canvas: HTMLCanvasElement, { rows, columns, cell, height }: Ground): void {
-  // it is small: every so many cells will do
-  const every = Math.max(1, Math.ceil(Math.max(rows, columns) / WIDEST));
+  // a sample of the cells is enough
+  const every = Math.max(1, Math.ceil(Math.max(rows, columns) / MAX_SIDE));
   const [small, wide] = [Math.ceil(rows / every), Math.ceil(columns / every)];
   const taken = new Float32Array(small * wide);
   for (let y = 0; y < small; y++)

@@ -1,27 +1,28 @@
-// What must stay true: a way home, and what else is asked for.
+// The safety criteria of a new run.
 
 import { Check, Choice, Field } from "../../parts/fields";
 import { LevelSlider } from "../../parts/level";
+import type { Home } from "../../words";
 import { cells, complaint, polygons, span, wrongChance } from "./reading";
 import * as settings from "./settings";
 
-type Option = [settings.Home, string, string];
+type Option = [Home, string, string];
 
 export function Promises() {
   const { bases, each, explorer, home, isPaper, level } = settings;
-  const start: Option = ["start", "The start", "One base for the whole run."];
-  const several: Option = ["bases", "Bases", "Any of the cells that you give, or each of them."];
-  const current: Option = ["current", "Where it stands", "Set anew at each step, as in the paper."];
+  const start: Option = ["start", "The start", "The start, for the whole run."];
+  const several: Option = ["bases", "Bases", "Any of several cells, or each of them."];
+  const current: Option = ["current", "Current position", "Set anew at each step, as in the paper."];
   return (
-    <fieldset class="card">
-      <legend>What must stay true</legend>
+    <fieldset class="card stack">
+      <legend>Safety</legend>
       <LevelSlider
         level={level}
         planHome={isPaper.value ? home.value : null}
         naive={explorer.value === "naive"}
       />
       <Choice
-        label="There is a way home. Home is"
+        label="Home"
         value={home}
         options={isPaper.value ? [current, start, several] : [start, several]}
       />
@@ -29,14 +30,14 @@ export function Promises() {
         <>
           <div class="fields">
             <Field
-              label="Where they are"
+              label="Positions of the bases"
               value={bases}
               type="text"
               check={(text) => complaint(cells(text))}
-              hint="row,column of each, counted from 0; as 3,4 7,0"
+              hint="row,column of each, counted from 0: 3,4 7,0"
             />
           </div>
-          <Check value={each}>There must be a way to each of them, not only to one</Check>
+          <Check value={each}>Require a way to each base, not only to one</Check>
         </>
       )}
       <More />
@@ -44,59 +45,35 @@ export function Promises() {
   );
 }
 
+const ANY_STEP = "of each plan; at any step if empty";
+
 function More() {
   const { inside, insideColumns, insideLevel, insideRows, recall, within, withinLevel } = settings;
-  const chance = {
-    min: 0,
-    max: 1,
-    step: "any",
-    check: wrongChance,
-    hint: "δ if empty",
+  const chance = { min: 0, max: 1, step: "any", check: wrongChance, hint: "δ if empty" } as const;
+  const count = { min: 1, step: 1 };
+  const range = {
+    type: "text",
+    check: (text: string) => complaint(span(text)),
+    hint: "first:last, counted from 0; all if empty",
   } as const;
   const isGrid = settings.kind.value === "grid";
   const area = isGrid ? insideRows.value + insideColumns.value : inside.value;
   return (
-    <details class="more">
-      <summary>More that must stay true</summary>
+    <details>
+      <summary>More criteria</summary>
       <div class="fields">
-        <Field
-          label="Home within"
-          unit="steps"
-          value={within}
-          min={1}
-          step={1}
-          hint="of the call; any number if empty"
-        />
+        <Field label="Home within" unit="steps" value={within} {...count} hint="no limit if empty" />
         {within.value.trim() !== "" && (
-          <Field label="with the chance" value={withinLevel} {...chance} />
+          <Field label="with probability" value={withinLevel} {...chance} />
         )}
         {settings.isPaper.value && (
-          <Field
-            label="Called off after"
-            unit="steps"
-            value={recall}
-            min={1}
-            step={1}
-            hint="of each plan; at any step if empty"
-          />
+          <Field label="Called off after" unit="steps" value={recall} {...count} hint={ANY_STEP} />
         )}
       </div>
       {isGrid ? (
         <div class="fields">
-          <Field
-            label="Stay inside rows"
-            value={insideRows}
-            type="text"
-            check={(text) => complaint(span(text))}
-            hint="first:last, counted from 0; all if empty"
-          />
-          <Field
-            label="and columns"
-            value={insideColumns}
-            type="text"
-            check={(text) => complaint(span(text))}
-            hint="first:last, counted from 0; all if empty"
-          />
+          <Field label="Stay inside rows" value={insideRows} {...range} />
+          <Field label="Stay inside columns" value={insideColumns} {...range} />
         </div>
       ) : (
         <Field
@@ -104,12 +81,12 @@ function More() {
           value={inside}
           type="lines"
           check={(text) => complaint(polygons(text))}
-          hint="corners x,y in m, in the map’s coordinates; one polygon a line, as 0,0 400,0 400,300"
+          hint="corners x,y in m, in map coordinates; one polygon per line: 0,0 400,0 400,300"
         />
       )}
       {settings.isPaper.value && area.trim() !== "" && (
         <div class="fields">
-          <Field label="Stay inside with the chance" value={insideLevel} {...chance} />
+          <Field label="Stay inside with probability" value={insideLevel} {...chance} />
         </div>
       )}
     </details>

@@ -2,10 +2,10 @@
 
 import { computed, signal } from "@preact/signals";
 import type { Upload } from "../../api";
+import type { Home } from "../../words";
 import { cells, number, polygons, span } from "./reading";
 
 export type Kind = "grid" | "rover";
-export type Home = "current" | "start" | "bases";
 export type Source = "mars" | "sample" | "upload";
 
 export const kind = signal<Kind>("grid");
@@ -48,7 +48,7 @@ export const keepsLevel = computed(() => explorer.value === "safe" || explorer.v
 /** Whether it is the paper's Algorithm 1, which keeps its levels plan by plan. */
 export const isPaper = computed(() => algorithm.value === "paper");
 
-/** Whether it counts squares, as R-max and its like do not. */
+/** Whether the explorer's bonus counts squares. */
 const countsSquares = computed(() => explorer.value === "safe" || explorer.value === "uncover");
 
 /** What a floor is counted in. */
@@ -72,7 +72,7 @@ function given(entries: Record<string, unknown>): Record<string, unknown> {
   );
 }
 
-/** Give what a terrain is made of, as a configuration's keys. */
+/** Return the terrain as keys of a configuration. */
 function land(): Record<string, unknown> {
   const terrain = source.value === "upload" ? (file.value?.upload ?? null) : source.value;
   const mars = source.value === "mars";
@@ -86,7 +86,7 @@ function land(): Record<string, unknown> {
   });
 }
 
-/** What the terrain is asked for by; "" while something of it is missing. */
+/** The query of the terrain's preview; "" while a value is missing. */
 export const query = computed(() => {
   const mars = [landSeed, rows, columns];
   const needed = source.value === "mars" ? [cell, ...mars] : [cell];
@@ -97,21 +97,21 @@ export const query = computed(() => {
   ).toString();
 });
 
-/** Give the squares to stay inside: the first and the last row, and so for columns. */
+/** Return the window to stay inside: first and last row, first and last column. */
 function windowGiven(): unknown {
   const found = [insideRows, insideColumns].map((side) => span(side.value));
   const all = [0, Number(size.value) - 1];
   return found.every((side) => side === null) ? null : found.map((side) => side ?? all);
 }
 
-/** Give the polygons to stay inside, each ring closed. */
+/** Return the polygons to stay inside as closed rings. */
 function polygonsGiven(): unknown {
   const rings = polygons(inside.value);
   if (typeof rings === "string") return rings;
   return rings.length ? rings.map((ring) => [[...ring, ring[0]]]) : null;
 }
 
-/** Give what must stay true, as a configuration's keys. */
+/** Return the safety criteria as keys of a configuration. */
 function promises(): Record<string, unknown> {
   const paper = isPaper.value;
   const shared = {
@@ -136,7 +136,7 @@ function promises(): Record<string, unknown> {
   };
 }
 
-/** Give the whole configuration; `start` is a row and a column of the terrain, if one was chosen. */
+/** Return the configuration; `start` is a row and a column of the terrain, or null. */
 export function config(start: [number, number] | null): Record<string, unknown> {
   const shared = {
     seed: number(seed.value),

@@ -1,4 +1,4 @@
-// The fields of a world: a grid of heights, or a terrain and the vehicle on it.
+// The fields of a world: a grid, or a terrain and its vehicle.
 
 import { Choice, Field } from "../../parts/fields";
 import { forget } from "./ground";
@@ -9,25 +9,15 @@ import { Uploader } from "./uploader";
 export function GridFields() {
   return (
     <div class="fields">
-      <Field
-        label="Squares along a side"
-        value={settings.size}
-        required
-        min={2}
-        max={200}
-        step={1}
-      />
-      <Field
-        label="Fraction of walls"
-        value={settings.walls}
-        required
-        min={0}
-        max={1}
-        step="any"
-      />
+      <Field label="Squares per side" value={settings.size} required min={2} max={200} step={1} />
+      <Field label="Fraction of walls" value={settings.walls} required min={0} max={1} step="any" />
     </div>
   );
 }
+
+const ALL = "the whole map if empty";
+const whole = { required: true, min: 0, step: 1 } as const;
+const angle = { required: true, min: 0, max: 89, step: "any" } as const;
 
 export function TerrainFields() {
   const { source, landSeed, rows, columns, cell, climb, descend, range } = settings;
@@ -37,8 +27,8 @@ export function TerrainFields() {
         label="Terrain"
         value={source}
         options={[
-          ["mars", "Synthetic Mars", "Cratered ground, from a seed."],
-          ["sample", "Sample", "Real ground that Matplotlib carries."],
+          ["mars", "Synthetic Mars", "Cratered terrain, generated from a seed."],
+          ["sample", "Sample", "Real terrain from Matplotlib's sample data."],
           ["upload", "Your file", "GeoTIFF, HiRISE .IMG, ASCII grid, …"],
         ]}
         onChange={() => forget()}
@@ -47,41 +37,19 @@ export function TerrainFields() {
       <div class="fields">
         {source.value === "mars" && (
           <>
-            <Field
-              label="Seed of the ground"
-              value={landSeed}
-              required
-              min={0}
-              step={1}
-              onChange={() => forget()}
-            />
-            <Field label="From north to south" unit="m" value={rows} required min={20} step={1} />
-            <Field label="From west to east" unit="m" value={columns} required min={20} step={1} />
+            <Field label="Terrain seed" value={landSeed} {...whole} onChange={() => forget()} />
+            <Field label="North to south" unit="m" value={rows} {...whole} min={20} />
+            <Field label="West to east" unit="m" value={columns} {...whole} min={20} />
           </>
         )}
-        <Field label="Side of a cell" unit="m" value={cell} required min={0.01} step="any" />
+        <Field label="Cell size" unit="m" value={cell} required min={0.01} step="any" />
       </div>
       <Preview />
       <h2>Vehicle</h2>
       <div class="fields">
-        <Field label="Climbs at most" unit="°" value={climb} required min={0} max={89} step="any" />
-        <Field
-          label="Descends at most"
-          unit="°"
-          value={descend}
-          required
-          min={0}
-          max={89}
-          step="any"
-        />
-        <Field
-          label="Sees as far as"
-          unit="m"
-          value={range}
-          min={0}
-          step="any"
-          hint="the whole map if empty"
-        />
+        <Field label="Maximum climb" unit="°" value={climb} {...angle} />
+        <Field label="Maximum descent" unit="°" value={descend} {...angle} />
+        <Field label="Sensor range" unit="m" value={range} min={0} step="any" hint={ALL} />
       </div>
     </>
   );

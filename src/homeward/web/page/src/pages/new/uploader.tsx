@@ -1,4 +1,4 @@
-// An elevation model of one's own: chosen or dropped, sent, and asked for what it lacks.
+// Upload of an elevation model: chosen or dropped, sent, and given a pixel size if it has none.
 
 import { signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -22,16 +22,16 @@ const progress = signal<number | null>(null);
 let sending: { stop: () => void } | null = null;
 let tries = 0;
 
-/** Take a file in the place of the one before; send it, unless something is to be said first. */
+/** Replace the file; send it unless its pixel size is needed first. */
 function take(next: File | undefined): void {
   if (!next) return;
   chosen.value = next;
   needsPixel.value = /\.npy$/i.test(next.name);
-  pixel.value = sentWith = ""; // it was the other file's
+  pixel.value = sentWith = "";
   file.value = null;
   forget();
   if (message.value?.wrong) hush();
-  tries++; // what is on its way is of no interest any more
+  tries++; // the upload in progress is obsolete
   sending?.stop();
   progress.value = null;
   if (!needsPixel.value) void send(next);
@@ -42,11 +42,11 @@ function again(): void {
   if (chosen.value && progress.value === null && Number(pixel.value) > 0) void send(chosen.value);
 }
 
-/** Say why there is no terrain yet. */
+/** Return why there is no terrain yet. */
 export function missing(): string {
   if (!chosen.value) return "Choose a terrain file first.";
   return progress.value === null
-    ? `${chosen.value.name} was not taken: choose another file.`
+    ? `${chosen.value.name} was not accepted: choose another file.`
     : `Wait until ${chosen.value.name} has been read.`;
 }
 
@@ -59,7 +59,7 @@ async function send(sent: File): Promise<void> {
     if (turn !== tries) return;
     if (sent.size > limits.uploads)
       throw new Error(
-        `${sent.name} has ${figure(sent.size / 1e6, 3)} MB; at most ${figure(limits.uploads / 1e6, 3)} MB are taken.`,
+        `${sent.name} has ${figure(sent.size / 1e6, 3)} MB; the limit is ${figure(limits.uploads / 1e6, 3)} MB.`,
       );
     const size = needsPixel.value ? number(pixel.value) : null;
     const request = upload(sent, size, (part) => (progress.value = part));
@@ -77,7 +77,7 @@ async function send(sent: File): Promise<void> {
   sending = null;
 }
 
-/** Take what was sent for the terrain, in cells of a whole number of pixels. */
+/** Use an upload as the terrain, with cells of a whole number of pixels. */
 function settle(done: Upload): void {
   file.value = done;
   forget();
@@ -97,7 +97,7 @@ export function Uploader() {
   };
   return (
     <div
-      class={over.value ? "drop over" : "drop"}
+      class={over.value ? "drop stack over" : "drop stack"}
       onDragOver={(event) => {
         event.preventDefault();
         over.value = true;
@@ -118,18 +118,18 @@ export function Uploader() {
         />
       </label>
       {lacking && (
-        <div class="lacking">
+        <div class="lacking stack">
           <p aria-live="polite">
-            {lacking.name} has no pixel size of its own: say how many metres a pixel is wide.
+            {lacking.name} has no pixel size: give the width of a pixel in metres.
           </p>
           <div class="fields">
             <Field
-              label="Side of a pixel"
+              label="Pixel size"
               unit="m"
               value={pixel}
               required
               step="any"
-              check={(text) => (Number(text) > 0 ? "" : "Give a length above 0 in m.")}
+              check={(text) => (Number(text) > 0 ? "" : "Give a length above 0 m.")}
               onCommit={() => pixel.value !== sentWith && again()}
             />
           </div>
@@ -138,14 +138,14 @@ export function Uploader() {
             disabled={progress.value !== null || !(Number(pixel.value) > 0)}
             onClick={again}
           >
-            {file.value ? "Send it again" : "Send it"}
+            {file.value ? "Send again" : "Send"}
           </button>
         </div>
       )}
       {progress.value !== null && (
         <p>
           <progress max={1} value={progress.value} aria-label="Upload" />{" "}
-          {progress.value < 1 ? `${Math.round(100 * progress.value)} %` : "Reading it…"}{" "}
+          {progress.value < 1 ? `${Math.round(100 * progress.value)} %` : "Reading the file…"}{" "}
           <button type="button" class="small" onClick={() => sending?.stop()}>
             Stop
           </button>
@@ -154,14 +154,10 @@ export function Uploader() {
       {file.value && (
         <p class="soft" data-upload={file.value.upload}>
           {file.value.name}: {file.value.shape[0]} × {file.value.shape[1]} pixels of{" "}
-          {sizeWord(file.value)}
-          {file.value.crs ? `, ${String(file.value.crs).slice(0, 60)}` : ""}.
+          {file.value.size.map((side) => figure(side, 3)).join(" × ")} m
+          {file.value.crs ? `, ${file.value.crs.slice(0, 60)}` : ""}.
         </p>
       )}
     </div>
   );
-}
-
-function sizeWord({ size: [high, wide] }: Upload): string {
-  return `${figure(high, 3)} × ${figure(wide, 3)} m`;
 }
