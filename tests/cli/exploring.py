@@ -45,10 +45,11 @@ def main(root: Path, options: list[str], kills: int) -> dict[str, object]:
     while killed < kills:
         out = root / f"run{number}"
         number += 1
-        code = -signal.SIGKILL
+        code, share = -signal.SIGKILL, 0.4  # the first kill comes while it explores
         while code:
             child = forked(partial(explore, options, out))
-            time.sleep(rng.uniform(0.0, 0.9 * whole))
+            time.sleep(rng.uniform(0.1, share) * whole)
+            share = 0.9
             os.kill(child, signal.SIGKILL)
             code = outcome(child)
             assert code in (0, -signal.SIGKILL)
