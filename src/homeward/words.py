@@ -85,14 +85,19 @@ def sentence(text: str) -> str:
 
 
 def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
-    """Return why an exploration ended after `steps`, what is left and what one could change.
+    """Return why an exploration ended after `steps`, what is left and what one could change."""
+    return " ".join(ending(end, steps, rest)).strip()
+
+
+def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, str]:
+    """Return why an exploration ended in one sentence, and what is left and could be changed.
 
     The remainder `rest` is None where it is not known. Settings are named by what they are, "the
     floor", so that the text serves the library, the command line and the page.
     """
     why, change = sentence(ENDS[end]), CHANGES[end]
     if end == "steps":
-        return f"The step limit of {steps:,} was reached; {change}"
+        return f"The step limit of {steps:,} was reached; {change}", ""
     said = []
     budgets = rest.budgets if rest is not None and math.isfinite(rest.share) else ()
     if rest is not None and len(budgets) == 1:
@@ -109,7 +114,7 @@ def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
         said.append(f"The best that is left brings {rate} per step.")
     if rest is not None and rest.left > 0.0:
         said.append(f"Left to learn elsewhere: {amount(rest.left, rest.unit)}.")
-    return " ".join([why, *said, change])
+    return why, " ".join([*said, change])
 
 
 def amount(value: float, unit: str | None, digits: int = 6) -> str:

@@ -225,7 +225,8 @@ def _step_row(step: dict[str, Any], names: list[str]) -> dict[str, Any]:
     pursued = "nothing is pursued"
     if "worth" in held:
         gain, steps, _ = held["worth"]
-        pursued = f"expects a gain of {float(gain):.3g} within {float(steps):.3g} steps"
+        many = f"{float(steps):.3g} step{'s' * (float(steps) != 1.0)}"
+        pursued = f"expects a gain of {float(gain):.3g} within {many}"
     return row | {"pursues": pursued}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from homeward.bonuses import unit_of
 from homeward.replay.scene import actions_of
-from homeward.words import VERDICTS, why_ended
+from homeward.words import VERDICTS, ending
 
 if TYPE_CHECKING:
     from homeward.planning.guide import Decision
@@ -36,7 +36,8 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
         "end": None,
         "action": plan.action,
         "status": str(plan.status),
-        "sentence": " ".join(words),
+        "sentence": words[0],
+        "reasons": " ".join(words[1:]),
         "explanation": explanation,
         "criteria": [
             {
@@ -74,7 +75,7 @@ def ended(decision: Decision, moment: Moment, columns: int) -> dict[str, Any]:
     """Return why a run ends at a moment, in the form of a plan without an action."""
     assert decision.end is not None
     rest = decision.remainder(unit_of(moment.planner.bonus))
-    ending = _placed(why_ended(decision.end, moment.step, rest), columns)
+    first, more = (_placed(text, columns) for text in ending(decision.end, moment.step, rest))
     kept = zip(decision.budgets, decision.held.accounts, strict=False)
     return {
         **dict.fromkeys(("action", "value", "upper", "gap", "proposal")),
@@ -82,8 +83,9 @@ def ended(decision: Decision, moment: Moment, columns: int) -> dict[str, Any]:
         "state": moment.state,
         "end": decision.end,
         "status": "ended",
-        "sentence": ending,
-        "explanation": ending,
+        "sentence": first,
+        "reasons": more,
+        "explanation": f"{first} {more}".strip(),
         "criteria": [
             {
                 "name": _placed(name, columns),

@@ -84,7 +84,8 @@ export interface Why {
   state: number;
   action: number | null; // null where the run ends
   end: string | null; // then the code of why; the sentence says it
-  sentence: string;
+  sentence: string; // the decision or the end
+  reasons: string; // what more there is to say, empty if nothing
   explanation: string;
   criteria: WhyCriterion[];
   actions: WhyAction[];

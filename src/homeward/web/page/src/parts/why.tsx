@@ -37,7 +37,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
   const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
-  const [first, rest] = split(readable(why?.sentence ?? ""));
+  const rest = readable(why?.reasons ?? "");
   const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "Next move";
   return (
     <section
@@ -65,7 +65,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       )}
       {why && (
         <>
-          <p class="sentence">{first}</p>
+          <p class="sentence">{readable(why.sentence)}</p>
           {decided && (
             <Rose
               why={why}
@@ -102,12 +102,6 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       )}
     </section>
   );
-}
-
-/** Split a text after its first sentence. */
-function split(text: string): [string, string] {
-  const end = text.search(/\.\s/);
-  return end < 0 ? [text, ""] : [text.slice(0, end + 1), text.slice(end + 2)];
 }
 
 /** Why one action was chosen or not; below a level, by how much. */
