@@ -39,7 +39,7 @@ app = typer.Typer(
 
 @app.command()
 def explore() -> None:
-    """Explore terrain with a rover that keeps a way home, and draw the map that comes of it."""
+    """Explore terrain with a vehicle that keeps a way home, and draw the map that comes of it."""
 
 
 app.command()(demo.demo)

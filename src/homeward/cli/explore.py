@@ -42,7 +42,7 @@ def explore(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Explore terrain with a rover that keeps a way home, and draw the map that comes of it.
+    """Explore terrain with a vehicle that keeps a way home, and draw the map that comes of it.
 
     The rover measures heights from afar and can drive slopes between two limits. It goes where
     there is most to learn per step, and only where it keeps a way home: whenever it is called off,

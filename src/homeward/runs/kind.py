@@ -7,7 +7,7 @@ holds for one process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
@@ -113,6 +113,8 @@ class Kind:
         Fields named ``height`` of a finished run go before it.
     form
         What a page may set for a new run; None if it can't make one.
+    demo
+        Configurations by the name of a run: a page makes these runs where there are none.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Kind:
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None
     form: Form | None = None
+    demo: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:

@@ -10,12 +10,13 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.extras import need
 from homeward.files import PART, refusing
 from homeward.runs import Run, RunStatus
+from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import locked
 
 if TYPE_CHECKING:
@@ -35,14 +36,6 @@ FAILED = (1, 3)
 """Uvicorn's exit codes if it can't start."""
 
 LOCK = ".serve.lock"
-DEMO: dict[str, dict[str, Any]] = {
-    "demo-safe": {"explorer": "safe", "delta": 0.9},
-    "demo-unsafe": {"explorer": "uncover"},
-}
-"""Two explorers in the same grid world, by the name of their run."""
-
-WORLD: dict[str, Any] = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start"}
-"""The demo's world, in which the unsafe explorer soon falls into a hole without a way back."""
 
 
 def need_web() -> None:
@@ -75,22 +68,23 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
-    """Make two finished runs in a folder without runs; return whether they were made.
+    """Make the kinds' demo runs in a folder without runs; return whether they were made.
 
-    `begins` is called before. Two short runs compile the planner first, so that the recorded
+    `begins` is called before. Short runs compile the planner first, so that the recorded
     planning times do not include compilation.
     """
+    kinds = {name: find_kind(name) for name in kind_names()}
+    demo = {n: (kind, dict(c)) for kind, found in kinds.items() for n, c in found.demo.items()}
     others = [path for path in root.iterdir() if (path / "config.json").exists()]
-    if any(path.name not in DEMO or is_done(path) for path in others):
+    if any(path.name not in demo or is_done(path) for path in others):
         return False
     begins()
     with TemporaryDirectory() as place:
-        for name, config in DEMO.items():
-            Run.create(Path(place) / name, "grid", WORLD | config | {"limit": 2}).resume()
-    for name, config in DEMO.items():
+        for name, (kind, config) in demo.items():
+            Run.create(Path(place) / name, kind, config).resume(limit=2)
+    for name, (kind, config) in demo.items():
         folder = root / name
-        run = Run.open(folder) if folder.exists() else Run.create(folder, "grid", WORLD | config)
-        run.resume()
+        (Run.open(folder) if folder.exists() else Run.create(folder, kind, config)).resume()
     return True
 
 

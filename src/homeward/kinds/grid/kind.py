@@ -167,6 +167,9 @@ def check(config: GridConfig) -> None:
         raise InvalidInputError(f"a map of {len(config.map):,} letters is more than {MAX_CELLS:,}")
 
 
+DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start"}
+"""A world in which the unsafe explorer soon falls into a hole without a way back."""
+
 GRID = Kind(
     name="grid",
     version=2,  # 1: the paper's Algorithm 1 was all there was
@@ -183,6 +186,10 @@ GRID = Kind(
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,
+    demo={
+        "demo-safe": {**DEMO_WORLD, "explorer": "safe", "delta": 0.9},
+        "demo-unsafe": {**DEMO_WORLD, "explorer": "uncover"},
+    },
     form=Form(
         keys=(
             *("seed", "size", "walls", "start", "map", "explorer", "delta", "correction", "home"),
