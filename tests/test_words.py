@@ -34,7 +34,7 @@ def test_every_end_says_why_and_what_one_could_change(end: End, steps: int) -> N
 
 
 def test_a_step_limit_is_named() -> None:
-    said = "The step limit of 2,000 was reached; With a higher limit it goes on."
+    said = "The step limit of 2,000 was reached. With a higher limit it goes on."
     assert why_ended(End.STEPS, 2000) == said
 
 

@@ -4,7 +4,15 @@ Everything public can be imported from here; ``__init__.pyi`` lists it. Names ar
 are first used, so that ``import homeward`` is quick.
 """
 
+import os
+
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "0.1.0"
+
+# Numba refuses to start where it can write its cache neither beside the source nor at home.
+if not any(os.access(place, os.W_OK) for place in (__path__[0], os.path.expanduser("~"))):
+    import tempfile
+
+    os.environ.setdefault("NUMBA_CACHE_DIR", tempfile.mkdtemp(prefix="homeward-numba-"))

@@ -97,7 +97,7 @@ def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, st
     """
     why, change = sentence(ENDS[end]), CHANGES[end]
     if end == "steps":
-        return f"The step limit of {steps:,} was reached; {change}", ""
+        return f"The step limit of {steps:,} was reached.", change
     said = []
     budgets = rest.budgets if rest is not None and math.isfinite(rest.share) else ()
     if rest is not None and len(budgets) == 1:

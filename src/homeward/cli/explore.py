@@ -79,7 +79,7 @@ def explore(
     try:
         run_and_report(find_kind("rover"), given, out, stem=stem, as_json=as_json)
     except MissingPixelSizeError as cause:
-        raise InvalidInputError(f"{cause}: give it in metres with --pixel") from cause
+        raise InvalidInputError(f"{cause} with --pixel") from cause
 
 
 command = make_command(explore, RoverConfig, "explore", without=("terrain", "explorer"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+    from types import FrameType
 
     from homeward.planning.explorer import Step
     from homeward.runs import Run
@@ -22,6 +24,7 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
 
     Nothing is shown before the first step, so that messages come first.
     """
+    steps = _stop_between(steps)
     if quiet or not sys.stderr.isatty():
         for _ in steps:
             pass
@@ -56,6 +59,34 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
     finally:
         if live is not None:
             live.stop()
+
+
+def _stop_between(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps, and raise KeyboardInterrupt after the one in which Ctrl-C came.
+
+    Raised at once it would come out of compiled code as a SystemError. A second Ctrl-C does that.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield from steps
+        return
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        for step in steps:
+            yield step
+            if asked:
+                raise KeyboardInterrupt
+        if asked:
+            raise KeyboardInterrupt
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _kept(bounds: list[float]) -> str:

@@ -107,7 +107,10 @@ def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
             sys.stderr.write(f"{missing}\n")
         return
     safe = config if isinstance(config, SafeConfig) else None
-    say(f"{run.directory}: {f'a {run.kind} run' if safe is None else promise_of(safe)}")
+    level: float | None = getattr(config, "delta", None)
+    kept = "no safety level is kept" if level is None else f"safe at δ = {level:g}"
+    said = f"{kind_of(run).title}, {kept}" if safe is None else promise_of(safe)
+    say(f"{run.directory}: {said}")
     steps = facts["steps"]
     say(f"{steps:,} step{'s' * (steps != 1)} taken" if steps else "no step was taken")
     say(facts["why"])

@@ -105,6 +105,9 @@ class Settings(NamedTuple):
     def given(self) -> dict[str, Any]:
         """Return all values that were given, by key."""
         values = {} if self.file is None else read_settings(self.file)
+        # Keys that can't be set, such as the digest of a terrain, follow from the others.
+        fields = self.model.model_fields
+        values = {k: v for k, v in values.items() if k not in fields or not _is_hidden(fields[k])}
         return {**values, **self.options}
 
     def checked(self) -> Config:
@@ -126,7 +129,7 @@ def read_settings(file: Path) -> dict[str, Any]:
     text = _read(file)
     try:
         values = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
     if not isinstance(values, dict):
         raise InvalidFileError(f"{file}: is a list or a value, expected keys with values")
@@ -134,6 +137,10 @@ def read_settings(file: Path) -> dict[str, Any]:
         config: dict[str, Any] = values["config"]
         return config
     return values
+
+
+def _is_hidden(field: FieldInfo) -> bool:
+    return option_of(field).hidden
 
 
 def _read(file: Path) -> str:

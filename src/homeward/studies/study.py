@@ -109,7 +109,7 @@ def read_study(path: Path) -> Study:
         data = path.read_bytes()
     try:
         values = tomllib.loads(data.decode())
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise InvalidFileError(f"{path}: is not TOML: {cause}") from cause
     if "grid" in values:
         axes = values.pop("grid")

@@ -47,7 +47,7 @@ class GridConfig(SafeConfig):
     walls: Annotated[float, Field(ge=0.0, le=1.0, description="Mean fraction of walls.")] = 0.2
     start: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Field(description="Where to start: a square's number, row by row from 0, or ROW,COL."),
+        Field(description="Where to start, ROW,COL from 0; in a file, row·size + column."),
         Option(form="ROW,COL", unset="drawn from the seed"),
     ] = None
     map: Annotated[

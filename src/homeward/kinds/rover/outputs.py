@@ -288,7 +288,7 @@ def summary_of(
         *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
         "- `map.png`: the map with the path, as the command line draws it.",
         f"- `{FACTS}`: these figures for programs.",
-        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields`: the record.",
+        "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record.",
         "",
         "## Go on, or do it again",
         "",
