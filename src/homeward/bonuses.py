@@ -1,13 +1,11 @@
-"""Bonuses: what is worth seeing, ξ[S, A] from a belief.
+"""Exploration bonuses: ξ[S, A] from a belief.
 
-A bonus is any callable from a belief to an array [S, A]; real rewards are added to it by the
-planner. Here are the classical count-based ones, and the paper's adapted R-max, which pays for what
-would be seen from a place instead of for being there; and, for heights that are measured from afar,
-the information that a place promises.
+A bonus is any callable from a belief to an array [S, A]; the planner adds the real rewards. Here
+are the classical count-based bonuses; the paper's adapted R-max, which pays for what a state would
+reveal instead of for being there; and the information gain of heights measured from a distance.
 
-Where being in a state shows all that its actions do, as on a grid of heights, the count of an
-action goes from 0 to infinity with the first visit. R-max and near-Bayesian exploration are then
-the same array, and so explore alike.
+If being in a state reveals all that its actions do, as on a grid of heights, the count of an action
+goes from 0 to infinity with the first visit. R-max and near-Bayesian bonuses are then equal.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ MAX_DIRECT_CELLS = 32
 """Cells in reach up to which a direct sum is faster than a Fourier transform."""
 
 MAX_VIEW_CELLS = 121
-"""Cells that a look is planned to tell of; of a sensor that reaches more, the nearest."""
+"""Most cells that a planned look covers: the nearest ones in reach of the sensor."""
 
 
 class Bonus(Protocol):
-    """A callable that returns what is worth seeing."""
+    """An exploration bonus: a callable from a belief to ξ[S, A]."""
 
     def __call__(self, belief: Any, /) -> FloatArray:
         """Return ξ[S, A] ≥ 0 under a belief."""
@@ -42,10 +40,10 @@ class Bonus(Protocol):
 
 
 class Uncovering(Protocol):
-    """A belief over what can be seen from afar."""
+    """A belief that predicts how many cells an action reveals."""
 
     def uncovers(self) -> FloatArray:
-        """Return the expected number [S, A] of unseen cells that an action would show."""
+        """Return the expected number [S, A] of unseen cells that an action would reveal."""
         ...
 
 
@@ -54,12 +52,12 @@ NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
 
 
 class Looks(NamedTuple):
-    """What looks from the places of a map tell, and how much is left after some of them.
+    """A model of observations ("looks") from the places of a map, and of their joint gain.
 
-    A look from a cell reaches the cells at the given offsets. With logarithmic gains a cell of
-    variance `amount` that has been looked at with a total weight (precision) w has told
-    ½ ln(1 + amount·w) nats; otherwise it tells its amount at the first look. A bonus that is not
-    about a map has one row of S cells and looks that reach the cell itself.
+    A look from a cell covers the cells at the given offsets. With logarithmic gains, looks of total
+    weight (precision) w at a cell of variance `amount` yield ½ ln(1 + amount·w) nats; otherwise the
+    first look yields the amount. A bonus that is not on a map has one row of S cells, and a look
+    covers only its own cell.
 
     Attributes
     ----------
@@ -70,11 +68,11 @@ class Looks(NamedTuple):
     weight
         Weight [V] of a look at each offset.
     amount
-        What is left to learn of each cell [S].
+        Variance, or gain, that is left in each cell [S].
     logarithmic
         Whether gains are logarithmic.
     action
-        The action [S] to take in a place in order to learn; [0] where being there is enough.
+        The action [S] that learns in each place; empty if being there is enough.
     """
 
     shape: tuple[int, int]
@@ -87,7 +85,7 @@ class Looks(NamedTuple):
 
     @property
     def total(self) -> float:
-        """What could still be learned: every cell looked at once with the largest weight."""
+        """The gain that is left: every cell looked at once with the largest weight."""
         if self.logarithmic:
             return float(0.5 * np.log1p(self.amount * self.weight.max()).sum())
         return float(self.amount.sum())
@@ -99,21 +97,21 @@ class Looks(NamedTuple):
 
     @property
     def make_tour(self) -> bool:
-        """Whether places are best visited in a short tour: each tells of several cells, once."""
+        """Whether to plan short tours: a look covers several cells, and each gain comes once."""
         return not self.logarithmic and self.action.size == 0
 
 
 @runtime_checkable
 class LookingBonus(Protocol):
-    """A bonus that knows what several looks tell together."""
+    """A bonus that models the joint gain of several looks."""
 
     def looks(self, belief: Any, /) -> Looks:
-        """Return what looks tell under a belief."""
+        """Return the looks under a belief."""
         ...
 
 
 def once(bonus: FloatArray) -> Looks:
-    """Return the looks that take the largest bonus [S, A] of each state, once."""
+    """Return looks that yield the largest bonus [S, A] of each state, once."""
     action = bonus.argmax(axis=1).astype(np.int32)
     here, one = np.zeros(1, np.int64), np.ones(1)
     return Looks((1, len(bonus)), here, here, one, bonus.max(axis=1), False, action)
@@ -144,7 +142,7 @@ class Uncover:
         return self.reward * belief.uncovers()
 
     def looks(self, belief: HeightBelief, /) -> Looks:
-        """Return what looks at the eight squares around a place uncover."""
+        """Return looks that cover a place and its eight neighbours."""
         down, right = (part.ravel() - 1 for part in np.indices((3, 3)))
         unseen = np.where(belief.seen, 0.0, self.reward)
         return Looks(belief.shape, down, right, np.ones(9), unseen, False)
@@ -190,8 +188,8 @@ class MbieEb:
 class Information:
     """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
 
-    The paper's first-order approximation of the entropy that measuring from s would take off, in
-    units of half a nat; the same for every action. Blocked cells tell nothing.
+    The paper's first-order approximation of the entropy reduction by measuring from s, in units of
+    half a nat; the same for every action. Blocked cells count 0.
     """
 
     sensor: Sensor = Sensor()
@@ -209,10 +207,10 @@ class Information:
 
 @dataclass(frozen=True, slots=True)
 class InformationGain:
-    """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): the nats that measuring from s would tell.
+    """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): information gain in nats of measuring from s.
 
-    Exact for independent normal heights, since variances do not depend on what is measured; the
-    same for every action. Only the nearest `MAX_VIEW_CELLS` cells in reach are counted.
+    Exact for independent normal heights, since the posterior variance does not depend on the
+    measured values; the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
     """
 
     sensor: Sensor = Sensor()
@@ -233,14 +231,14 @@ class InformationGain:
         return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
 
     def looks(self, belief: TerrainBelief, /) -> Looks:
-        """Return what looks with the sensor tell."""
+        """Return the looks of the sensor."""
         down, right, weight = view_of(belief.shape, belief.size, self.sensor)
         amount = np.where(belief.blocked, 0.0, belief.variance)
         return Looks(belief.shape, down, right, weight, amount, True)
 
 
 def unit_of(bonus: Bonus) -> str | None:
-    """Return what gains are counted in; None where the bonus has no unit."""
+    """Return the unit of gains in the plural; None if the bonus has no unit."""
     if isinstance(bonus, InformationGain):
         return "nats"
     return "squares" if isinstance(bonus, Uncover) and bonus.reward == 1.0 else None
@@ -272,8 +270,8 @@ class Weights(NamedTuple):
     """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
 
     weight: FloatArray  # [rows, columns] away; 0 out of reach
-    transform: FloatArray | None  # [N, M // 2 + 1] of all but the cell itself; None: too few cells
-    size: tuple[int, int]  # N, M: of the transform, large enough that nothing wraps around
+    transform: FloatArray | None  # [N, M // 2 + 1], without the cell itself; None: too few cells
+    size: tuple[int, int]  # N, M of the transform, large enough that nothing wraps around
 
     def add_up(self, variance: FloatArray) -> FloatArray:
         """Return the weighted sum [R, C] around each cell of a map."""
@@ -286,7 +284,7 @@ class Weights(NamedTuple):
         waves *= self.transform
         back = ifft(waves, axis=0, overwrite_x=True)[:rows]
         total = irfft(back, right, axis=1, overwrite_x=True)[:, :columns]
-        # The cell itself weighs most by far and would lend its rounding to the others.
+        # The cell itself has by far the largest weight; its rounding would spoil the others.
         total = total + self.weight[0, 0] * variance
         return frozen(np.maximum(total, 0.0, out=total))
 
@@ -316,7 +314,7 @@ def weights_of(
     down, right = (side * np.arange(int(n) + 1) for n, side in zip(spans, size, strict=True))
     distance = np.sqrt(down[:, None] ** 2 + right**2)
     weight = np.where(distance <= sensor.reach, 1.0 / sensor.variance(distance), 0.0)
-    in_reach = 4 * np.count_nonzero(weight)  # by quadrants, which is near enough
+    in_reach = 4 * np.count_nonzero(weight)  # approximately, by quadrants
     if in_reach <= nearby:
         return Weights(frozen(weight), None, (0, 0))
     fast = (

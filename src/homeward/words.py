@@ -1,7 +1,7 @@
 """The sentences that people read, made from codes.
 
 Records, programs and the page compare codes: the values of `End` and `Verdict`. Their sentences in
-English are here and nowhere else. Nothing of the package is imported, so every part can import it.
+English are here and nowhere else. This module imports nothing of the package.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHANGES = {
     "steps": "With a higher limit it goes on.",
     "stuck": "A safety level δ, or a higher one, makes this less likely.",
 }
-"""What one could change so that an exploration goes further, by the code of its end."""
+"""What to change so that an exploration goes further, by the code of its end."""
 
 VERDICTS = {
     "chosen": "chosen",
@@ -62,12 +62,11 @@ class Remainder(NamedTuple):
     left
         What could still be learned elsewhere, in `unit`.
     rate
-        The best gain per step that is free but below the floor, in `unit`; 0 if there is none.
+        The best gain per step without risk, if below the floor, in `unit`; 0 if there is none.
     unit
         The unit of the bonus, in the plural; None if it has no name.
     share
-        How often going on would take what is left of a budget, above 1; infinite if nothing is left
-        that risk could buy.
+        Risk of going on over the remaining budget, above 1; infinite if no risk would allow more.
     budgets
         The name, the safety level δ and the probability that may still be risked, of each home.
     """
@@ -80,20 +79,20 @@ class Remainder(NamedTuple):
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence: its first letter large, a full stop at its end."""
+    """Return a clause as a sentence: capitalised, with a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def why_ended(end: str, steps: int, rest: Remainder | None = None) -> str:
-    """Return why an exploration ended after `steps`, what is left and what one could change."""
+    """Return why an exploration ended after `steps`, what is left and what to change."""
     return " ".join(ending(end, steps, rest)).strip()
 
 
 def ending(end: str, steps: int, rest: Remainder | None = None) -> tuple[str, str]:
-    """Return why an exploration ended in one sentence, and what is left and could be changed.
+    """Return why an exploration ended in one sentence, then what is left and what to change.
 
-    The remainder `rest` is None where it is not known. Settings are named by what they are, "the
-    floor", so that the text serves the library, the command line and the page.
+    The remainder `rest` is None if it is not known. Settings are named without syntax ("the
+    floor"), so that the library, the command line and the page can use the same text.
     """
     why, change = sentence(ENDS[end]), CHANGES[end]
     if end == "steps":

@@ -607,5 +607,5 @@ def test_entropy_falls_by_half_the_logarithm_of_each_variance() -> None:
 
 def test_entropies_of_different_cells_are_not_compared() -> None:
     for other in (terrain(), TerrainBelief((3, 2), np.zeros(6), np.ones(6), blocked=MIDDLE)):
-        with pytest.raises(InvalidBeliefError, match="not of the same cells"):
+        with pytest.raises(InvalidBeliefError, match="have different cells"):
             entropy_reduction(terrain(blocked=MIDDLE), other)

@@ -75,12 +75,12 @@ def test_the_ridge_by_hand() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"safety": (1.01,)}, "is said to keep 1.01 of 'return to state 0', and keeps"),
-        ({"safety": (float("nan"),)}, "is said to keep nan of 'return to state 0', and keeps"),
-        ({"exploration": 7.0}, "is said to be worth 7, and is worth"),
-        ({"weight": 0.7}, "is said to have a weight of 0.7, and has"),
-        ({"leaves": 0.7}, "is said to leave with 0.7, and does with"),
-        ({"verdict": Verdict.UNAVAILABLE}, "is said to be “unavailable”, and is “"),
+        ({"safety": (1.01,)}, "is claimed to keep 1.01 of 'return to state 0', but keeps"),
+        ({"safety": (float("nan"),)}, "is claimed to keep nan of 'return to state 0', but keeps"),
+        ({"exploration": 7.0}, "is claimed to be worth 7, but is worth"),
+        ({"weight": 0.7}, "is claimed to have a weight of 0.7, but has"),
+        ({"leaves": 0.7}, "is claimed to leave with 0.7, but does with"),
+        ({"verdict": Verdict.UNAVAILABLE}, "is claimed to be “unavailable”, but is “"),
     ],
 )
 def test_a_row_of_the_table_that_does_not_come_out_is_refuted(
@@ -95,7 +95,7 @@ def test_a_bound_of_an_action_that_is_not_taken_is_refuted_if_it_is_too_high() -
     """The ridge keeps ½; 0.6 is not far off, and nothing proves it."""
     stored = made(ridge(), [ReturnHome(0.4, CAMP)], on_the_ridge, 0.5, state=RIDGE)
     (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 1e-3,)))
-    assert found.startswith("action 1 is said to keep")
+    assert found.startswith("action 1 is claimed to keep")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WORTH_LESS, Verdict.NO_SAFER, Verdict.WAITS])
@@ -103,7 +103,7 @@ def test_an_unsafe_action_can_not_be_called_otherwise(verdict: Verdict) -> None:
     stored = ridge_plan(1.0)
     assert stored.plan.evidence[GO].verdict == Verdict.UNSAFE
     (found,) = said(with_row(stored, GO, verdict=verdict))
-    assert found.endswith("and is “unsafe”")
+    assert found.endswith("but is “unsafe”")
 
 
 def test_a_safe_action_is_not_called_unsafe_for_a_bound_that_was_lowered() -> None:
@@ -112,7 +112,7 @@ def test_a_safe_action_is_not_called_unsafe_for_a_bound_that_was_lowered() -> No
     stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.array([[1.0, 0.0], [0.0, 0.0]]))
     assert stored.plan.evidence[GO].verdict == Verdict.WORTH_LESS
     (found,) = said(with_row(stored, GO, verdict=Verdict.UNSAFE, safety=(0.1,)))
-    assert found.endswith("and is “worth_less”")
+    assert found.endswith("but is “worth_less”")
 
 
 @pytest.mark.parametrize("recall", [None, 3])
@@ -124,7 +124,7 @@ def test_bounds_of_an_action_that_leaves_the_set_are_checked(recall: int | None)
     for k in range(2):
         more = tuple(bound + 0.01 * (k == i) for i, bound in enumerate(kept))
         (found,) = said(with_row(stored, GO, safety=more))
-        assert found.startswith("action 1 is said to keep")
+        assert found.startswith("action 1 is claimed to keep")
 
 
 def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_action() -> None:
@@ -134,15 +134,15 @@ def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_acti
     stored = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
     assert said(stored) == ()
     (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 0.1,)))
-    assert found.startswith("action 1 is said to keep")
+    assert found.startswith("action 1 is claimed to keep")
 
 
 @pytest.mark.parametrize("recall", [None, 3])
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"worthless": True}, "the plan is said to be worth nothing, and is worth"),
-        ({"waits": True}, "action 1 is said to wait for nothing, and does not"),
+        ({"worthless": True}, "the plan is claimed to have no value, but is worth"),
+        ({"waits": True}, "action 1 is claimed to wait without gain, but does not"),
     ],
 )
 def test_a_plan_that_is_worth_something_is_not_worthless_and_does_not_wait(
@@ -160,8 +160,8 @@ def test_a_plan_that_is_worth_nothing_and_waits_says_so(recall: int | None) -> N
     assert (stored.plan.worthless, stored.plan.waits) == (True, True)
     forged = replace(stored, plan=replace(stored.plan, worthless=False, waits=False))
     assert said(forged) == (
-        "the plan is worth nothing, and does not say so",
-        f"action {stored.plan.action} waits for nothing, and the plan does not say so",
+        "the plan has no value, but does not say so",
+        f"action {stored.plan.action} waits without gain, but the plan does not say so",
     )
 
 
@@ -171,7 +171,7 @@ def test_a_penalty_that_can_not_be_met_does_not_make_a_plan_worthless() -> None:
     belief = FiniteBelief([Moves(dest, np.ones((3, 2)), paid)])
     stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.eye(3, 2), 0.5)
     forged = replace(stored, plan=replace(stored.plan, worthless=True))
-    assert "the plan is said to be worth nothing, and is worth 2" in recompute(forged).said
+    assert "the plan is claimed to have no value, but is worth 2" in recompute(forged).said
 
 
 def test_bonus_that_is_left_can_not_be_denied() -> None:

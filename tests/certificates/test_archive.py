@@ -171,22 +171,22 @@ def _array(name: str, array: Any) -> Any:
     ("change", "message"),
     [
         (_set("format", to=2), "has format 2; homeward"),
-        (_set("kind", to="a poem"), "holds no plan"),
-        (_set("belief", "kind", to="hunch"), "belief of the kind 'hunch', which is not known"),
+        (_set("kind", to="a poem"), "does not contain a plan"),
+        (_set("belief", "kind", to="hunch"), "belief of the unknown kind 'hunch'"),
         (_set("plan", "state", to=7), "the plan's state is 7, outside 0..1"),
         (_set("plan", "discount", to=1.5), "γ is 1.5"),
         (_set("plan", "status", to="splendid"), "splendid"),
         (_set("plan", "steps", to=2), "outbound has shape (2, 2), expected (2, 2, 2)"),
-        (_set("criteria", 0, "bound", to="inf"), "criterion 0 claims inf"),
+        (_set("criteria", 0, "bound", to="inf"), "criterion 0 has a claimed number of inf"),
         (_set("criteria", 0, "unit", to=0.0), "unit of 0"),
         (_set("criteria", 0, "kind", to="fly"), "of the kind 'fly'"),
         (_set("criteria", 0, "kind", to="stay"), "its set does not fit that"),
         (_set("criteria", 0, "within", to=3), "no policies by steps left"),
-        (_set("criteria", to=7), "damaged, or no plan"),
-        (_member("weights.npy", None), "holds other arrays than it lists: weights.npy"),
-        (_member("more.npy", b""), "holds other arrays than it lists: more.npy"),
-        (_set("plan", to={}), "damaged, or no plan: KeyError"),
-        (_member("weights.npy", b"\x93NUMPY"), "damaged, or no plan"),
+        (_set("criteria", to=7), "damaged or not a plan"),
+        (_member("weights.npy", None), "its arrays differ from its header: weights.npy"),
+        (_member("more.npy", b""), "its arrays differ from its header: more.npy"),
+        (_set("plan", to={}), "damaged or not a plan: KeyError"),
+        (_member("weights.npy", b"\x93NUMPY"), "damaged or not a plan"),
         (_member("weights.npy", npy(np.array([0.7, 0.7]))), "not probabilities that sum to 1"),
         (_member("outbound.npy", npy(np.full((2, 2), 5, np.int32))), "(j=0, s=0) is 5"),
         (
@@ -200,9 +200,12 @@ def _array(name: str, array: Any) -> Any:
         (_set("plan", "gap", to=0.1), "the plan's gap is 0.1, but 0.4 less 0.4 is "),
         (_set("plan", "gap", to="nan"), "the plan's gap is nan"),
         (_set("plan", "gap", to=-0.0001), "the plan's gap is -0.0001"),
-        (_set("plan", "upper_bound", to="nan"), "at most nan"),
-        (_set("plan", "kept_value", to="inf"), "its part inf"),
-        (_set("plan", "status", to="infeasible"), "the plan is infeasible, but could be worth 0.4"),
+        (_set("plan", "upper_bound", to="nan"), "bound nan"),
+        (_set("plan", "kept_value", to="inf"), "kept value inf"),
+        (
+            _set("plan", "status", to="infeasible"),
+            "the plan is infeasible, but its upper bound is 0.4",
+        ),
         (_set("plan", "conflict", to=[0]), "criteria [0] are in conflict, but the plan is optimal"),
         (_set("plan", "conflict", to=[3]), "a criterion in conflict is 3, outside 0..0"),
         (_set("plan", "conflict", to=["all"]), "a criterion in conflict is 'all'"),
@@ -226,7 +229,7 @@ def _array(name: str, array: Any) -> Any:
             _member("belief.weights.npy", npy(np.array(["a", {}], object), allow_pickle=True)),
             "Object arrays cannot be loaded",
         ),
-        (_member("belief.success.npy", npy(np.full((2, 2, 2), 3.0))), "holds no sound plan"),
+        (_member("belief.success.npy", npy(np.full((2, 2, 2), 3.0))), "contains an invalid plan"),
     ],
 )
 def test_what_does_not_say_what_it_should_is_refused(
@@ -249,7 +252,7 @@ def test_what_an_array_unpacks_to_is_known_before_it_is_unpacked(
     plain = zipfile.ZipFile.read
     unlisted, larger = rewritten(_member("more.npy", zeros)), rewritten(_member("bonus.npy", zeros))
     monkeypatch.setattr(zipfile.ZipFile, "read", reading)
-    assert "holds other arrays than it lists: more.npy" in refused(tmp_path, unlisted)
+    assert "its arrays differ from its header: more.npy" in refused(tmp_path, unlisted)
     assert read == [HEADER]
     assert "its array bonus unpacks to 1048704 bytes, and is listed as <f8 of shape (2, 2)" in (
         refused(tmp_path, larger)
@@ -271,7 +274,7 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         zipfile.ZipFile(file, "a") as more,
     ):
         more.writestr("bonus.npy", b"")
-    assert "holds other arrays than it lists: bonus.npy" in refused(tmp_path, file.getvalue())
+    assert "its arrays differ from its header: bonus.npy" in refused(tmp_path, file.getvalue())
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"\x00" * 500, b"not a plan at all"])

@@ -124,9 +124,9 @@ def test_a_way_home_that_is_not_taken_any_more_is_refuted() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"exploration_value": 0.5}, "the plan is said to be worth 0.5, and is worth 0.4"),
-        ({"kept_value": 0.5}, "what starts with the action is said to be worth 0.5"),
-        ({"upper_bound": 0.3}, "no safe plan is said to be worth more than 0.3, but only 0.4"),
+        ({"exploration_value": 0.5}, "the plan is claimed to be worth 0.5, but is worth 0.4"),
+        ({"kept_value": 0.5}, "the part of the action is claimed to be worth 0.5"),
+        ({"upper_bound": 0.3}, "no safe plan is claimed to be worth more than 0.3, but only 0.4"),
     ],
 )
 def test_a_worth_that_does_not_come_out_is_refuted(change: Any, reason: str) -> None:
@@ -158,10 +158,10 @@ def up_there(belief: Any) -> Any:
     [
         (
             {"exploration_value": 0.41, "gap": 0.0},
-            "the plan is said to be worth 0.41, and is worth 0.4",
+            "the plan is claimed to be worth 0.41, but is worth 0.4",
         ),
-        ({"kept_value": 1e-3}, "what starts with the action is said to be worth 0.001, and is"),
-        ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is said to be worth more than 0.39"),
+        ({"kept_value": 1e-3}, "the part of the action is claimed to be worth 0.001, but is"),
+        ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is claimed to be worth more than 0.39"),
     ],
 )
 def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_worth(
@@ -209,7 +209,7 @@ def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_optimum(pit: fl
     )
     forged = replace(stored, plan=replace(lazy, kept_weights=np.ones(1), kept_outbound=camp))
     found = certify(forged, method="arithmetic")
-    assert found.worth.reasons == ("the plan is said to be optimal, but a gap of 0.4 is left",)
+    assert found.worth.reasons == ("the plan is claimed to be optimal, but a gap of 0.4 is left",)
 
 
 @pytest.mark.parametrize("method", ["exact", "arithmetic"])
@@ -348,7 +348,7 @@ def test_an_optimal_plan_keeps_its_levels_by_its_own_claims(method: Any) -> None
     lie = with_bound(ridge_plan(0.9), bound=0.8)
     found = certify(lie, method=method, episodes=200)
     assert found.worth.reasons == (
-        "the plan is said to be optimal, but 'return to state 0' is 0.8, below 0.9",
+        "the plan claims to be optimal, but 'return to state 0' is 0.8, below 0.9",
     )
     met = replace(lie, plan=replace(lie.plan, status=Status.NOT_CONVERGED))
     assert not certify(met, method=method, episodes=200).refuted
@@ -358,7 +358,7 @@ def test_an_optimal_plan_has_a_gap_of_next_to_nothing() -> None:
     stored = ridge_plan(0.9)
     wide = replace(stored.plan, upper_bound=0.5, gap=0.5 - stored.plan.exploration_value)
     found = certify(replace(stored, plan=wide), method="arithmetic")
-    assert found.worth.reasons == ("the plan is said to be optimal, but its gap is 0.1",)
+    assert found.worth.reasons == ("the plan is claimed to be optimal, but its gap is 0.1",)
     met = replace(stored, plan=replace(wide, status=Status.NOT_CONVERGED))
     assert not certify(met, method="arithmetic").refuted
 
@@ -369,7 +369,7 @@ def test_a_large_multiplier_makes_no_room_for_another_worth() -> None:
         stored, plan=replace(stored.plan, exploration_value=0.5, upper_bound=1e9, gap=1e9)
     )
     reasons = certify(lie, method="arithmetic").worth.reasons
-    assert reasons[0] == "the plan is said to be worth 0.5, and is worth 0.4"
+    assert reasons[0] == "the plan is claimed to be worth 0.5, but is worth 0.4"
 
 
 @pytest.mark.parametrize("multiplier", [0.0, 1.0, math.inf])
@@ -379,7 +379,7 @@ def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
     lie = with_bound(replace(stored, plan=plan), multiplier=multiplier)
     found = certify(lie, method="arithmetic")
     assert found.worth.reasons == (
-        "that no plan keeps the levels is not shown by the plan's multipliers",
+        "the plan's multipliers do not prove that no plan keeps the levels",
     )
 
 
@@ -393,7 +393,7 @@ def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float)
     lazy = made(belief, [ReturnHome(1.0, 0)], on_the_ridge, 0.5)
     assert lazy.plan.upper_bound == pytest.approx(0.0, abs=1e-9)
     found = certify(with_bound(lazy, level=level, multiplier=multiplier), method="arithmetic")
-    assert found.worth.reasons[0].startswith("no safe plan is said to be worth more than 0, but")
+    assert found.worth.reasons[0].startswith("no safe plan is claimed to be worth more than 0, but")
 
 
 def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
@@ -409,7 +409,7 @@ def test_a_level_that_can_just_be_kept_is_not_infeasible(below: float, recall: i
     stored = ridge_plan(1.0 - below, recall=recall)
     assert not certify(stored, method="arithmetic").refuted
     found = certify(infeasible(stored), method="arithmetic")
-    assert found.worth.reasons[0].startswith("that no plan keeps the levels is not shown")
+    assert found.worth.reasons[0].startswith("the plan's multipliers do not prove")
 
 
 def test_a_level_that_can_just_not_be_kept_is_infeasible() -> None:
@@ -436,7 +436,7 @@ def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -
     found = certify(lie, method="arithmetic")
     assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons == (
-        "that no plan keeps the levels is not shown by the plan's multipliers",
+        "the plan's multipliers do not prove that no plan keeps the levels",
     )
 
 

@@ -43,5 +43,5 @@ def test_a_kind_of_ones_own_can_be_made_known(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_name_is_given_once() -> None:
-    with pytest.raises(InvalidInputError, match="another kind of belief named finite"):
+    with pytest.raises(InvalidInputError, match="another codec is already named finite"):
         register_codec(Codec("finite", Guess, encode, decode))

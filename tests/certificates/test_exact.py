@@ -45,9 +45,7 @@ def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) ->
         "only a FiniteBelief can be enumerated, and this is a HeightBelief"
     )
     monkeypatch.setattr(exact, "MAX_ENTRIES", 7)
-    assert why_not(ridge_plan()) == (
-        "a world of 2 states and 2 actions is too large to be written out"
-    )
+    assert why_not(ridge_plan()) == ("a world of 2 states and 2 actions is too large to enumerate")
 
 
 def test_after_an_exit_the_other_policy_is_followed() -> None:

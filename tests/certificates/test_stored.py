@@ -78,7 +78,7 @@ def test_exits_are_what_any_set_forbids() -> None:
 
 def test_a_plan_that_may_leave_must_say_what_it_follows_then() -> None:
     stored = every_plan("moves")
-    with pytest.raises(InvalidProblemError, match="does not say what it follows then"):
+    with pytest.raises(InvalidProblemError, match="has no policy outside of it"):
         replace(stored, plan=replace(stored.plan, afterwards=None))
 
 
@@ -138,7 +138,7 @@ def test_a_home_and_a_limit_are_for_a_way_home() -> None:
     stored = made(ridge(), [StayInside(np.ones(2, dtype=bool), 0.5)], far)
     for change in ({"home": np.zeros(1, np.int32)}, {"within": 3}):
         odd = (replace(stored.plan.criteria[0], **change),)
-        with pytest.raises(InvalidProblemError, match="and has a home or a limit of steps"):
+        with pytest.raises(InvalidProblemError, match="but has a home or a limit of steps"):
             replace(stored, plan=replace(stored.plan, criteria=odd))
 
 

@@ -107,7 +107,7 @@ def test_a_worth_that_is_wrong_exits_with_one(tmp_path: Path) -> None:
     lie = replace(stored, plan=replace(stored.plan, upper_bound=0.1))
     result = invoke(file_of(tmp_path, lie), "--method", "arithmetic")
     assert result.exit_code == 1
-    assert "Refuted: no safe plan is said to be worth more than 0.1" in result.stdout
+    assert "Refuted: no safe plan is claimed to be worth more than 0.1" in result.stdout
     assert "No bound is refuted, but something else is" in result.stdout
 
 
@@ -187,7 +187,7 @@ def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     result = invoke(run.directory)
     assert result.exit_code == 1
-    assert "refuted: step 3: the edges relied on hold no way home from state" in result.stdout
+    assert "refuted: step 3: the edges relied on contain no way home from state" in result.stdout
     told = json.loads(invoke(run.directory, "--json").stdout)
     assert told["refuted"] is True
     assert told["homes"][0]["reasons"][0].startswith("step 3: ")

@@ -61,7 +61,7 @@ def test_a_record_of_no_change_is_short() -> None:
 )
 def test_what_does_not_say_what_is_held_is_refused(value: Any) -> None:
     before = Held((Account(np.full(3, -1, np.int32)),))
-    with pytest.raises(InvalidFileError, match="what the run holds can't be read"):
+    with pytest.raises(InvalidFileError, match="the state of the run can't be read"):
         Held.decode(value, before)
 
 

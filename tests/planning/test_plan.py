@@ -210,7 +210,7 @@ def test_a_plan_without_criteria_says_that_nothing_is_safe() -> None:
 @pytest.mark.parametrize("status", [Status.NOT_CONVERGED, Status.NUMERICAL])
 def test_a_plan_that_was_not_solved_to_the_end_says_so(status: Status) -> None:
     text = str(replace(plan(NAMED, ReturnHome(0.9)), status=status))
-    assert f"The solver met {status}: what is said holds, better may exist." in text
+    assert f"The solver met {status}: the bounds hold, better plans may exist." in text
 
 
 def test_an_infeasible_plan_blames_no_draw() -> None:

@@ -274,7 +274,7 @@ def test_a_record_that_does_not_say_what_was_held_is_refused(tmp_path: Path) -> 
     made = stopped_meadow(tmp_path / "run")
     records = [replace(record, holding=None) for record in made.records()]
     (made.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
-    with pytest.raises(InvalidFileError, match="what the run holds can't be read"):
+    with pytest.raises(InvalidFileError, match="the state of the run can't be read"):
         made.resume()
 
 

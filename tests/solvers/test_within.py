@@ -92,7 +92,7 @@ def test_of_two_bounds_each_step_takes_the_better() -> None:
 
 @pytest.mark.parametrize("steps", [0, -3])
 def test_a_horizon_of_no_steps_is_refused(steps: int) -> None:
-    with pytest.raises(InvalidProblemError, match=f"a horizon of {steps} steps"):
+    with pytest.raises(InvalidProblemError, match=f"the horizon is {steps} steps"):
         solve_return_within(HUT, steps, HOME, None, at_once=True)
 
 
@@ -103,7 +103,7 @@ def test_a_horizon_of_no_steps_is_refused(steps: int) -> None:
         ({"home": np.empty(0, np.int32)}, "home has shape"),
         ({"correction": np.full((4, 2), 0.1)}, r"the correction \(s=0, a=0\) is 0.1"),
         ({"correction": np.zeros((4, 3))}, "the correction has shape"),
-        ({"correction": None}, "first attempts must be counted on"),
+        ({"correction": None}, "a bound is required"),
     ],
 )
 def test_what_is_wrong_is_named(changed: Any, said: str) -> None:
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_named(changed: Any, said: str) -> None:
 
 
 def test_first_attempts_on_a_general_model_are_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="move-or-stay models alone"):
+    with pytest.raises(InvalidProblemError, match="needs a move-or-stay model"):
         solve_return_within(HUT.sparse(), 3, HOME, np.zeros((4, 2)), at_once=True)
 
 

@@ -246,7 +246,7 @@ def test_sizes_that_make_no_cells_are_refused(sizes: dict[str, float], words: st
 
 
 def test_ground_without_data_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"the test ground: no cell .* all is nodata"):
+    with pytest.raises(InvalidInputError, match=r"the test ground: no cell .* has data"):
         to_cells(terrain(np.full((50, 70), np.nan)))
 
 
@@ -269,7 +269,7 @@ PARTS: dict[str, Any] = {
         ({"centre": ONES * np.nan}, "centre is not finite"),
         ({"blocked": ONES}, "blocked is float64"),
         ({"blocked": np.zeros(4, bool)}, r"blocked is bool of shape \(4,\)"),
-        ({"transform": (0.0,) * 6}, "no size"),
+        ({"transform": (0.0,) * 6}, "size 0"),
     ],
 )
 def test_what_is_no_grid_of_cells_is_refused(change: dict[str, Any], words: str) -> None:

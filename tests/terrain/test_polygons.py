@@ -112,8 +112,8 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
         ([1, 2], "is not GeoJSON: it is not an object"),
         ({"type": "FeatureCollection"}, "it has no list of features"),
         ({"type": "FeatureCollection", "features": [3]}, "feature 1 is not an object"),
-        ({"type": "FeatureCollection", "features": []}, "there is no polygon in it"),
-        ({"type": "MultiPolygon", "coordinates": []}, "there is no polygon in it"),
+        ({"type": "FeatureCollection", "features": []}, "it contains no polygon"),
+        ({"type": "MultiPolygon", "coordinates": []}, "it contains no polygon"),
         ({"type": "Polygon", "coordinates": []}, "polygon 1 has no ring"),
         ({"type": "Point", "coordinates": [1, 2]}, "it is a Point, expected a Polygon"),
         (
@@ -146,11 +146,11 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
         (polygon([[[[1] * 90]]]), "is not a position"),
         (
             {"type": "FeatureCollection", "features": [named(polygon(SQUARE), CRS84)]},
-            "feature 1 has a crs member of its own, expected one for the whole",
+            "feature 1 has its own crs member, expected one for the whole file",
         ),
         (
             {"type": "Feature", "geometry": named(polygon(SQUARE), CRS84)},
-            "the geometry of it has a crs member of its own",
+            "the geometry of it has its own crs member",
         ),
         (nested(21), "is nested more than 20 deep, at geometry 1"),
         (nested(900), "is nested more than 20 deep, at geometry 1"),
@@ -307,7 +307,7 @@ def test_longitudes_and_latitudes_are_brought_to_the_terrains_map(tmp_path: Path
 @pytest.mark.parametrize(
     ("crs", "terrain", "message"),
     [
-        (7, MARS, "its crs member names no coordinate system"),
+        (7, MARS, "its crs member does not name a coordinate system"),
         ("urn:of:nothing", MARS, "can't be transformed from urn:of:nothing to the map of hills"),
         (CRS84, None, "is in urn:ogc:def:crs:OGC:1.3:CRS84, but hills has no coordinate system"),
     ],
@@ -322,7 +322,7 @@ def test_a_coordinate_system_that_does_not_help_is_refused(
 
 def test_a_crs_member_without_a_name_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.geojson", polygon(SQUARE) | {"crs": {"type": "name"}})
-    with pytest.raises(InvalidFileError, match="its crs member names no coordinate system"):
+    with pytest.raises(InvalidFileError, match="its crs member does not name a coordinate system"):
         read_area(path, cells(crs=MARS))
 
 

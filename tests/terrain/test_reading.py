@@ -128,7 +128,7 @@ def test_an_array_may_have_holes(tmp_path: Path) -> None:
         (np.zeros((2, 2), bool), "holds bool"),
         (np.array([["a", "b"]]), "holds <U1"),
         (np.array([[{}]], object), "Python objects"),
-        (np.full((2, 2), np.nan), "holds no data in the window 0,0,2,2, only nodata"),
+        (np.full((2, 2), np.nan), "has no data in the window 0,0,2,2, only nodata"),
         (np.array([[0.0, 5e9]]), r"5e\+09 m at row 0, column 1 is not a height"),
     ],
 )
@@ -177,7 +177,7 @@ def test_an_array_without_a_pixel_size_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_pixel_size_beside_the_raster_s_own_is_refused(ground: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"ground\.tif: has a pixel size of its own"):
+    with pytest.raises(InvalidInputError, match=r"ground\.tif: has its own pixel size"):
         read_elevation(ground, pixel=1.0)
 
 
@@ -225,7 +225,7 @@ def test_a_sheared_raster_is_refused(tmp_path: Path) -> None:
 def test_a_raster_of_nodata_alone_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     write_raster(path, np.full((3, 4), 7.0, np.float32), nodata=7.0)
-    with pytest.raises(InvalidFileError, match=r"a\.tif: holds no data.*only nodata"):
+    with pytest.raises(InvalidFileError, match=r"a\.tif: has no data.*only nodata"):
         read_elevation(path)
 
 

@@ -132,7 +132,7 @@ def test_age_makes_a_crater_gentler() -> None:
     [
         ({"seed": -1}, "the seed is -1"),
         ({"seed": 1.5}, "the seed is 1.5"),
-        ({"rows": 0}, "make no terrain"),
+        ({"rows": 0}, "expected at least 1"),
         ({"rows": 200_000, "columns": 200_000}, "200000 rows and 200000 columns are too many"),
         ({"columns": -3}, "columns is -3"),
         ({"pixel": 0.0}, "pixel size is 0 m"),

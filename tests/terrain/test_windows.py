@@ -96,10 +96,10 @@ def test_a_map_window_takes_the_pixels_whose_centres_lie_in_it(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("map:90,450,110,460", "passes the raster"),
-        ("map:100,300,110,460", "passes the raster"),
-        ("map:0,0,10,10", "passes the raster"),
-        ("map:100.1,450.1,100.2,450.2", "holds no pixel's centre"),
+        ("map:90,450,110,460", "leaves the raster"),
+        ("map:100,300,110,460", "leaves the raster"),
+        ("map:0,0,10,10", "leaves the raster"),
+        ("map:100.1,450.1,100.2,450.2", "contains no pixel centre"),
     ],
 )
 def test_a_map_window_that_is_not_on_the_raster_is_refused(text: str, words: str) -> None:

@@ -1,6 +1,6 @@
-"""Beliefs: distributions over MDPs. They never hear of a solver.
+"""Beliefs: distributions over MDPs. They do not depend on solvers.
 
-Each name is loaded when it is first used, since the beliefs on grids need a compiler.
+Each name is loaded at its first use, since beliefs on grids need a compiler.
 """
 
 import lazy_loader

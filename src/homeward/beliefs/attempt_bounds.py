@@ -8,11 +8,11 @@ move (it works, or it does not), given A; the smaller one counts.
 *Ratio.* Pr(E | A) ≤ Pr(E) / Pr(A_K), with A_K the outcomes of the components K that E touches.
 Pr(A_K) is at least the mass of any product of intervals that agrees with A_K (`witness`).
 
-*Box.* Of the two cells of an outcome the one with the smaller variance is *boxed*; a cell that no
-outcome boxes is *free*. Given the boxed heights, free cells are independent, each normal and
-restricted to a union of intervals by its own outcomes. Every boxed height is within k of its
-standard deviations with probability 1 − `TAIL` given A; with those as slack, Pr(E | A) is at most
-the mass of the outer set with E over the mass of the inner set.
+*Box.* Each outcome *boxes* the one of its two cells that has the smaller variance; a cell without a
+box is *free*. Given the boxed heights, free cells are independent, each normal and restricted to a
+union of intervals by its own outcomes. All boxed heights lie within k standard deviations, their
+boxes, with probability 1 − `BOX_DOUBT` given A. Apart from that slack, Pr(E | A) is at most the
+mass of the outer set with E over the mass of the inner set.
 
 Outcomes in B cost a factor 1/(1 − τ), where τ bounds the probability that one of them is violated.
 """
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.height_kernels import Ground
 
-TAIL = 1e-12
-"""Probability that some boxed height near a move lies outside its box, at most."""
+BOX_DOUBT = 1e-12
+"""Largest probability that some boxed height near a move lies outside its box."""
 
 MAX_BOXED = 17
-"""Boxed cells near a move, at most: the neighbours of both its ends."""
+"""Largest number of boxed cells near a move: the neighbours of both its ends."""
 
 ROUNDING = 2.0**-36
 """Added to a computed mass: more than the rounding error of a bivariate normal probability."""
@@ -54,7 +54,7 @@ class Ends(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """Bounds on the law of the heights given the measurements and the attempts."""
+    """Bounds on the distribution of the heights given the measurements and the attempts."""
 
     parts: Components
     log_mass: FloatArray  # [components] lower bound on ln Pr(A_K)
@@ -62,8 +62,8 @@ class Lesson(NamedTuple):
     role: IntArray  # [m] BOXED or FREE
     low: FloatArray  # [m] m, the box
     high: FloatArray  # [m]
-    outer: FloatArray  # [m, intervals, 2] m, contains all heights of a free cell that agree
-    inner: FloatArray  # [m] mass of a set with only such heights
+    outer: FloatArray  # [m, intervals, 2] m, superset of the heights of a free cell that agree
+    inner: FloatArray  # [m] mass of a subset of them
 
 
 def move_bounds(
@@ -103,10 +103,10 @@ def move_bounds(
 
 
 def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray) -> Lesson:
-    """Return the bounds that outcomes with these doubts [n] imply; heights have this law [S].
+    """Return the bounds that outcomes with these doubts [n] imply.
 
-    An outcome counts as informative too if the informative ones at its cells leave it uncertain, as
-    far as is proven.
+    An outcome also counts as informative if it is not proven to be almost certain given the
+    informative ones at its cells.
     """
     informative, found = doubt > SURE, doubt > np.inf
     while (informative != found).any():
@@ -124,7 +124,7 @@ def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArr
     start, end = parts.edges.start, parts.edges.end
     role = np.full(len(centre), FREE)
     role[np.where(deviation[start] <= deviation[end], start, end)] = BOXED
-    width = np.sqrt(2.0 * (math.log(MAX_BOXED / TAIL) - log_mass))[parts.label] * deviation
+    width = np.sqrt(2.0 * (math.log(MAX_BOXED / BOX_DOUBT) - log_mass))[parts.label] * deviation
     low, high = centre - width, centre + width
     outer, inner = [LINE] * len(centre), [LINE] * len(centre)
     for s, t, down, up, worked in zip(*parts.edges, strict=True):
@@ -146,7 +146,7 @@ def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArr
 
 
 def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:
-    """Return the positions of cells [e] in the components, and which cells are in one."""
+    """Return the positions of cells [e] in the components, and the mask of those in one."""
     at = np.minimum(np.searchsorted(parts.cells, cells), len(parts.cells) - 1)
     return at, parts.cells[at] == cells
 
@@ -167,7 +167,7 @@ def _logmass_in(
 def _bounds_on(
     moves: Ends, success: FloatArray, lesson: Lesson, mean: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bounds (low, high) [e]; ``success`` [e] is given the measurements alone."""
+    """Return bounds (low, high) [e]; ``success`` [e] is conditioned on measurements alone."""
     parts = lesson.parts
     with np.errstate(over="ignore"):
         scale = np.exp(-_logmass_in(moves.start, moves.end, parts, lesson.log_mass))
@@ -201,7 +201,7 @@ def _bounds_on(
         event = Ends._make(part[chosen] for part in ends)
         found = bound(event, x[chosen], other, lesson, mean, variance)
         for total, part in ((fails, found[0]), (works, found[1])):
-            total[chosen] = np.fmin(total[chosen], part + TAIL)
+            total[chosen] = np.fmin(total[chosen], part + BOX_DOUBT)
     low, high = 1.0 - fails, works
     return np.minimum(low, high), high
 
@@ -209,7 +209,7 @@ def _bounds_on(
 def _box_and_plain(
     event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound by the worst height in the box of the first end; the second is normal."""
+    """Bound by the worst height in the box of the first end; the second end is normal."""
     centre, deviation = mean[event.end], np.sqrt(v[event.end])
 
     def chance(height: FloatArray) -> FloatArray:
@@ -225,7 +225,7 @@ def _box_and_plain(
 def _box_and_box(
     event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound by what both boxes rule out."""
+    """Bound by the outcomes that the boxes of both ends rule out."""
     least, most = lesson.low[w] - lesson.high[x], lesson.high[w] - lesson.low[x]
     always = (least >= -event.down) & (most <= event.up)
     never = (most < -event.down) | (least > event.up)
@@ -240,7 +240,7 @@ def _free_and_box(
     law = mean[event.start], np.sqrt(v[event.start])
     outer, given = lesson.outer[x], lesson.inner[x]
     sure_low, sure_high = high - event.up, low + event.down
-    sure_high = np.maximum(sure_low, sure_high)  # where it may fail at any height
+    sure_high = np.maximum(sure_low, sure_high)  # if empty, any height may fail
     fails = mass_in(outer, *law, above=sure_high) + mass_in(outer, *law, below=sure_low)
     works = mass_in(outer, *law, low - event.up, high + event.down)
     return _over(fails, given), _over(works, given)

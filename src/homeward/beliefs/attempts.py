@@ -1,12 +1,12 @@
-"""Attempted moves on normal heights: which worked, what that restricts, and heights that agree.
+"""Attempted moves on normal heights: their outcomes as constraints, and draws that agree with them.
 
-Given the heights a move works surely or never, so one attempt settles it for good: it worked if
+Given the heights a move works surely or never, so one attempt settles it: it worked if
 −descend ≤ h[end] − h[start] ≤ climb. The heights are independent normal given the measurements.
-Given the outcomes as well they follow that normal law restricted to the heights that agree.
+Given the outcomes too, they follow that distribution restricted to the heights that agree.
 
-An outcome that the measurements make almost certain (doubt ≤ `SURE`) is treated as no restriction;
-the others are *informative*. Informative outcomes that share a cell form a *component*. Components
-are independent of each other, and of all other cells.
+An outcome that the measurements make almost certain (doubt ≤ `SURE`) is not treated as a
+restriction; the others are *informative*. Informative outcomes that share a cell form a
+*component*. Components are independent of each other, and of all other cells.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Attempts:
                 "the attempted moves are not an array [n] of state · A + action"
             )
         if worked.shape != pairs.shape or worked.dtype != np.bool_:
-            raise InvalidBeliefError(f"the outcomes are not {len(pairs)} of True or False")
+            raise InvalidBeliefError(f"the outcomes are not {len(pairs)} booleans")
         if (np.diff(pairs.astype(np.int64)) <= 0).any():
-            raise InvalidBeliefError("the attempted moves do not ascend")
+            raise InvalidBeliefError("the attempted moves are not in ascending order")
         object.__setattr__(self, "pairs", frozen(np.array(pairs, np.int64)))
         object.__setattr__(self, "worked", frozen(worked.copy()))
 
@@ -102,7 +102,7 @@ class Edges(NamedTuple):
     worked: BoolArray  # [n]
 
     def of(self, chosen: BoolArray | IntArray) -> Edges:
-        """Return the chosen ones."""
+        """Return the chosen edges."""
         return Edges._make(part[chosen] for part in self)
 
     def agree(self, heights: FloatArray) -> BoolArray:
@@ -152,9 +152,9 @@ def _shrunk(
 ) -> tuple[FloatArray, FloatArray]:
     """Shrink intervals of ±`width` standard deviations until all outcomes hold.
 
-    Each outcome asks for high[x] − low[y] ≤ limit for one pair of cells or for two. Shrinking
-    intervals never breaks an earlier outcome, so one pass is enough. Shares are proportional to
-    variances. A failed move is taken to have been too steep on the side that is nearer.
+    Each outcome requires high[x] − low[y] ≤ limit for one or two pairs of cells. Shrinking never
+    breaks an earlier outcome, so one pass is enough. Each cell shrinks in proportion to its
+    variance. A failed move is taken to have been too steep on the nearer side.
     """
     low, high = mean - width * deviation, mean + width * deviation
     variance = deviation * deviation
@@ -189,8 +189,8 @@ def draw(
 
     Each component is drawn by rejection, which is exact, in batches of up to `MAX_BATCH` draws. If
     that fails, it is drawn by `GIBBS_SWEEPS` Gibbs sweeps from heights that agree, which is exact
-    in the limit. If an almost certain outcome is violated, all starts again; after `MAX_RESTARTS`
-    such failures all outcomes are treated as informative.
+    in the limit. If an almost certain outcome is violated, the draw starts again; after
+    `MAX_RESTARTS` such failures all outcomes are treated as informative.
     """
     deviation = np.sqrt(variance)
     heights: FloatArray = rng.normal(mean, deviation)
@@ -264,12 +264,12 @@ def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
 def _draw_within(
     allowed: Intervals, mean: float, deviation: float, held: float, rng: np.random.Generator
 ) -> float:
-    """Draw from a normal law restricted to intervals; return `held` if these have no mass."""
+    """Draw from a normal distribution on intervals; return `held` if these have no mass."""
     ends = (np.array(allowed).reshape(-1, 2) - mean) / deviation
     masses = mass(ends[:, 0], ends[:, 1])
     if not masses.sum() > 0.0:
         return held
     low, high = ends[rng.choice(len(masses), p=masses / masses.sum())]
-    side = -1.0 if low > 0.0 else 1.0  # the tail that keeps its digits
+    side = -1.0 if low > 0.0 else 1.0  # the smaller tail keeps its digits
     below, above = sorted((ndtr(side * low), ndtr(side * high)))
     return mean + deviation * side * float(ndtri(below + (above - below) * rng.random()))

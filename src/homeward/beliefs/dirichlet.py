@@ -99,7 +99,7 @@ class DirichletBelief:
         else:
             given = np.asarray(self.kinds)
         kinds = indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
-        if self.tallies is None:  # an update keeps what is merged already
+        if self.tallies is None:  # an update keeps the merged outcomes
             alpha = frozen(_merge(outcomes, alpha, kinds))
         for name, value in {
             "outcomes": outcomes,
@@ -120,7 +120,7 @@ class DirichletBelief:
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
             raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected [S, A, S]")
         if 0 in dense.shape:
-            raise InvalidBeliefError(f"alpha has shape {dense.shape}: no state or no action")
+            raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected S, A >= 1")
         width = max(1, int((dense != 0).sum(axis=2).max()))
         outcomes = np.argsort(dense == 0, axis=2, kind="stable")[:, :, :width]
         rows = np.take_along_axis(dense, outcomes, axis=2).reshape(-1, width)

@@ -159,7 +159,7 @@ class FiniteBelief:
         return blocked_random_moves(first.dest, self._success(), self.weights)
 
     def update(self, observation: Visit | Transition | Rows) -> Self:
-        """Return the belief with weights by the likelihood of the observation in each world."""
+        """Return the belief with weights multiplied by the observation's likelihood, normalised."""
         visited, counts = self.visited.copy(), self.counts
         match observation:
             case Visit(state):

@@ -1,7 +1,7 @@
 """The graph of a grid: its cells row by row, and the nine moves that every cell has.
 
-The actions are `stay`, then the eight neighbours clockwise from north. A move off the map leads
-nowhere. All beliefs on grids share this order.
+The actions are `stay`, then the eight neighbours clockwise from north. A move off the map stays in
+its cell. All beliefs on grids share this order.
 """
 
 from __future__ import annotations

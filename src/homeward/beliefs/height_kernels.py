@@ -1,8 +1,8 @@
-"""Compiled passes over normal heights: how likely moves work, and what measurements change.
+"""Compiled passes over normal heights: success probabilities of moves, and Kalman updates.
 
-Cells and actions are those of `grid_graph`. A rise and its way back come from the same two normals,
+Cells and actions are those of `grid_graph`. A move and its reverse depend on the same two normals,
 so every pair of neighbours is computed once, from the cell whose neighbour lies E, SE, S or SW.
-`fill` and `refresh` do the same arithmetic for a pair, so they give the same bits.
+`fill` and `refresh` do the same arithmetic for a pair, so their results are equal bit by bit.
 
 With X normal, Pr(low ≤ X ≤ high) is ½(erfc(near) − erfc(far)), where near < far are the limits in
 units of √2 standard deviations, mirrored so that far ≥ |near|: the difference of the smaller tails
@@ -30,7 +30,7 @@ FINE, OUTSIDE, BLOCKED, TWICE, NO_HEIGHT, NO_VARIANCE, NOTHING_LEFT = range(7)
 
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 FIRST, LAST = 3, 6
-"""The actions E to SW, by which every pair of neighbours is met once."""
+"""The actions E to SW, which visit every pair of neighbours once."""
 
 ERFC_ZERO, ERFC_TWO, NEGLIGIBLE_SQUARES = 27.3, -6.0, 39.0
 """Arguments from which erfc is 0 and up to which it is 2, and the least far² − near² at which
@@ -64,7 +64,7 @@ def chance(near: float, far: float) -> float:
 def limits(
     here: float, there: float, spread: float, climb: float, descend: float
 ) -> tuple[float, float, float, float]:
-    """Return near and far of a move between two heights, then those of its way back.
+    """Return near and far of a move between two heights, then those of its reverse.
 
     ``spread`` [m²] is the sum of their variances; ``climb`` and ``descend`` [m] are the limits.
     """
@@ -79,7 +79,7 @@ def limits(
 
 @njit(cache=True, error_model="numpy")
 def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
-    """Write the success probabilities of the pairs that are met from one row of cells.
+    """Write the success probabilities of the pairs that are computed from one row of cells.
 
     The limits of a direction come first, in a loop that the compiler can vectorise.
     """
@@ -138,7 +138,7 @@ def refresh(ground: Ground, changed: BoolArray, success: FloatArray) -> None:
             s, t, forward = c, down * columns + right, a
             if not FIRST <= a <= LAST:
                 if changed[t]:
-                    continue  # computed from that cell
+                    continue  # this pair is computed from that cell
                 s, t, forward = t, c, back(a)
             if blocked[s] or blocked[t]:
                 continue
@@ -161,7 +161,7 @@ def learn(
 ) -> tuple[int, int]:
     """Update ``height`` and ``variance`` [S] by measurements [n]; mark cells in ``measured`` [S].
 
-    Return the first fault and the number of its measurement, or FINE and −1.
+    Return the first fault and the index of its measurement, or FINE and −1.
     """
     for i in range(len(cells)):
         c, seen, error = cells[i], heights[i], variances[i]

@@ -1,8 +1,8 @@
 """Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
-A move to one of eight neighbours works where the slope over the true distance is between a descent
-and a climb limit; given the heights it works or does not. No move leads into or out of a blocked
-cell. Measurements are normal around the true height; a Kalman update takes them in.
+A move to one of eight neighbours works if the slope over the true distance is between a descent and
+a climb limit; given the heights it works surely or never. No move leads into or out of a blocked
+cell. Measurements are normal around the true height, so updates are Kalman updates.
 
 An attempted move is known from then on: it works surely or never. Its effect on other moves is
 bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
@@ -55,10 +55,10 @@ SHARP = 0.01
 """Standard deviation in m up to which a height counts as known, as in the paper's figure."""
 
 PARALLEL_SIZE = 200_000
-"""State-actions from which threads pay off."""
+"""Smallest number of state-actions for which several threads are faster."""
 
 REFRESH_SHARE = 0.25
-"""Share of measured cells below which only their moves are computed again."""
+"""Largest share of measured cells for which only their moves are computed again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,8 @@ class TerrainBelief:
     Attributes
     ----------
     shape : Rows and columns
-    height : [S] m, mean height; 0 takes the place of what is given for a blocked cell
-    variance : [S] m², likewise
+    height : [S] m, mean height; set to 0 in blocked cells
+    variance : [S] m²; set to 0 in blocked cells
     cell : m, height and width of a cell, or one number for both
     climb : Degrees, steepest slope up
     descend : Degrees, steepest slope down
@@ -248,7 +248,7 @@ class TerrainBelief:
         known = new.__dict__.pop("_success", None)
         if (
             known is None and "_before" in self.__dict__
-        ):  # several updates without a model in between
+        ):  # several updates without a call of `mean` in between
             known, changed = self.__dict__["_before"]
             measured |= changed
         if known is not None:
@@ -269,7 +269,7 @@ class TerrainBelief:
         pair = state * len(STEPS) + action
         try:
             attempts = self.attempts.with_outcome(pair, worked)
-            if self.climb == self.descend:  # then a move works if and only if its reverse does
+            if self.climb == self.descend:  # a move works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
             raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
@@ -287,7 +287,7 @@ class TerrainBelief:
         """Return the model of a world with these heights [S]: each move works or does not."""
         known = _finite(heights, "the height", self.blocked)
         graph, ground = grid_graph(*self.shape), self._ground
-        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN is within no limits
+        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
         rise = open_heights[graph.dest] - open_heights[:, None]
         works = (-ground.descend <= rise) & (rise <= ground.climb)
         works |= graph.dest == np.arange(len(known))[:, None]
@@ -297,7 +297,7 @@ class TerrainBelief:
 def entropy_reduction(prior: TerrainBelief, posterior: TerrainBelief) -> float:
     """Return Σ ½ ln(prior variance / posterior variance) over the open cells, in nats."""
     if prior.shape != posterior.shape or (prior.blocked != posterior.blocked).any():
-        raise InvalidBeliefError("the prior and the posterior are not of the same cells")
+        raise InvalidBeliefError("the prior and the posterior have different cells")
     counted = ~prior.blocked
     return float(0.5 * np.log(prior.variance[counted] / posterior.variance[counted]).sum())
 

@@ -30,7 +30,7 @@ def keep(intervals: Intervals, low: float, high: float) -> Intervals:
 
 
 def drop(intervals: Intervals, low: float, high: float) -> Intervals:
-    """Return the parts of disjoint intervals outside of two limits."""
+    """Return the parts of disjoint intervals outside two limits."""
     if low >= high:
         return intervals
     return sorted(keep(intervals, -math.inf, low) + keep(intervals, high, math.inf))
@@ -71,8 +71,8 @@ def mass_with_rise(
     """Return Pr [e] that both heights lie in their intervals [e, n, 2] and −down ≤ rise ≤ up.
 
     {x ≤ a, y ≤ b, y − x ≤ c} is {x ≤ min(a, b − c), y − x ≤ c} and, if b − c < a, {b − c < x ≤ a,
-    y ≤ b}. What lies between limits is the difference of what lies below them, for each of the
-    three: the first axes [2, 2, 2].
+    y ≤ b}. The mass between two limits is a difference of masses below them, for x, y and the rise:
+    the first axes [2, 2, 2].
     """
     a = intervals.T[:, None, None, :, None]  # [2, 1, 1, n, 1, e]
     b = intervals_there.T[None, :, None, None]  # [1, 2, 1, 1, m, e]

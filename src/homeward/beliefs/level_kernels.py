@@ -1,6 +1,6 @@
-"""Compiled passes over categorical heights: how likely moves work, and what seen heights change.
+"""Compiled passes over categorical heights: success probabilities of moves, and updates.
 
-The arithmetic of one move is in `chance` alone, so an update gives the same bits as a new belief.
+The arithmetic of a move is in `chance` alone, so an update equals a new belief bit by bit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
 WALL, UNKNOWN = -1, 0
-"""What stands in the place of a height: the square is a wall, or nothing is known of it."""
+"""Codes in place of a height: the square is a wall, or unknown."""
 
 FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
 """Results of `find_fault`."""
@@ -31,7 +31,7 @@ class Tables(NamedTuple):
 
 
 class Squares(NamedTuple):
-    """What is known of each square, and what follows for the moves; see `HeightBelief`."""
+    """Known heights of squares, and the probabilities that follow; see `HeightBelief`."""
 
     known: IntArray  # [S]
     success: FloatArray  # [S, A]
@@ -43,17 +43,17 @@ class Squares(NamedTuple):
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
     """Return the probability that the move from s to its neighbour t works.
 
-    Nothing leads out of a wall: as a height, −1 is two below the lowest.
+    No move leads out of a wall: its code −1 is two below the lowest height.
     """
     mass, below, wall = tables
     here, there = known[s], known[t]
     if there == WALL:
         return 0.0
-    i, j = min(s, len(below) - 1), min(t, len(below) - 1)  # a single row holds for all squares
+    i, j = min(s, len(below) - 1), min(t, len(below) - 1)  # all squares share a single row
     if there != UNKNOWN:
         if here != UNKNOWN:
             return 1.0 if there <= here + 1 else 0.0
-        return 1.0 - float(below[i, max(0, there - 2)])  # the start is at least there − 1 high
+        return 1.0 - float(below[i, max(0, there - 2)])  # the height of s is at least there − 1
     free = 1.0 - float(wall[min(t, len(wall) - 1)])
     if here != UNKNOWN:
         return float(below[j, here + 1]) * free
@@ -117,7 +117,7 @@ def find_fault(
 def learn(
     cells: IntArray, heights: IntArray, dest: IntArray, first: int, tables: Tables, squares: Squares
 ) -> int:
-    """Write seen heights [n] and all that they change; return the first contradiction or −1."""
+    """Write seen heights [n] and their effects; return the first contradiction or −1."""
     known, success, returning, unseen = squares
     new = np.empty(len(cells), np.int32)
     news = 0
@@ -150,7 +150,7 @@ def learn(
 def expect_unseen(
     dest: IntArray, success: FloatArray, unseen: IntArray, expected: FloatArray
 ) -> None:
-    """Write success × unseen[dest] [S, A]; zero where a move leads nowhere."""
+    """Write success × unseen[dest] [S, A]; 0 for moves off the map."""
     states, actions = dest.shape
     for s in range(states):
         for a in range(actions):

@@ -40,7 +40,7 @@ def check_prior(prior: ArrayLike | None, states: int, error: type[InvalidInputEr
     sums = rows.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[worst] - 1.0) > SUM_TOLERANCE:
-        raise error(f"{name(worst)} sums to {sums[worst]:.10g}")
+        raise error(f"{name(worst)} sums to {sums[worst]:.10g}, expected 1")
     return mass
 
 

@@ -2,16 +2,15 @@
 
 Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
 one of eight neighbours works if the destination is at most one higher, however deep the drop; no
-move works off the map or into a wall. Given the world every move works or does not. Heights are
-seen exactly, so a square is either known or as unknown as its prior.
+move works off the map or into a wall. In each world a move works surely or never. Heights are seen
+exactly, so a square is either known or has its prior.
 
 With F the distribution function of a square's height and w its probability to be a wall,
 
     p[s → t] = (1 − w[t]) · Σ_h Pr(height[s] = h) · F[t](h + 1).
 
-A wall has a hidden height as well. What a move out of it would do does not matter, since no
-explorer stands there; so the risk that s is a wall is counted once, on the way in. No move leads
-out of a known wall.
+A wall has a hidden height too. Moves out of it do not matter, since no explorer can be there; so
+the risk that s is a wall is counted once, on the way in. No move leads out of a known wall.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
     from homeward.models import Moves
 
 MAX_HEIGHT = 2**30
-"""Largest height of a world: one more still fits an int32."""
+"""Largest height of a world; one more still fits an int32."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +231,7 @@ class HeightBelief:
     def _after_move(self, moved: Transition) -> Self:
         """Condition the height of a move's destination on the outcome of the move.
 
-        The move works if the destination is no wall and at most one higher than its start.
+        The move works if the destination is not a wall and at most one higher than its start.
         """
         state = moved.state
         there, worked = tried(moved, self._mean.dest, self.known == WALL)
@@ -255,7 +254,7 @@ class HeightBelief:
         if kept.sum() > 0.0:
             prior[there] = kept / kept.sum()
         else:
-            walls[there] = 1.0  # only a wall can have stopped it
+            walls[there] = 1.0  # only a wall can have blocked it
         return replace(self, prior=prior, walls=np.minimum(walls, 1.0))
 
     def _learned(self, cells: IntArray, heights: IntArray) -> dict[str, Any]:
@@ -279,7 +278,7 @@ class HeightBelief:
         return _model(self.shape, self.stay, heights, enters)
 
     def _refusal(self, fault: int, cell: int, height: int) -> Exception:
-        """Return the error for a faulty observation that a square has that height."""
+        """Return the error for an observed height of a square."""
         if fault == OUTSIDE:
             return InvalidBeliefError(
                 f"a seen square is s={cell}, outside 0..{len(self.known) - 1}"
@@ -301,14 +300,14 @@ def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = Tr
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)
     if not known.all():
-        raise error(f"the height of square s={int(np.argmin(known != 0))} is 0")
+        raise error(f"the height of square s={int(np.argmin(known != 0))} is 0, expected 1 or more")
     return _model(shape, bool(stay), known, known != WALL)
 
 
 def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray) -> Moves:
     """Return the model in which moves climb by at most one, into squares that can be entered.
 
-    Nothing leads out of a wall: as a height, −1 is two below the lowest.
+    No move leads out of a wall: its code −1 is two below the lowest height.
     """
     graph = grid_graph(*shape, stay)
     works = heights[graph.dest] <= heights[:, None] + 1
@@ -322,7 +321,7 @@ def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolAr
 def shape_of(
     values: ArrayLike, name: str, axes: str, error: type[InvalidInputError]
 ) -> tuple[int, ...]:
-    """Return the shape of `values`; raise unless they make an array with these axes."""
+    """Return the shape of `values`; raise unless they are an array with these axes."""
     try:
         shape: tuple[int, ...] = np.shape(values)
     except ValueError as cause:

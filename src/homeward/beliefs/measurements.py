@@ -1,4 +1,4 @@
-"""Measured heights of some cells: what a belief over normal heights learns from."""
+"""Measured heights of some cells: the observations of a belief over normal heights."""
 
 from __future__ import annotations
 

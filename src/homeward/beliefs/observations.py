@@ -1,4 +1,4 @@
-"""Observations from which the tabular beliefs learn."""
+"""Observations of the tabular beliefs: visits, transitions and exact rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a belief is: a distribution over MDPs that can be planned on, updated and sampled.
+"""The interface of a belief: a distribution over MDPs that can be planned on, updated and sampled.
 
 No base class is needed: an object with the four methods of `Belief` is a belief. The other
-protocols are optional abilities. A belief with an ability is planned on with tighter bounds, or can
-be used with more bonuses and criteria; nothing is inferred from its numbers.
+protocols are optional. A belief that implements one has tighter bounds, or can be used with more
+bonuses and criteria; nothing is inferred from its numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sensor of a vehicle: it measures heights, the nearer the more exactly."""
+"""The sensor of a vehicle: it measures heights, nearer ones more precisely."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What a plan says of itself and of each action, recomputed.
+"""Check of a plan's table of actions and of its flags, by recomputation.
 
-The table of actions says, for each action in the current state, its value and the bounds that it
-keeps if it is taken now and the plan is followed afterwards. This is not a stationary policy, so on
-a move-or-stay graph its first step is charged with the general correction (``docs/theory.md``,
-section 5). The chosen action stands for the part of the plan that starts with it.
+For each action in the current state the table has its value and the bounds that it keeps if it is
+taken now and the plan is followed afterwards. This is not a stationary policy, so on a move-or-stay
+graph its first step is charged with the general correction (``docs/theory.md``, section 5). The
+chosen action stands for the part of the plan that starts with it.
 
-A bound on safety is refuted if it is too high. A bound that is too low is true, but no reason to
-call an action unsafe: verdicts are judged by the recomputed bounds.
+A safety bound is refuted if it is too high. A bound that is too low is valid, but does not justify
+the verdict "unsafe": verdicts are judged by the recomputed bounds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Here:
     The states of `plan` and `chain` are those that the plan can reach. `worths` are the exploration
     reward and its absolute value, `totals` the criteria's. `ahead` are the mixture's values [S] of
     all these, one step on. `bonus` is [A]; `anywhere` is the most that a plan could collect in all
-    states, which rounding is measured by.
+    states, the scale of rounding.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Here:
         self.slack = [
             CLAIM_TOLERANCE * (earned if c.kind == "earn" else 1.0)
             for c, earned in zip(plan.criteria, ranges, strict=True)
-        ]  # of each total: earnings are measured by what can be earned in reachable states
+        ]  # of each total; earnings relative to their range in reachable states
         state, actions = plan.state, chain.world.shape[1]
         rows = chain.world.rows[state * actions : (state + 1) * actions]
         found = []
@@ -88,18 +88,18 @@ class Here:
         most = float(np.abs(worths[1].reward[np.isfinite(worths[1].reward)]).max())
         self.scale = most * chain.span
         self.rounding = ROUNDING * self.scale + ANYWHERE_ROUNDING * anywhere
-        # An action that leaves the set is valued with all that comes after: more rounding.
+        # The value of an action that leaves the set includes all that follows: more rounding.
         self.unsure = UNSURE_FACTOR * (chain.span if chain.exits.any() else 1.0)
 
     def stays(self, action: int) -> tuple[bool, bool]:
-        """Return whether an action surely, and whether it possibly, neither moves nor earns."""
+        """Return two booleans: the action surely, and possibly, neither moves nor earns."""
         if self.bonus[action] != 0.0 or self.reward[action] > 0.0:
             return False, False
         leaves = float(self.leaves[action])
         return leaves <= WORTHLESS / UNSURE_FACTOR, leaves <= WORTHLESS * UNSURE_FACTOR
 
     def is_zero(self, value: float) -> tuple[bool, bool]:
-        """Return whether a value surely, and whether it possibly, is only rounding."""
+        """Return two booleans: the value surely, and possibly, is only rounding."""
         least = WORTHLESS * self.scale
         return abs(value) <= least / self.unsure, abs(value) <= least * self.unsure
 
@@ -109,14 +109,14 @@ def check_flags(here: Here, value: float, kept_value: float) -> Iterator[str]:
     plan = here.plan
     surely, possibly = here.is_zero(value)
     if plan.worthless and not possibly:
-        yield f"the plan is said to be worth nothing, and is worth {value:.6g}"
+        yield f"the plan is claimed to have no value, but is worth {value:.6g}"
     if surely and not plan.worthless:
-        yield "the plan is worth nothing, and does not say so"
+        yield "the plan has no value, but does not say so"
     zero, stays = here.is_zero(kept_value), here.stays(plan.action)
     if plan.waits and not (zero[1] or stays[1]):
-        yield f"{plan.action_name(plan.action)} is said to wait for nothing, and does not"
+        yield f"{plan.action_name(plan.action)} is claimed to wait without gain, but does not"
     if not plan.waits and (zero[0] or stays[0]):
-        yield f"{plan.action_name(plan.action)} waits for nothing, and the plan does not say so"
+        yield f"{plan.action_name(plan.action)} waits without gain, but the plan does not say so"
 
 
 def check_actions(here: Here, kept: tuple[float, float], bounds: Sequence[float]) -> Iterator[str]:
@@ -130,23 +130,23 @@ def check_actions(here: Here, kept: tuple[float, float], bounds: Sequence[float]
         a, name, chosen = said.action, plan.action_name(said.action), said.action == plan.action
         verdicts, weight, leaves = _verdicts(here, a), here.weight[a], here.leaves[a]
         if said.verdict not in verdicts:
-            yield f"{name} is said to be “{said.verdict}”, and is “{verdicts[0]}”"
+            yield f"{name} is claimed to be “{said.verdict}”, but is “{verdicts[0]}”"
         if not abs(said.weight - weight) <= CLAIM_TOLERANCE:
-            yield f"{name} is said to have a weight of {said.weight:.6g}, and has {weight:.6g}"
+            yield f"{name} is claimed to have a weight of {said.weight:.6g}, but has {weight:.6g}"
         if here.closed[a]:
             continue
         if not abs(said.leaves - leaves) <= CLAIM_TOLERANCE:
-            yield f"{name} is said to leave with {said.leaves:.6g}, and does with {leaves:.6g}"
+            yield f"{name} is claimed to leave with {said.leaves:.6g}, but does with {leaves:.6g}"
         worth, size = kept if chosen else (float(here.worth[a]), float(here.size[a]))
         if not abs(said.exploration - worth) <= CLAIM_TOLERANCE * size + here.rounding:
-            yield f"{name} is said to be worth {said.exploration:.6g}, and is worth {worth:.6g}"
+            yield f"{name} is claimed to be worth {said.exploration:.6g}, but is worth {worth:.6g}"
         for k, (total, claimed) in enumerate(zip(here.totals, said.safety, strict=True)):
             found = bounds[k] if chosen else total.bound(float(here.safety[k][a]))
             rounding = ROUNDING * (abs(total.least) + total.unit)
             if not claimed <= found + here.slack[k] * total.unit + rounding:
                 yield (
-                    f"{name} is said to keep {claimed:.6g} of {plan.criteria[k].name!r}, and keeps "
-                    f"{found:.6g}"
+                    f"{name} is claimed to keep {claimed:.6g} of {plan.criteria[k].name!r}, "
+                    f"but keeps {found:.6g}"
                 )
 
 

@@ -1,8 +1,8 @@
 """Plans on disk: one file, an npz archive whose ``header.json`` lists its arrays.
 
 The arrays are ``.npy`` members that NumPy reads without pickle; nothing in the file is executed.
-The same plan is the same bytes. Each member has a checksum. A file that is cut short, damaged, of
-another origin or of a newer format raises an `InvalidFileError`.
+Equal plans give equal bytes. Each member has a checksum. A file that is cut short, damaged, of
+another program or of a newer format raises an `InvalidFileError`.
 
 The header is read first and lists every array with its type and shape. An array that is not listed,
 or that is larger than listed, is refused before it is unpacked, so a small file can't fill the
@@ -42,28 +42,25 @@ KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"
 MAX_HEADER_BYTES = 2**26
 MAX_PREFACE_BYTES = 2**14
-"""Largest size of a member without the data of its array."""
+"""Largest size of the header of an array's member."""
 
 T = TypeVar("T")
 
 
 def save_plan(plan: Any, belief: Belief, path: Path | str, planner: Any) -> StoredPlan:
-    """Write a plan with the belief and the planner that it is from, completely or not at all.
-
-    The file appears only once it is complete. Returns what was written.
-    """
+    """Write a plan with its belief and planner atomically; return the stored plan."""
     stored = StoredPlan.of(plan, belief, planner)
     save_stored(stored, path)
     return stored
 
 
 def save_stored(stored: StoredPlan, path: Path | str) -> None:
-    """Write a stored plan, completely or not at all."""
+    """Write a stored plan atomically."""
     replace_file(Path(path), pack(stored))
 
 
 def load_plan(path: Path | str) -> StoredPlan:
-    """Return a plan that was saved; raise `InvalidFileError` if the file holds none."""
+    """Return a saved plan; raise `InvalidFileError` if the file does not contain one."""
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
@@ -71,16 +68,16 @@ def load_plan(path: Path | str) -> StoredPlan:
 
 
 def read_plan(data: bytes, name: str) -> StoredPlan:
-    """Return the plan in the content of a file of that name; raise `InvalidFileError` if none."""
+    """Return the plan in a file's content; messages of `InvalidFileError` start with `name`."""
     try:
         return unpack(data)
     except InvalidFileError as cause:
         raise InvalidFileError(f"{name}: {cause}") from cause
     except HomewardError as cause:
-        raise InvalidFileError(f"{name}: holds no sound plan: {cause}") from cause
+        raise InvalidFileError(f"{name}: contains an invalid plan: {cause}") from cause
     except Exception as cause:  # a damaged archive can make its readers raise anything
         said = f"{type(cause).__name__}: {cause}"
-        raise InvalidFileError(f"{name}: is damaged, or no plan: {said}") from cause
+        raise InvalidFileError(f"{name}: is damaged or not a plan: {said}") from cause
 
 
 def pack(stored: StoredPlan) -> bytes:
@@ -190,16 +187,16 @@ def _read(
 
 
 def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return the header of an archive; raise if it is of another origin or format."""
+    """Return the header of an archive; raise if it is of another program or format."""
     found = [about for about in archive.infolist() if about.filename == HEADER]
     if len(found) != 1:
         raise InvalidFileError("is an archive, but was not written by homeward")
     if found[0].file_size > MAX_HEADER_BYTES:
         size = found[0].file_size
-        raise InvalidFileError(f"has a header of {size} bytes, at most {MAX_HEADER_BYTES} are read")
+        raise InvalidFileError(f"has a header of {size} bytes, expected at most {MAX_HEADER_BYTES}")
     header = json.loads(archive.read(found[0]))
     if not isinstance(header, dict) or header.get("kind") != KIND:
-        raise InvalidFileError("is an archive, but holds no plan")
+        raise InvalidFileError("is an archive, but does not contain a plan")
     if header.get("format") != FORMAT:
         raise InvalidFileError(
             f"has format {header.get('format')}; homeward {__version__} reads format {FORMAT}"
@@ -214,7 +211,7 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
     lost.subtract(f"{key}.npy" for key in listed)
     wrong = sorted(name for name, count in lost.items() if count)
     if wrong:
-        raise InvalidFileError(f"holds other arrays than it lists: {', '.join(wrong)}")
+        raise InvalidFileError(f"its arrays differ from its header: {', '.join(wrong)}")
     arrays = {}
     for about in members:
         key = about.filename.removesuffix(".npy")
@@ -237,7 +234,7 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add a member without a date, so that the same plan is the same bytes."""
+    """Add a member without a date, so that equal plans give equal bytes."""
     about = zipfile.ZipInfo(name)
     about.compress_type = zipfile.ZIP_DEFLATED
     about.external_attr = 0o644 << 16

@@ -1,4 +1,4 @@
-r"""The plan's own arithmetic, recomputed by other methods.
+r"""Recomputation of all numbers of a plan by methods independent of the planner.
 
 Nothing here is shared with the planner or its solvers. The mean model and the corrections come from
 the belief's definition (`mean_model`). Every policy of the plan is evaluated by one sparse linear
@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 class Recomputed:
     """The numbers of a plan, recomputed."""
 
-    bounds: dict[str, tuple[float, ...]]  # by part of the plan, one per criterion
-    faults: tuple[tuple[str, ...], ...]  # per criterion, its other claims that are wrong
-    said: tuple[str, ...]  # what the plan says of itself and its actions that is wrong
+    bounds: dict[str, tuple[float, ...]]  # by part of the plan, one bound per criterion
+    faults: tuple[tuple[str, ...], ...]  # per criterion, reasons against its other claims
+    said: tuple[str, ...]  # reasons against the plan's flags and its table of actions
     value: float  # exploration value of the mixture
     size: float  # the same with the absolute value of every reward
-    kept_value: float  # of the part that starts with the action
+    kept_value: float  # exploration value of the part that starts with the action
     kept_size: float
     upper: float | None  # upper bound on the value of a safe plan; None if the plan claims none
     scale: float  # the most that a plan could collect in the states it can reach
     anywhere: float  # the same in all states
     rounding: float  # absolute error of a value
-    prices: float  # sum of λ, by which the upper bound may be off as well
-    short: float | None  # if nothing is safe: shortfall of every plan, with Σ λ = 1
+    prices: float  # Σ λ: adds rounding to the upper bound
+    short: float | None  # if infeasible: lower bound on every plan's shortfall, with Σ λ = 1
 
 
 def recompute(stored: StoredPlan) -> Recomputed:
@@ -141,12 +141,12 @@ def _among(plan: PlanClaims, states: IntArray) -> PlanClaims:
 
 
 def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
-    """Return which policies take an action that can't be chosen, as reasons."""
+    """Return a reason for each policy that takes an action that can't be chosen."""
     plan, each = stored.plan, np.arange(world.shape[0])
     shut = ~np.isfinite(world.reward)
-    policies = [("the plan", plan.outbound), ("what starts with the action", plan.kept_outbound)]
+    policies = [("the plan", plan.outbound), ("the part of the action", plan.kept_outbound)]
     if plan.afterwards is not None:
-        policies.append(("what comes after leaving", plan.afterwards))
+        policies.append(("the policy outside", plan.afterwards))
     for k, criterion in enumerate(plan.criteria):
         policies.append((f"the way home of criterion {k}", criterion.return_policies))
     return [
@@ -161,12 +161,12 @@ def _totals(
 ) -> tuple[Total, Total]:
     """Return the corrected reward of a criterion, with the stored way home and with the best one.
 
-    Claims on it that are wrong are added to `faults`.
+    Reasons against wrong claims are added to `faults`.
     """
     plan, discount = stored.plan, stored.plan.discount
     moves, fixed = plan.correction == "moves", plan.steps is not None
     if moves and world.graph is None:
-        faults.append("the moves correction needs move-or-stay worlds, and these are others")
+        faults.append("the moves correction needs move-or-stay worlds")
         moves = False
     sigma = world.general
     if plan.correction == "naive":
@@ -195,7 +195,7 @@ def _totals(
         if over[worst] > CLAIM_TOLERANCE:
             faults.append(
                 f"the way home from {plan.state_name(worst)} is claimed to work with "
-                f"{criterion.way_home[worst]:.6f}, and comes out as {way.value[worst]:.6f}"
+                f"{criterion.way_home[worst]:.6f}, but is {way.value[worst]:.6f}"
             )
         each, best = (np.repeat(v[:, None], world.shape[1], axis=1) for v in way)
     level = (criterion.level - least) / unit

@@ -1,4 +1,4 @@
-"""Audit of the risk budget of a run whose level δ is the whole run's.
+"""Audit of the risk budget of a run whose level δ holds for the whole run.
 
 After each step a run relies on a set E of edges. Let Y = Pr(every edge of E works | observations)
 if E contains a way home from the current state, and else 0. Observations do not change E[Y]; only a
@@ -48,7 +48,7 @@ Edge = tuple[int, int]
 
 
 class HomeClaim(NamedTuple):
-    """A way home that a run says it keeps."""
+    """A run's claim that it keeps a way home."""
 
     name: str
     homes: frozenset[int]  # states that count as home
@@ -62,7 +62,7 @@ class AuditStep(NamedTuple):
     number: int  # from 1
     state: int
     next_state: int
-    holding: Any  # the record's JSON value on edges and budget, as differences to the step before
+    holding: Any  # the record's JSON value of edges and budget: differences to the step before
     belief: Belief
 
 
@@ -83,7 +83,7 @@ def why_not(belief: Belief) -> str | None:
     if (np.isfinite(model.reward) & (model.reward != 0.0)).any():
         return "its model has rewards"
     if not isinstance(belief, BlockedMoves):
-        return "its belief does not say how likely an edge never works"
+        return "its belief does not know the probability that an edge never works"
     return None
 
 
@@ -123,7 +123,7 @@ class _Account:
     unread: bool = False
 
     def check(self, step: AuditStep, k: int, edges: Edges) -> None:
-        """Check one step; nothing can be checked after a record that can't be read."""
+        """Check one step; steps after an unreadable record are not checked."""
         if self.unread:
             return
         try:
@@ -138,21 +138,21 @@ class _Account:
             paid = spent[k] - self.spent
         except (KeyError, TypeError, ValueError, IndexError) as cause:
             self.unread = True
-            self._object(step, f"what is held can't be read ({type(cause).__name__}: {cause})")
+            self._object(step, f"the record can't be read ({type(cause).__name__}: {cause})")
             return
         before = self._path(self.way, step.state, edges)
         after = self._path(way, step.next_state, edges)
         charge = min(1.0, charge + self._charge(way, before, after, edges))
         self._judge_way(step, before, after, edges)
         if kept != max(0.0, 1.0 - max(spent)):
-            self._object(step, f"{kept:.6g} is said to be kept with {max(spent):.6g} spent")
+            self._object(step, f"{kept:.6g} is claimed to be kept with {max(spent):.6g} spent")
         if paid < 0.0:
-            self._object(step, f"what was spent falls from {self.spent:.6g} to {spent[k]:.6g}")
+            self._object(step, f"the spent risk falls from {self.spent:.6g} to {spent[k]:.6g}")
         elif not paid >= charge * (1.0 - SUM_TOLERANCE) - 4.0 * np.finfo(float).eps:
-            self._object(step, f"{paid:.6g} was spent, and {charge:.6g} had to be")
+            self._object(step, f"{paid:.6g} was spent, but {charge:.6g} is required")
         most = 1.0 - self.claim.level
         if not spent[k] <= most + BUDGET_TOLERANCE + SUM_TOLERANCE:
-            self._object(step, f"{spent[k]:.6g} is spent, and only {most:.6g} may be")
+            self._object(step, f"{spent[k]:.6g} is spent, but at most {most:.6g} is allowed")
         self.way, self.spent = way, max(spent[k], self.spent)
         self.charged += charge
         self.steps += 1
@@ -172,12 +172,12 @@ class _Account:
         within = self.claim.within
         if after is None:
             if before is not None and not any(edges.least[e] >= 1.0 for e in before):
-                lost = f"the edges relied on hold no way home from state {step.next_state}"
+                lost = f"the edges relied on contain no way home from state {step.next_state}"
                 self._object(step, lost)
         elif within is not None and len(after) > within:
-            self._object(step, f"the way home takes {len(after)} moves, and {within} are allowed")
+            self._object(step, f"the way home takes {len(after)} moves, but {within} are allowed")
         elif within is not None and after and not edges.at_once:
-            self._object(step, "moves may take several attempts, so no number of steps is sure")
+            self._object(step, "moves may take several attempts: steps are not bounded")
 
     def _charge(
         self, way: IntArray, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
@@ -214,7 +214,7 @@ def _risk(way: IntArray, edges: Edges) -> float:
 
 
 def _changed(way: IntArray, difference: Any, shape: tuple[int, ...]) -> IntArray:
-    """Return a set of edges [S] with a recorded difference: states, and the action in each."""
+    """Return a set of edges [S] after a recorded change: states, and the new action in each."""
     found = way.copy()
     for state, action in zip(*difference, strict=True):
         if not (0 <= state < shape[0] and -1 <= action < shape[1]):

@@ -37,7 +37,7 @@ Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 EXACT_TOLERANCE = 1e-9
-"""Rounding, in units of a claim, by which the true value may be below it."""
+"""Largest rounding, in units of a claim, by which the true value may be below it."""
 
 LEVEL_TOLERANCE = 1e-9
 """Fraction of its unit by which a bound of an optimal plan may be below its level."""
@@ -164,16 +164,16 @@ def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
 
 
 def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
-    """Return the levels that an optimal plan does not keep by its own claims, as reasons.
+    """Return a reason for each level that an "optimal" plan misses by its own claims.
 
-    A planner measures a level by the range of all rewards, also of states it can't reach.
+    The planner's tolerance is relative to the range of all rewards, unreachable ones included.
     """
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return []
     slack = LEVEL_TOLERANCE + STEP_ROUNDING * plan.expected_steps
     return [
-        f"the plan is said to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
+        f"the plan claims to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
         for k, v in enumerate(verdicts[: len(plan.criteria)])
         if v.claimed < v.level - slack * unit_of(stored, k, anywhere=True)
     ]
@@ -184,24 +184,24 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
     reasons, rounding = list(worth.reasons), STEP_ROUNDING * plan.expected_steps * again.scale
     for name, claimed, found, size in (
         ("the plan", worth.value, again.value, again.size),
-        ("what starts with the action", plan.kept_value, again.kept_value, again.kept_size),
+        ("the part of the action", plan.kept_value, again.kept_value, again.kept_size),
     ):
         if not abs(claimed - found) <= CLAIM_TOLERANCE * size + again.rounding:
-            reasons.append(f"{name} is said to be worth {claimed:.6g}, and is worth {found:.6g}")
+            reasons.append(f"{name} is claimed to be worth {claimed:.6g}, but is worth {found:.6g}")
     if plan.status is Status.OPTIMAL and not plan.gap <= GAP_TOLERANCE * again.anywhere:
-        reasons.append(f"the plan is said to be optimal, but its gap is {plan.gap:.6g}")
+        reasons.append(f"the plan is claimed to be optimal, but its gap is {plan.gap:.6g}")
     if again.short is not None and not again.short * len(plan.criteria) > MIN_SHORTFALL:
-        reasons.append("that no plan keeps the levels is not shown by the plan's multipliers")
+        reasons.append("the plan's multipliers do not prove that no plan keeps the levels")
     if again.upper is not None and worth.upper < again.upper - _upper_slack(again) - rounding:
         reasons.append(
-            f"no safe plan is said to be worth more than {worth.upper:.6g}, but only "
-            f"{again.upper:.6g} can be shown"
+            f"no safe plan is claimed to be worth more than {worth.upper:.6g}, but only "
+            f"{again.upper:.6g} can be proven"
         )
-    # The planner measures a gap by the largest value anywhere; only reachable states count here.
+    # The planner's gap is relative to all states; here only reachable states count.
     if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
         shown = again.upper - again.value
         if not shown <= 2.0 * GAP_TOLERANCE * again.scale + rounding:
-            reasons.append(f"the plan is said to be optimal, but a gap of {shown:.6g} is left")
+            reasons.append(f"the plan is claimed to be optimal, but a gap of {shown:.6g} is left")
     return replace(
         worth,
         recomputed_value=again.value,
@@ -213,7 +213,7 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
 def _upper_slack(again: Recomputed) -> float:
     """Return by how much a claimed upper bound may be below the recomputed one.
 
-    A forger may choose any multiplier, so the slack that it adds is limited.
+    A forged plan may have any multiplier, so the slack that multipliers add is limited.
     """
     size = again.size if again.upper is None else max(again.size, abs(again.upper))
     return CLAIM_TOLERANCE * size + min(CLAIM_TOLERANCE * again.prices, GAP_TOLERANCE * size)

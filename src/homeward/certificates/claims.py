@@ -1,7 +1,7 @@
-"""The claims of a plan: what it decided, and what it says of every criterion and action.
+"""The claims of a plan: its decision, and its numbers on every criterion and action.
 
-They are plain values that can be stored, read and checked without the planner. A live plan is
-copied field by field, so nothing here knows how plans are made.
+They are plain values that can be stored, read and checked without the planner. A plan is copied
+field by field, so nothing here depends on how plans are made.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class ActionClaims(NamedTuple):
-    """What a plan says of one action: taken now, with the plan followed afterwards."""
+    """The claims on one action: taken now, with the plan followed afterwards."""
 
     action: int
     leaves: float  # probability that the state changes
@@ -40,7 +40,7 @@ class ActionClaims(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CriterionClaims:
-    """What a plan says of one criterion."""
+    """The claims on one criterion."""
 
     name: str
     kind: str  # return, stay or earn
@@ -80,7 +80,7 @@ class CriterionClaims:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanClaims:
-    """One decision, the policies behind it, and what they are said to prove."""
+    """One decision, its policies, and what they are claimed to prove."""
 
     state: int
     action: int
@@ -101,7 +101,7 @@ class PlanClaims:
     rounds: int  # ordinary MDPs that were solved (or LP iterations)
     bonus_left: bool  # some state-action has a positive bonus
     worthless: bool  # the best safe plan has no value
-    waits: bool  # the action neither moves nor earns bonus, or leads to none
+    waits: bool  # the action neither moves nor earns bonus, or has no value
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
     afterwards: IntArray | None  # [S] or [n, S] policy that is followed once a set is left

@@ -1,6 +1,6 @@
 """Codecs: how each kind of belief is written as a JSON object and named arrays, and read back.
 
-A belief without a codec is refused by name. `register_codec` adds a codec.
+A belief without a codec is refused. `register_codec` adds a codec.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belie
     """Return the belief that a codec wrote."""
     codec = _CODECS.get(name)
     if codec is None:
-        raise InvalidFileError(f"it holds a belief of the kind {name!r}, which is not known here")
+        raise InvalidFileError(f"it contains a belief of the unknown kind {name!r}")
     belief: Belief = codec.decode(values, arrays)
     return belief
 
@@ -59,7 +59,7 @@ def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belie
 def register_codec(codec: Codec) -> Codec:
     """Add a codec in this process; raise if another one has its name."""
     if _CODECS.get(codec.name, codec) is not codec:
-        raise InvalidInputError(f"there is another kind of belief named {codec.name}")
+        raise InvalidInputError(f"another codec is already named {codec.name}")
     _CODECS[codec.name] = codec
     return codec
 
@@ -88,7 +88,7 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
     reward = arrays["reward"]
     count, states, actions = reward.shape
     if count != values["worlds"]:
-        raise InvalidFileError(f"it holds {count} worlds, and says {values['worlds']}")
+        raise InvalidFileError(f"it contains {count} worlds, expected {values['worlds']}")
     worlds: list[Moves | SparseMDP] = []
     names = [values[name] for name in _NAMES]
     for i in range(count):
@@ -102,7 +102,7 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
         worlds.append(SparseMDP(matrix, reward[i], *names))
     weights = arrays["weights"]
     belief = FiniteBelief(worlds, weights, arrays["visited"], arrays["counts"])
-    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # keep them to the bit
+    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # keep them exact
         object.__setattr__(belief, "weights", frozen(weights))
     return belief
 

@@ -1,8 +1,8 @@
 """Exact values by enumeration: every world of a finite belief is solved, and the mean is taken.
 
 The values in one world come from `policy_values`. A model may hold rows whose sum is a little above
-1, by rounding. Over 1/(1 − γ) steps that would make probabilities of more than 1, so such rows, and
-the weights of the worlds, are scaled down to 1 first.
+1, by rounding. Over 1/(1 − γ) steps that would give probabilities above 1, so such rows, and the
+weights of the worlds, are normalised first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def why_not(stored: StoredPlan) -> str | None:
         return f"only a FiniteBelief can be enumerated, and this is a {type(belief).__name__}"
     states, actions = belief.counts.shape
     if states * actions * states > MAX_ENTRIES:
-        return f"a world of {states} states and {actions} actions is too large to be written out"
+        return f"a world of {states} states and {actions} actions is too large to enumerate"
     return None
 
 

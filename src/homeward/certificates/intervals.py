@@ -1,7 +1,7 @@
-"""Confidence intervals: for a probability that was counted, and for a mean that is bounded.
+"""Confidence intervals for a binomial probability and for the mean of bounded values.
 
-The exact limits are quantiles of the beta distribution, taken directly: `scipy.stats.binomtest`
-searches for the same numbers by bisection, which is slower and less exact for small doubts.
+The exact limits are quantiles of the beta distribution. `scipy.stats.binomtest` searches for the
+same numbers by bisection, which is slower and less exact for small `doubt`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ RETURN_DOUBT = 0.01
 def lower_limit(hits: int, trials: int, doubt: float) -> float:
     """Return Clopper and Pearson's one-sided lower limit of a probability.
 
-    It is the probability under which that many hits or more have chance `doubt`.
+    Under it, this many hits or more have probability `doubt`.
     """
     return float(betaincinv(hits, trials - hits + 1, doubt)) if hits else 0.0
 
 
 class ReturnCount:
-    """Worlds in which the explorer came home, of all worlds; limits are one-sided at 99 %."""
+    """Number of worlds in which the explorer came home; limits are one-sided at 99 %."""
 
     __slots__ = ()
     home: int
@@ -48,14 +48,14 @@ class ReturnCount:
 def clopper_pearson(hits: int, trials: int, doubt: float) -> tuple[float, float]:
     """Return the limits that miss the true probability with chance ≤ `doubt`, half on each side.
 
-    The upper limit is the probability under which that many hits or fewer have chance doubt/2.
+    Under the upper limit, this many hits or fewer have probability doubt/2.
     """
     high = float(betainccinv(hits + 1, trials - hits, doubt / 2.0)) if hits < trials else 1.0
     return lower_limit(hits, trials, doubt / 2.0), high
 
 
 def bernstein(variance: float, trials: int, width: float, doubt: float) -> float:
-    """Return how far a sample mean is from the true one, but with chance ≤ `doubt`, on either side.
+    """Return the half-width of an interval that misses the true mean with chance ≤ `doubt`.
 
     For independent values in an interval of that width: the empirical Bernstein bound of Maurer and
     Pontil (2009), √(2 V ln(4/doubt)/n) + 7·width·ln(4/doubt)/(3(n − 1)) with V the sample variance.

@@ -11,10 +11,10 @@ f(P) = (1 − γ)/(1 − γ + γP):
 
 For such a move P is 1 with probability p and else 0. An entry of a Dirichlet row is X ~ Beta(a, b)
 with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is
-the regularised incomplete beta function. If a + b is so large that only rounding would be left, the
-limits are used. They are symmetric in a and b, so let a be the smaller: −√(2/π)/2 of a standard
-deviation if both are large, else −μ aᵃe⁻ᵃ/Γ(a + 1) of the gamma distribution, which √(b/(a + b))
-brings to within 1/b of the beta's.
+the regularised incomplete beta function. If a + b is so large that only rounding would be left,
+asymptotic limits are used. They are symmetric in a and b, so let a be the smaller: −√(2/π)/2 of a
+standard deviation if both are large, else −μ aᵃe⁻ᵃ/Γ(a + 1) of the gamma distribution, times
+√(b/(a + b)), which is within 1/b of the beta's.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def _terrain(belief: TerrainBelief) -> MeanModel:
     success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
     if not len(belief.attempts):
         return _on_grid(success, dest, True)
-    # Moves at cells with attempts are taken from the belief itself; sampling checks those.
+    # Moves at cells with attempts are taken from the belief; only sampling checks them.
     start, action = np.divmod(belief.attempts.pairs, len(COMPASS) + 1)
     tried = np.zeros(len(dest), dtype=bool)
     tried[start] = tried[dest[start, action - 1]] = True

@@ -1,4 +1,4 @@
-r"""Policy evaluation on the mean model: totals of rewards until recall, and the largest total.
+r"""Policy evaluation and optimisation on the mean model: totals of rewards until recall.
 
 A policy is evaluated by one sparse linear solve, or step by step if the recall is fixed. A total is
 maximised by plain policy iteration, which stops where no action gains more than rounding. Values v
@@ -83,7 +83,7 @@ def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: flo
 
 
 class Evaluator:
-    """The mean model until recall, with actions [S, A] that leave a set for good (`exits`)."""
+    """The mean model until recall, with `exits` [S, A]: actions that leave a set for ever."""
 
     def __init__(
         self, world: MeanModel, discount: float, steps: int | None, exits: BoolArray | None

@@ -1,8 +1,8 @@
 """Exact values of policies in a concrete world; no code is shared with the planner.
 
-The planner works on the mean model with corrections. Here one world is taken as known, and the
-probability of an actual way out and back is computed by plain linear solves, or simulated. Averaged
-over a belief this is the exact value, which no bound may exceed.
+The planner works on the mean model with corrections. Here the world is known, and the probability
+of going out and coming back is computed by plain linear solves, or simulated. Its average over a
+belief is the exact value, which no bound may exceed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
     """
     states = np.arange(len(policy))
     alive = can_return(transitions, policy, home)
-    walk = np.zeros((len(policy), len(policy) + 1))  # the last column: never home again
+    walk = np.zeros((len(policy), len(policy) + 1))  # last column: probability of never returning
     walk[:, :-1] = transitions[states, np.maximum(policy, 0)]
     missing = np.array([max(0.0, fsum([1.0, *-row])) for row in walk[:, :-1]])
     walk[:, -1] = missing + walk[:, :-1][:, ~alive].sum(axis=1)
@@ -175,7 +175,7 @@ def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray
 def _repeat(walk: FloatArray, value: FloatArray, steps: int) -> FloatArray:
     """Return ``walkⁿ·value`` for n steps: one by one if few, else by squaring.
 
-    An additional state collects what rows lack to 1, so that rounding does not accumulate.
+    An additional state collects the missing mass of rows, so that rounding does not accumulate.
     """
     if steps <= MAX_SINGLE_STEPS:
         for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Bounds on the way home: what a stored return policy proves, and the most that any could.
+"""Bounds on the probability of returning, for a stored return policy and for the best one.
 
 A state from which the policy can't end, or whose value would be negative, counts as giving up:
 0 is below any probability.
@@ -42,12 +42,12 @@ MIN_MOVE_PROBABILITY = 1e-250
 class ReturnBounds(NamedTuple):
     """Bounds on the probability of returning."""
 
-    value: FloatArray  # [S] lower bound, proven of the stored return policy
-    most: FloatArray  # [S] upper bound on what can be proven of any return policy
+    value: FloatArray  # [S] lower bound for the stored return policy
+    most: FloatArray  # [S] upper bound on the bound of any return policy
 
 
 def return_bounds(world: MeanModel, correction: str, criterion: CriterionClaims) -> ReturnBounds:
-    """Return what is proven of the stored way home, and of the best one."""
+    """Return the bounds for the stored way home and for the best one."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)
@@ -67,7 +67,7 @@ def return_bounds(world: MeanModel, correction: str, criterion: CriterionClaims)
 def _follow(
     world: MeanModel, sigma: FloatArray, policy: IntArray, at_home: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what is proven of a return policy [S], and its expected number of moves [S].
+    """Return the lower bound [S] of a return policy [S], and its expected number of moves [S].
 
     A failed attempt counts as part of the move that it repeats.
     """
@@ -113,9 +113,9 @@ def _best(
     value: FloatArray,
     moves: FloatArray,
 ) -> FloatArray:
-    """Return an upper bound [S] on what is proven of any return policy.
+    """Return an upper bound [S] on the bound of any return policy.
 
-    By policy iteration from a policy [S] with its values and expected moves [S].
+    Uses policy iteration from a policy [S] with its values and expected moves [S].
     """
     states, actions = world.shape
     away = _away(world).reshape(states, actions)
@@ -147,7 +147,7 @@ def _within(
     at_home: BoolArray,
     at_once: bool,
 ) -> tuple[FloatArray, int]:
-    """Return what is proven of a limited way home [S], and the number of layers computed.
+    """Return the lower bound [S] of a limited way home, and the number of layers computed.
 
     Each stage is a policy [S], None for the best action, and its number of steps.
     """

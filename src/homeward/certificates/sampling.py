@@ -2,14 +2,14 @@ r"""Monte Carlo: draw worlds from the belief, follow the plan in each, and count
 
 One episode: draw a world; draw one of the mixture's policies; follow it until the recall, which
 comes before each step with probability 1 − γ, or at the fixed step; then follow the return policy
-of each criterion in turn. Each episode has a world of its own, so episodes are independent and
+of each criterion in turn. Each episode has its own world, so episodes are independent and
 counts are binomial.
 
-- *Return*: counts if it is home, within the limit if there is one. Giving up or an end of the
-  process does not count. A way back that can't reach home any more is stopped: reachability in the
-  drawn world decides this exactly.
+- *Return*: counts if home is reached, within the limit if there is one. Giving up or an end of the
+  process does not count. A way back that can't reach home any more is stopped, by exact
+  reachability in the drawn world.
 - *Stay*: counts if no action before the recall was outside the set and the process did not end.
-- *Earn*: at a fixed recall, the sum that was earned. Else R/(1 − γ) of the action that the recall
+- *Earn*: at a fixed recall, the sum of rewards. Otherwise R/(1 − γ) of the action that the recall
   interrupts: its mean is Σ γᵗ E[R_t], and unlike the sum until the recall it is bounded.
 
 Walks of more than `MAX_STEPS` steps are cut. Their outcome is not known, so a cut episode counts
@@ -194,7 +194,7 @@ class Sampler:
         hits, cut = int(tally[HITS]), int(tally[CUT])
         if k not in self.ranges:
             low, _ = clopper_pearson(hits, episodes, doubt)
-            _, high = clopper_pearson(hits + cut, episodes, doubt)  # cut ones may be hits
+            _, high = clopper_pearson(hits + cut, episodes, doubt)  # cut episodes may be hits
             return Sampled((hits + 0.5 * cut) / episodes, low, high, episodes, cut)
         least, most = self.ranges[k]
         limits: list[float] = []
@@ -243,7 +243,7 @@ def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
 def _rewards_range(stored: StoredPlan, k: int, *, anywhere: bool = False) -> tuple[float, float]:
     """Return the least and the greatest reward of a step in the states that the plan can reach.
 
-    Of the given rewards, or of the worlds if those are known; else the given limits, which may be
+    Uses the given rewards, or those of the worlds if known; else the given limits, which may be
     wide.
     """
     belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]

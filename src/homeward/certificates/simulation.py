@@ -1,8 +1,8 @@
 """Compiled simulation of policies in one world: out until the recall, and back home.
 
 A world is a tuple of sparse rows as in `SparseMDP`: where each row starts [S·A + 1], and for each
-entry its next state and its probability. Row s·A + a belongs to action a in state s; what it lacks
-to 1 is the probability that the process ends.
+entry its next state and its probability. Row s·A + a belongs to action a in state s; its missing
+mass is the probability that the process ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Rows = tuple[IntArray, IntArray, FloatArray]
 
 ENDED, CUT = -1, -2
-"""In place of a state: the process has ended, or the walk was too long to be followed."""
+"""Codes in place of a state: the process has ended, or the walk was cut at its limit."""
 
 LOST, HOME, LONG = 0, 1, 2
 """Outcome of a way back; LONG if it was cut."""
@@ -173,11 +173,11 @@ def walk_back(
 def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
     """Return the mask [S] of states from which a policy [S] may reach a `goal` [S].
 
-    A negative action gives up. From other states than these the policy never reaches a goal.
+    A negative action gives up. From all other states the policy never reaches a goal.
     """
     starts, next_state, chance = rows
     states = len(policy)
-    first = np.zeros(states + 1, np.int64)  # entries that lead to each state, then their starts
+    first = np.zeros(states + 1, np.int64)  # counts of predecessors, then their offsets
     for s in range(states):
         if policy[s] >= 0 and not goal[s]:
             row = s * actions + policy[s]

@@ -1,7 +1,6 @@
-"""A plan with everything that is needed to check it, and the checks that it fits itself.
+"""A plan with everything that is needed to check it, and the checks that it is consistent.
 
-The claims of a plan say what was decided. To check them one also needs the belief that the plan was
-made with, the bonus, and for `EarnAtLeast` the rewards that were counted.
+Checking the claims of a plan also needs its belief, its bonus and, for `EarnAtLeast`, the rewards.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ GAP_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPlan:
-    """A plan and what it was made from."""
+    """A plan with its belief, bonus and rewards."""
 
     plan: PlanClaims
     belief: Belief
@@ -59,7 +58,7 @@ class StoredPlan:
             raise Error(f"the plan has {len(plan.criteria)} criteria, its planner {count}")
         for c in planner.criteria:
             if not isinstance(c, CRITERIA):
-                raise Error(f"a {type(c).__name__} can't be stored: no check of it is known")
+                raise Error(f"a {type(c).__name__} can't be stored: it has no check")
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
         return cls(
             PlanClaims.of(plan),
@@ -78,7 +77,7 @@ class StoredPlan:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The mixtures with bounds of their own; one if the action starts all of the plan."""
+        """The mixtures with their own bounds; only one if all policies start with the action."""
         plan, criteria = self.plan, self.plan.criteria
         whole = Part("plan", plan.weights, plan.outbound, tuple(c.bound for c in criteria))
         claims = tuple(c.kept_bound for c in criteria)
@@ -93,7 +92,7 @@ class StoredPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A mixture of policies, from which one is drawn once, and the bounds claimed of it."""
+    """A mixture of policies, from which one is drawn once, and its claimed bounds."""
 
     name: str  # "plan": the mixture; "action": the part of it that starts with the action
     weights: FloatArray  # [J]
@@ -102,7 +101,7 @@ class Part:
 
 
 def check(stored: StoredPlan) -> None:
-    """Raise an `InvalidProblemError` if a plan does not fit its belief's mean model, or itself."""
+    """Raise `InvalidProblemError` if a plan is inconsistent, or does not fit its mean model."""
     plan, model = stored.plan, stored.belief.mean()
     states, actions = shape = (model.states, model.actions)
     index(plan.state, states, "the plan's state", Error)
@@ -145,7 +144,7 @@ def check(stored: StoredPlan) -> None:
         if criterion.kind != "earn" and (rewards is not None or stored.limits[k] is not None):
             raise Error(f"criterion {k} is of the kind {criterion.kind}, and counts rewards")
     if plan.afterwards is None and stored.exits is not None:
-        raise Error("the plan may leave its set, but does not say what it follows then")
+        raise Error("the plan may leave its set, but has no policy outside of it")
 
 
 def _check_plan_fields(plan: PlanClaims, model: Model) -> None:
@@ -205,9 +204,9 @@ def _check_gap(plan: PlanClaims) -> None:
     upper, value = plan.upper_bound, plan.exploration_value
     infeasible = plan.status is Status.INFEASIBLE
     if np.isnan(upper) or not np.isfinite(value) or not np.isfinite(plan.kept_value):
-        raise Error(f"the plan is worth {value:g}, at most {upper:g}, its part {plan.kept_value:g}")
+        raise Error(f"value {value:g}, bound {upper:g} or kept value {plan.kept_value:g}: invalid")
     if infeasible and (upper != -np.inf or not plan.criteria):
-        raise Error(f"the plan is {plan.status}, but could be worth {upper:g}")
+        raise Error(f"the plan is {plan.status}, but its upper bound is {upper:g}")
     if not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf):
         raise Error(f"the plan's gap is {plan.gap:g}")
     if upper == -np.inf:
@@ -224,9 +223,9 @@ def _check_criterion(
     (states, actions), kind, within = shape, criterion.kind, criterion.within
     for value in (criterion.level, criterion.bound, criterion.kept_bound, criterion.unit):
         if not np.isfinite(value):
-            raise Error(f"{name} claims {value}")
+            raise Error(f"{name} has a claimed number of {value}, expected a finite one")
     if not criterion.unit > 0.0:
-        raise Error(f"{name} has a unit of {criterion.unit:g}")
+        raise Error(f"{name} has a unit of {criterion.unit:g}, expected above 0")
     if kind not in ("return", "stay", "earn"):
         raise Error(f"{name} is of the kind {kind!r}")
     if kind != "earn":
@@ -242,21 +241,21 @@ def _check_criterion(
     policy, one = criterion.return_policy, (states,)
     indices(policy, f"the return policy of {name}", one, back, "s", Error)
     if (allowed is not None) != (kind == "stay"):
-        raise Error(f"{name} is of the kind {kind}, and its set does not fit that")
+        raise Error(f"{name} is of the kind {kind}, but its set does not fit that")
     if allowed is not None and (allowed.shape != shape or allowed.dtype != np.bool_):
         raise Error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
     if kind == "return":
         home = criterion.home
         indices(home, f"the home of {name}", (len(home),), (0, states), "s", Error)
         if not criterion.home.size:
-            raise Error(f"{name} asks for a way home and has no home")
+            raise Error(f"{name} requires a way home but has no home")
     elif criterion.home.size or within is not None:
-        raise Error(f"{name} is of the kind {kind}, and has a home or a limit of steps")
+        raise Error(f"{name} is of the kind {kind}, but has a home or a limit of steps")
     if within is not None:
         index(within, 2**63, f"the limit of steps of {name}", Error)
         layers, since = criterion.return_layers, criterion.return_since
         if within < 1 or layers is None or since is None or len(layers) == 0:
-            raise Error(f"{name} has a limit of {within} steps and no policies by steps left")
+            raise Error(f"{name} has a limit of {within} steps but no policies by steps left")
         layered = (len(since), states)
         indices(layers, f"the return policies of {name}", layered, back, "hs", Error)
         if since.ndim != 1 or (np.diff(since) <= 0).any():
@@ -267,7 +266,7 @@ def _check_criterion(
 
 
 def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
-    """Return the names that a criterion may have; a set of states is also one of state-actions."""
+    """Return the names that a criterion may have; a set of states may be stored as [S, A]."""
     if criterion.kind == "earn":
         return [f"earn a total of {criterion.level:g}"]
     if criterion.kind == "return":

@@ -1,4 +1,4 @@
-"""Verdicts on claims: the number that was claimed, what was found, and the reasons against it."""
+"""Verdicts on claims: the claimed number, the checked number, and the reasons against the claim."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class CheckedClaim:
-    """A claim that was checked; a dataclass adds the fields, `reasons` among them."""
+    """Base of verdicts; subclasses are dataclasses with a field `reasons`."""
 
     __slots__ = ()
-    reasons: tuple[str, ...]  # against the claim
+    reasons: tuple[str, ...]  # reasons against the claim
 
     @property
     def refuted(self) -> bool:
@@ -49,14 +49,14 @@ class ClaimVerdict(CheckedClaim):
     criterion: str
     kind: str  # return, stay or earn
     part: str  # "plan": the mixture; "action": the part of it that starts with the action
-    level: float  # that was asked for
+    level: float  # required level
     claimed: float
     unit: float  # 1 for a probability; else the range of what can be earned, recomputed
     exact: float | None = None
     sampled: Sampled | None = None
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()
-    corrected: bool = True  # else the arithmetic proves nothing
+    corrected: bool = True  # otherwise the arithmetic proves nothing
 
     def _found(self, name: str) -> float | None:
         if self.exact is not None:
@@ -124,11 +124,11 @@ class ValueVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict(CheckedClaim):
-    """The verdict on a run with a budget: the probability that it says it keeps."""
+    """The verdict on the probability of coming home that a run with a budget claims."""
 
-    level: float  # that was asked for
-    kept: float  # by the last step's record
-    recomputed: float | None  # by planning every step again; None if that failed
+    level: float  # required level
+    kept: float  # claimed in the record of the last step
+    recomputed: float | None  # result of planning every step again; None if that failed
     reasons: tuple[str, ...] = ()
 
     @property
@@ -142,11 +142,11 @@ class HomeVerdict(CheckedClaim):
     """The verdict on a run's claim that it keeps a way home."""
 
     name: str
-    level: float  # that was asked for
-    kept: float  # by the last record: 1 − what was spent
-    charged: float  # lower bound on what had to be spent
-    steps: int  # that were checked
-    reasons: tuple[str, ...] = ()  # by step
+    level: float  # required level
+    kept: float  # claimed in the last record: 1 − spent
+    charged: float  # lower bound on the probability that had to be spent
+    steps: int  # number of checked steps
+    reasons: tuple[str, ...] = ()  # in the order of steps
 
     @property
     def upheld(self) -> str:
@@ -161,11 +161,11 @@ class Certificate:
     verdicts: tuple[ClaimVerdict, ...]
     worth: ValueVerdict
     confidence: float
-    episodes: int  # that were played
+    episodes: int  # number of simulated episodes
     seed: int
     seconds: float
-    notes: tuple[str, ...] = ()  # on what was not checked, and why
-    said: tuple[str, ...] = ()  # reasons against what the plan says of itself and its actions
+    notes: tuple[str, ...] = ()  # what was not checked, and why
+    said: tuple[str, ...] = ()  # reasons against the plan's flags and its table of actions
 
     @property
     def refuted(self) -> bool:
@@ -177,7 +177,7 @@ class Certificate:
         return {
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "worth": self.worth.as_dict(),
-            "run": None,  # a plan is certified alone; a run has a `RunVerdict` of its own
+            "run": None,  # only runs have a `RunVerdict`
             "said": list(self.said),
             "refuted": self.refuted,
             "confidence": self.confidence,

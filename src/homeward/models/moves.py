@@ -25,7 +25,7 @@ from homeward.models.sparse import SparseMDP
 class Moves:
     """A graph on which every action either moves to one state or stays.
 
-    The commonest model of a robot on terrain: attempts fail safely. A reward of −inf marks an
+    A common model of a robot on terrain: a failed attempt stays in place. A reward of −inf marks an
     action that can't be chosen.
     """
 
@@ -67,7 +67,7 @@ class Moves:
         return int(self.dest.shape[1])
 
     def with_success(self, success: FloatArray) -> Moves:
-        """Return the same graph with other success probabilities; its memo is kept."""
+        """Return the same graph with other success probabilities; it shares the memo."""
         return replace(self, success=success)
 
     def sparse(self) -> SparseMDP:

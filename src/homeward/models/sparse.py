@@ -31,11 +31,11 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMDP:
-    """An MDP with A actions in each of S states, its transitions as sparse rows.
+    """An MDP with A actions in each of S states and sparse transition rows.
 
-    Row s·A + a holds the probabilities of the next state. A row may sum to less than one: the
-    missing mass ends the process. One that sums to more, within `SUM_TOLERANCE`, is normalised. A
-    reward of −inf marks an action that can't be chosen.
+    Row s·A + a holds the probabilities of the next state. If a row sums to less than 1, the missing
+    mass ends the process. If it sums to more, within `SUM_TOLERANCE`, it is normalised. A reward of
+    −inf marks an action that can't be chosen.
     """
 
     transitions: csr_array  # [S·A, S]
@@ -67,7 +67,7 @@ class SparseMDP:
         if (sums > 1 + SUM_TOLERANCE).any():
             row = int(np.argmax(sums))
             at = place((row // actions, row % actions), "sa")
-            raise error(f"row {at} of the transitions sums to {sums[row]:.10g}")
+            raise error(f"row {at} of the transitions sums to {sums[row]:.10g}, expected <= 1")
         matrix.sum_duplicates()
         _normalise(matrix, np.flatnonzero(sums > 1.0 + 4.0 * EPSILON))
         for part in (matrix.data, matrix.indices, matrix.indptr):
@@ -130,7 +130,7 @@ class SparseMDP:
         """Build from names: ``{"camp": {"walk": {"hut": .9, "camp": .1}, "wait": "camp"}, ...}``.
 
         A bare name is a sure transition. An action that a state does not list can't be chosen
-        there; a state that lists none is a sink, where the first action stays for good.
+        there; a state without actions is a sink, where the first action stays for ever.
         """
         if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
             raise InvalidModelError("expected a mapping of states to mappings of actions")
@@ -175,9 +175,9 @@ class SparseMDP:
 
 
 def _normalise(matrix: csr_array, rows: IntArray) -> None:
-    """Divide the given rows of a matrix, in place, by their exact sums if those pass 1.
+    """Divide given rows of a matrix, in place, by their exact sums if those exceed 1.
 
-    A normalised row stays as it is when it is normalised again.
+    Normalising a second time changes nothing.
     """
     for row in rows:
         entries = matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]

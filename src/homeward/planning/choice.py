@@ -1,4 +1,4 @@
-"""What a search for the next thing to do hands to the explorer's guide."""
+"""The result types of a search for the next proposal, which the explorer's `Guide` reads."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Limit(NamedTuple):
-    """Why a run does not go on.
+    """Why a search made no proposal.
 
     Attributes
     ----------
     left
-        Gain that is still to be had somewhere.
+        Gain that remains anywhere.
     gain
-        Gain of the place of least risk outside the budget; 0 if there is none.
+        Gain of the least risky place that exceeds the budget; 0 if there is none.
     share
-        Share of what is left of a budget that it would take, above 1; infinite if there is none.
+        Its risk over the remaining budget, above 1; infinite if there is no such place.
     rate
-        Best gain per step that is free but below the floor; 0 if there is none.
+        Best gain per step without risk, if that is below the floor; 0 if there is none.
     """
 
     left: float
@@ -50,7 +50,7 @@ class HomeValue(NamedTuple):
 
 
 class ActionFacts(NamedTuple):
-    """What is known of each action in the present state.
+    """Evidence on each action in the present state.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class ActionFacts(NamedTuple):
     homes
         Lower bound [K, S] on the probability of coming home, for each budget.
     share
-        Share [A] of what is left of a budget that the action would take.
+        Share [A] of the remaining budget that the action would spend.
     """
 
     rates: FloatArray
@@ -73,19 +73,19 @@ class Choice(NamedTuple):
     Attributes
     ----------
     held
-        What the run holds before the action: accounts after bad news, and whether there was news.
+        State of the run before the action: accounts updated for bad news, and idle decisions.
     limit
-        What is left where there is no proposal.
+        Why there is no proposal, if there is none.
     proposal
-        What to pursue; None where nothing is worth it.
+        What to pursue; None if nothing is worth it.
     policy
         The way out [S]; its action in the present state is the one to take.
     paid
-        The accounts after the action, one for each budget.
+        The accounts [K] after the action, one per budget.
     homes
         The ways home, one for each budget.
     facts
-        Returns what is known of each action, for the evidence; computed only if it is asked for.
+        Callable that computes the evidence on each action.
     method
         Name of the search, for the plan.
     """

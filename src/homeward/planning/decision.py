@@ -1,18 +1,17 @@
-"""From a mixture of policies to one action, in favour of safety, with the reasons.
+"""Choice of one action from a mixture of policies, in favour of safety, with the reasons.
 
-The optimal mixture is to be drawn once and followed. The paper takes, instead of drawing, the
-safest of the actions to which it gives weight. Group the mixture by its first action: the whole is
-an average of these shares, so with one criterion the share with the best bound keeps at least the
-bound of the whole. That is what is taken, with two exceptions in which a deterministic policy
-serves better, one of the mixture's with another action here:
+An optimal mixture is drawn once and followed. The paper does not draw: it takes the safest action
+to which the mixture gives weight. Group the mixture by its first action: the whole is an average of
+these shares, so with one criterion the share with the best bound keeps at least the bound of the
+whole. That share is taken, with two exceptions. Both use variants: policies of the mixture with
+another action in the current state.
 
-- With several criteria no share need keep all the levels. Then the best such policy that does is
-  taken; only if there is none, the share whose worst margin is largest, and the plan says so.
-- Where the safest share only waits, or walks about for nothing, though the plan is worth something,
-  the explorer would do so for good. Then the best such policy that keeps the levels and is worth
-  something is taken.
+- With several criteria, possibly no share keeps all the levels. Then the best variant that does is
+  taken. If there is none, the share with the largest worst margin is taken, and the plan says so.
+- If the plan has value but the safest share waits or moves without gain, the explorer would do so
+  for ever. Then the best variant that has value and keeps the levels is taken.
 
-These policies are evaluated like any other, so what they keep is as proven as the rest.
+Variants are evaluated like any other policy, so their bounds are proven too.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Choice:
     action: int
     weights: FloatArray  # [J] of the policies below, to be drawn once
     policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
-    values: FloatArray  # [1 + K] in the current state: exploration, then each criterion
+    values: FloatArray  # [1 + K] in the current state: the objective, then each criterion
     margin: float  # the least excess over a level
 
 
@@ -86,13 +85,13 @@ def evidence_of(
     measures: Sequence[tuple[float, float]] | None = None,
     once: Callable[[], FloatArray] | None = None,
 ) -> Evidence:
-    """Return what each action here is worth with the plan followed after it, and its verdict.
+    """Return the value and verdict of each action here, with the plan followed after it.
 
-    `leaving` [A] is the chance that an action does not leave us here; `stays` as in `decide`;
-    `exits` [A] are the actions that leave the set to stay inside. A criterion's total says
-    ``least + unit·total``, with (least, unit) from its `measures`. To take an action once and then
-    follow the plan is no stationary policy: where what the criteria collect is proven of those
-    alone, `once` gives what they collect [K, A] in a first step that is not repeated.
+    `leaving` [A] is the probability that an action changes the state; `stays` is as in `decide`;
+    `exits` [A] are the actions that leave the set to stay inside. A criterion's total stands for
+    ``least + unit·total``, with (least, unit) from its `measures`. Taking an action once and then
+    following the plan is not a stationary policy. If the correction holds for stationary policies
+    only, `once` [K, A] is what the criteria collect in a first step that is not repeated.
     """
     s, model = problem.start, problem.model
     columns, states = solved.values.shape[1:]
@@ -113,7 +112,7 @@ def evidence_of(
         following[:, exits] = problem.totals[:, s, exits]
         if problem.after is not None:
             following[0, exits] += model.ahead(s, problem.after[1:2])[0, exits]
-    elif exits is not None and isinstance(model, Moves):  # it pays for good, a little each time
+    elif exits is not None and isinstance(model, Moves):  # pays (1 − γ) at every step
         following[:, exits] = problem.totals[:, s, exits] / (1.0 - discount)
     said = [(0.0, 1.0)] * len(problem.levels) if measures is None else measures
     infeasible = solved.status is Status.INFEASIBLE
@@ -166,13 +165,13 @@ def _share(problem: Problem, solved: ConstrainedSolution, firsts: IntArray, acti
 
 
 def _deterministic(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
-    """List the mixture's policies with each other action here, evaluated."""
+    """Return the mixture's policies with each other action in the current state, evaluated."""
     solver = engine_for(problem)
     found = []
     for action in np.flatnonzero(np.isfinite(problem.objective[problem.start])):
         for policy in solved.policies:
             changed = policy.copy()
-            first = changed if changed.ndim == 1 else changed[0]  # of [n, S], the first step
+            first = changed if changed.ndim == 1 else changed[0]  # for [n, S], the first step
             first[problem.start] = action
             values = solver.evaluate(changed)[:, problem.start]
             margin = _margin(problem, values)

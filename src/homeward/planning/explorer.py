@@ -1,10 +1,10 @@
 """The explorer: plan, act, observe, update, over any world.
 
-Its plans last until the next news and go where there is most to learn per step; its promise is the
-whole run's: whenever it is called off, it can come home with the probability δ of its criterion
-(`guide`, `rate`, `ledger`). Where a model earns and nothing is worth learning any more, it earns
-what it can at no further risk. The paper's Algorithm 1, whose promise is a single plan's, is
-`paper.PaperExplorer`.
+It maximises information per step and holds each plan until it learns something. Its guarantee is
+for the whole run: whenever it is called off, it can come home with the probability δ of its
+criterion (`guide`, `rate`, `ledger`). If the model has rewards and nothing is worth learning any
+more, it earns what it can without additional risk. `paper.PaperExplorer` is the paper's
+Algorithm 1, whose guarantee is for a single plan.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class End(StrEnum):
-    """Why an exploration ended; `words.ENDS` says it in English.
+    """Why an exploration ended; `words.ENDS` has the English sentences.
 
-    Records that were written before ends had codes hold a sentence: ``End(sentence)`` is its end.
+    Old records hold a sentence instead of a code; ``End(sentence)`` converts it.
     """
 
     ALL_SEEN = "all_seen"
@@ -47,7 +47,7 @@ class End(StrEnum):
     INFEASIBLE = "infeasible"
     OUTSIDE = "outside"
     STEPS = "steps"
-    STUCK = "stuck"  # in studies that leave a rover alone once it can't leave its cell
+    STUCK = "stuck"  # only in studies: the rover can't leave its cell
 
     @classmethod
     def _missing_(cls, value: object) -> End | None:
@@ -81,17 +81,17 @@ class Step:
     Attributes
     ----------
     number
-        Counted from 1.
+        Number of the step, from 1.
     plan
-        What was decided.
+        The decision.
     observation
-        What the world answered.
+        The world's answer.
     state
         Where the explorer is after the action.
     held
-        What the run holds after it; None for the paper's explorer.
+        State of the run after the action; None for the paper's explorer.
     seconds
-        How long it took to decide.
+        Time to decide, in seconds.
     """
 
     number: int
@@ -103,7 +103,7 @@ class Step:
 
 
 class Loop(ABC):
-    """Plans, acts, observes and updates until there is a reason to end."""
+    """The loop of plan, act, observe and update, until there is a reason to end."""
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
         self.planner = planner
@@ -111,7 +111,7 @@ class Loop(ABC):
         self.start = world.state
         self.belief: Belief = belief.update(world.look())
         self.strict = strict
-        self.plan: Any = None  # the last plan, or the warm start that stands for it
+        self.plan: Any = None  # the last plan, or its warm start
         self.end: End | None = None
         self.steps = 0
         self.held: Held | None = None
@@ -138,34 +138,33 @@ class Loop(ABC):
         """Take one turn, or set `end` and take none."""
 
     def why(self) -> str:
-        """Return why the run ended, what is left, and what would allow more, in sentences."""
+        """Return sentences: why the run ended, what is left, and what would allow more."""
         if self.end is None:
             return "It has not ended."
         return why_ended(self.end, self.steps, self._remainder())
 
     def _remainder(self) -> Remainder | None:
-        """Return what is left where the run ended; None if that is not known."""
+        """Return what is left when the run ends; None if that is not known."""
         return None
 
 
 class Explorer(Loop):
-    """Follows the best information per step through a world, and keeps a way home all along.
+    """Explores a world by the best information per step, and always keeps a way home.
 
     Parameters
     ----------
     planner
-        What is worth seeing and what must stay true. The level of `ReturnHome` is that of the
-        whole run, and its home is the start or given states.
+        The bonus and the criteria. The level of `ReturnHome` is for the whole run, and its home is
+        the start or given states.
     belief
-        What is known before the first look.
+        The prior belief.
     world
-        What is explored.
+        The world to explore.
     strict
-        Raise `InfeasibleError` where a level can't be kept from the start, instead of ending.
+        Raise `InfeasibleError` if a level can't be kept from the start, instead of ending.
     floor
-        Gain per step below which nothing is worth doing, in the unit of the bonus. By default
-        0.05 nats, a thousandth of a square, or of the largest bonus a thousandth, and in less than
-        500 states 1/(2S).
+        Smallest gain per step that is worth pursuing, in the unit of the bonus. The default is
+        0.05 nats, 0.001 squares, or max(0.001, 1/(2S)) of the largest bonus.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""Plans until the next news on general models: information per step by a price on steps.
+"""Search for the best information per step on general models.
 
-Proposals are policies that end by collecting a bonus (`ratio`). What an action risks is how far the
-expected way home falls (`returns`). The cost of a policy is one a step; where nothing free is worth
-it, the risk of a step. Once nothing is worth learning, the policy that earns most without risking
-anything more is followed.
+Proposals are policies that end by collecting a bonus (`ratio`). The risk of an action is the
+expected decrease of the bound on coming home (`returns`). Each step costs 1. If no proposal without
+risk reaches the floor, each step costs its risk instead. Once nothing is worth learning, the policy
+that earns most without additional risk is followed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from homeward.planning.task import Task
 
 STEP_RISK = 1e-6
-"""Share of what is left of a budget that a step without risk counts as, where risk is the cost."""
+"""Share of the remaining budget that a step without risk costs, if risk is the cost."""
 
 MIN_RATE_SHARE = 1e-6
-"""Share of the floor below which a rate comes by luck alone."""
+"""Rates below this share of the floor are ignored: they depend on very unlikely moves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class GeneralSearch:
     def choose(
         self, belief: Any, model: SparseMDP, state: int, held: Held, *, learn: bool = True
     ) -> Choice:
-        """Return what to pursue from `state`, and what it costs; only earn if not `learn`."""
+        """Return what to pursue from `state` and what it costs; without `learn`, only earn."""
         planner, ledgers = self.task.planner, self.task.ledgers
         found = [
             returns_of(belief, model, ledger, account, state, planner.correction)
@@ -53,7 +53,7 @@ class GeneralSearch:
         for ledger, returns in zip(ledgers, found, strict=True):
             if not returns.lost:
                 left = max(ledger.left(returns.account), MIN_LEFT)
-                np.maximum(share, returns.charge / left, out=share)  # a gain of safety is free
+                np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
         bonus = checked_bonus(planner.bonus, belief, model.reward)
         remaining = float(bonus.max(axis=1).sum())
         now = held.at(remaining, self.task.floor)
@@ -99,7 +99,7 @@ class GeneralSearch:
         state: int,
         remaining: float,
     ) -> tuple[Ratio, Limit]:
-        """Return the best ratio of what is learned, by steps or else by risk, or why none is."""
+        """Return the best ratio of gain to steps, else to risk; or why nothing is worth it."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)
         steps, limit = np.ones(share.shape), Limit(remaining)
         free = inside & (share <= 0.0)
@@ -109,7 +109,7 @@ class GeneralSearch:
         if ratio.rate > MIN_RATE_SHARE * floor:
             limit = limit._replace(rate=ratio.rate)
         priced = np.maximum(share, 0.0) + STEP_RISK
-        # A gain of the floor at each step is no gain: the floor is taken off and put back.
+        # Only gain above the floor counts: the floor is subtracted first and added back later.
         ratio = best_ratio(model, bonus, priced, affordable, state, floor, free)
         if ratio.action >= 0:
             return ratio._replace(gain=ratio.gain + floor * ratio.steps), limit

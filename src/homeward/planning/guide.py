@@ -1,8 +1,8 @@
-"""From a belief and a state to one decision with its evidence.
+"""The decision of one step of an `Explorer`: from a belief and a state to a plan.
 
-The flow of a step: belief → mean model and risks (`graph`, `returns`) → ways home that each budget
-can pay for (`ledger`) → proposals (`rate`, `general`) → choice → plan (`pursuit`). What a run
-carries from step to step is in `Held`.
+The flow of a step: belief → mean model and risks (`graph`, `returns`) → ways home within each
+budget (`ledger`) → proposals (`rate`, `general`) → choice → plan (`pursuit`). `Held` is the state
+that a run carries from step to step.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from homeward.planning.task import Task
 
 MAX_IDLE_STEPS = 20
-"""Steps per state that a run may take without learning anything."""
+"""Most steps per state that a run may take without learning anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,15 +47,15 @@ class Decision:
     Attributes
     ----------
     plan
-        What to do and why; None where the run ends.
+        What to do and why; None if the run ends.
     held
-        What is held after the action.
+        State of the run after the action.
     end
         Why the run ends.
     limit
-        What is left where it ends.
+        What is left when the run ends.
     budgets
-        The name, the level and the probability that is left of each budget.
+        The name, the level and the remaining probability of each budget.
     """
 
     plan: Plan | None
@@ -65,7 +65,7 @@ class Decision:
     budgets: tuple[tuple[str, float, float], ...] = ()
 
     def remainder(self, unit: str | None) -> Remainder | None:
-        """Return what is left where the run ends, in `unit`, and what going on would risk."""
+        """Return what is left when the run ends, in `unit`, and the risk of going on."""
         if self.limit is None:
             return None
         return Remainder(self.limit.left, self.limit.rate, unit, self.limit.share, self.budgets)
@@ -90,7 +90,7 @@ class Guide:
         self.search: RateSearch | GeneralSearch | None = None  # made from the first belief
 
     def open(self, belief: Belief) -> Held:
-        """Return what a run holds before its first step: a way home from the start, paid for."""
+        """Return the state of a run before its first step: a way home from the start is paid."""
         model, correction = belief.mean(), self.planner.correction
         task = self.task(belief, model)
         if task.on_graph and isinstance(model, Moves):
@@ -138,13 +138,13 @@ class Guide:
 
     @property
     def relearns(self) -> bool:
-        """Whether ways home are found again after an observation: not on a graph."""
+        """Whether each observation changes the ways home: only on general models."""
         return not isinstance(self.search, RateSearch)
 
     def after(self, belief: Belief, held: Held) -> Held:
-        """Return what is held once the belief has learned from an action's observation.
+        """Return the state of the run after the belief was updated by an observation.
 
-        The charges of unknown dynamics are for ways home that follow the belief of that time.
+        With unknown dynamics, charges assume that ways home are planned on the updated belief.
         """
         if not isinstance(belief, DirichletBelief):
             return held
@@ -158,7 +158,7 @@ class Guide:
         return self.task(belief, belief.mean()).ledgers
 
     def task(self, belief: Belief, model: Model) -> Task:
-        """Return what the run must keep, from its first belief and the mean of that."""
+        """Return the run's task, made from its first belief and that belief's mean model."""
         if self.search is None:
             task = task_of(self.planner, belief, model, self.start, self.floor)
             self.search = RateSearch(task) if task.on_graph else GeneralSearch(task)

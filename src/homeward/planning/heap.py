@@ -1,7 +1,7 @@
-"""A priority queue of states for compiled searches: a heap of four, by two keys and the number.
+"""A priority queue of states for compiled searches: a 4-ary heap by two keys, then the state.
 
-Kernels only. Entries are (first, second, state), least first; each state stands in it once, and
-`place` [S] says where, so that a key can be lowered in place.
+Kernels only. Entries are (first, second, state), least first. Each state is in it at most once;
+`place` [S] is its position, so that its keys can be decreased.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a run carries from one decision to the next, and how it is written down.
+"""The state that a run carries from one decision to the next, and its JSON encoding.
 
-A record holds the difference to the step before, so that a step costs what changed.
+A record holds the difference to the previous step, so its size is that of the change.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 MAX_FREE_SHARE = 1e-3
-"""Share of what is left of a budget that may be added anywhere on a way at no toll."""
+"""Largest share of a remaining budget that a way may add without a toll."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """What a run relies on for one home, and what it has spent.
+    """The edges that a run relies on for one home, and the risk that it has spent.
 
     Attributes
     ----------
     way
-        Action [S] that is relied on in each state; −1 where none is.
+        Action [S] that is relied on in each state; −1 for none.
     spent
-        Probability of losing the way home that has been accepted so far.
+        Probability spent so far: an upper bound on the risk of losing the way home.
     """
 
     way: IntArray
@@ -39,20 +39,20 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A place worth looking at and the way there.
+    """A place to observe from, and the way there.
 
     Attributes
     ----------
     path
-        States from where the explorer is to the place, both included.
+        States from the explorer's to the place, both included.
     gain
-        What is expected to be learned.
+        Expected gain, in the unit of the bonus.
     steps
-        Expected steps until then.
+        Expected steps to get it.
     share
-        Largest share of what is left of a budget that a state on the path needs.
+        Largest share of a remaining budget that the way home from a state on the path needs.
     along
-        Whether the gain is that of all looks on the path, not of the last alone.
+        Whether the gain counts all observations on the path, not only the last.
     """
 
     path: tuple[int, ...]
@@ -68,7 +68,7 @@ class Proposal:
 
     @property
     def max_share(self) -> float:
-        """Share of what is left of a budget that it may come to add while it is held."""
+        """Largest share of a remaining budget that it may add while it is held."""
         return min(1.0, max(MAX_FREE_SHARE, 1.25 * self.share))
 
     def worth(self, power: float) -> float:
@@ -78,18 +78,18 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """What a run holds after a step.
+    """The state of a run after a step.
 
     Attributes
     ----------
     accounts
-        One for each home that is kept.
+        One per home.
     proposal
         What is being pursued; None before the first decision.
     remaining
-        What could still be learned at the last news.
+        Gain that was left to learn at the last news.
     idle
-        Decisions since then.
+        Decisions since the last news.
     """
 
     accounts: tuple[Account, ...] = ()
@@ -99,24 +99,24 @@ class Held:
 
     @property
     def kept(self) -> float:
-        """The probability of coming home that the run has kept so far; 1 if none is asked for."""
+        """The guaranteed probability of coming home; 1 if no way home is required."""
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
     def at(self, remaining: float, floor: float) -> Held:
-        """Return what is held once a gain of `remaining` is left to learn.
+        """Return the state of the run when a gain of `remaining` is left to learn.
 
-        There is news, and the idle count is 0, if a gain of `floor` was learned since the last.
+        A gain of at least `floor` since the last news is news, and resets the idle count.
         """
         if self.remaining - remaining >= floor:
             return replace(self, remaining=remaining, idle=0)
         return replace(self, idle=self.idle + 1)
 
     def emptied(self) -> Held:
-        """Return the same number of accounts that rely on nothing."""
+        """Return the same number of accounts, all empty."""
         return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
 
     def encode(self, before: Held) -> dict[str, Any]:
-        """Return a JSON value that says what has changed since `before`."""
+        """Return the changes since `before` as a JSON value."""
         value: dict[str, Any] = {
             "kept": self.kept,
             "spent": [a.spent for a in self.accounts],
@@ -155,7 +155,7 @@ class Held:
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
             return cls(accounts, proposal, float(value["remaining"]), int(value["idle"]))
         except (KeyError, TypeError, ValueError, IndexError) as cause:
-            raise InvalidFileError(f"what the run holds can't be read: {cause}") from cause
+            raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause
 
 
 def _difference(old: IntArray, new: IntArray) -> list[list[int]]:

@@ -1,19 +1,19 @@
 """The budget of a whole run: which edges its way home relies on, and what has been spent.
 
-At any time a set E of edges is relied on that holds a way home from where the explorer is. Let
-Y = Pr(every edge of E works | all that was seen). Adding edges costs the probability that one of
-them never works, at most the sum of ``blocked`` over them; dropping edges costs nothing. With c the
-cost of a step, known before it, E[Y after the step | all that was seen] ≥ Y − c. So Y plus what was
-spent is a submartingale, and if never more than 1 − δ is spent, E[Y] ≥ δ at whatever time the run
-is called off, by any rule that looks only at what was seen. ``docs/theory.md``, section 11.
+At any time the run relies on a set E of edges that contains a way home from the current state. Let
+Y = Pr(every edge of E works | observations). Adding edges costs the probability that one of them
+never works, at most the sum of ``blocked`` over them; dropping edges costs nothing. With c the cost
+of a step, known before it, E[Y after the step | observations] ≥ Y − c. So Y plus what was spent is
+a submartingale. If at most 1 − δ is ever spent, E[Y] ≥ δ at any stopping time of the observations
+at which the run is called off (``docs/theory.md``, section 11).
 
-E is kept as one action a state, ``way`` [S]. Ways home are found on the graph in which edges of E
-are free. After bad news, an edge on the held way that has become doubtful, another way takes its
-place where that costs nothing or can be paid.
+E is stored as one action per state, ``way`` [S]. Ways home are found on the graph in which edges of
+E are free. If an edge of the held way has become doubtful (bad news), another way replaces it if
+that costs nothing or the budget allows it.
 
-Where home must be reached within so many steps, an edge counts as working if its first attempt
-does: Y = E[Π P over E | all that was seen], an edge adds 1 − E[P], and a way has as many steps as
-edges. Whatever the success of a move in a world may be, the same holds of this Y.
+If home must be reached within a number of steps, only the first attempt of an edge counts:
+Y = E[Π P over E | observations], an edge adds 1 − E[P], and a way has as many steps as edges. The
+same proof holds for this Y, also if moves fail at random within a world.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Survey(NamedTuple):
     free
         Edges [S] that can be used at no charge.
     lost
-        Whether it is sure that no way home is left: then there is nothing to lose.
+        Whether there is surely no way home left.
     """
 
     account: Account
@@ -104,9 +104,9 @@ class Ledger:
         return Account(frozen(way), min(1.0, float(total[state])))
 
     def survey(self, graph: Graph, account: Account, state: int, *, whole: bool = False) -> Survey:
-        """Find the ways home; where the held one has become doubtful, look for a better one.
+        """Find the ways home; if the held one has become doubtful, look for a better one.
 
-        Ways that add more than what is left are left out, unless the `whole` map is asked for.
+        Ways that cost more than the remaining budget are left out, unless `whole`.
         """
         if self.within is not None:
             graph = self._with_deadline(graph)
@@ -122,7 +122,7 @@ class Ledger:
         return Survey(account, *self._search(graph, free, most), free, lost)
 
     def pay(self, graph: Graph, survey: Survey, state: int, action: int) -> Account:
-        """Return the account after an action: the way home from where it leads may add edges."""
+        """Return the account after an action: the way home from its destination may add edges."""
         dest, account = graph.model.dest, survey.account
         there = int(dest[state, action])
         if survey.lost or there == state:
@@ -143,10 +143,10 @@ class Ledger:
     ) -> tuple[Account, bool]:
         """Return the account with another way home if that is better, and whether all are lost.
 
-        Two charges are valid. To keep what is relied on and add the new way's edges costs their
-        sum. To rely on the new way alone costs the difference of bounds: it works with 1 − risk at
-        least, and the old one with 1 − `worst` at most. A risk of 1 or more is no proof that a way
-        is lost: only an edge that surely never works is.
+        Two charges are valid. Keeping the held edges and adding the new way's costs the sum of the
+        added risks. Relying on the new way alone costs the difference of the bounds: the new way
+        works with probability ≥ 1 − risk, the old one with probability ≤ 1 − `worst`. A risk of 1
+        or more does not prove that a way is lost; an edge that surely never works does.
         """
         nothing = np.full(graph.model.states, -1, np.int32)
         _, risks, steps, choice = self._search(graph, nothing)
@@ -166,7 +166,7 @@ class Ledger:
     def _search(
         self, graph: Graph, free: IntArray, most: float = 1.0
     ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        """Return `Survey.added`, `total`, `steps` and `choice`, where `free` [S] edges are free."""
+        """Return `Survey.added`, `total`, `steps` and `choice`; `free` [S] edges add no risk."""
         shortest = self.within is not None
         if shortest:
             most = 1.0 - self.delta + BUDGET_TOLERANCE
@@ -176,7 +176,7 @@ class Ledger:
         return found
 
     def _with_deadline(self, graph: Graph) -> Graph:
-        """Return the graph on which first attempts alone count."""
+        """Return the graph on which only first attempts count."""
         model = graph.model
         moves = model.dest != np.arange(model.states)[:, None]
         failed = np.where(moves, 1.0 - graph.success, 0.0)

@@ -1,8 +1,8 @@
-"""Ways out on a move-or-stay graph: the most information per step, per unit of risk, per path.
+"""Compiled searches for the place or path with the most gain per step or per unit of risk.
 
-Kernels only; names and ties as in `homeward.planning.ways`. `homeward.bonuses.Looks` say what looks
-tell. A search returns the path [n] from the present state to the place, both included; [0] if there
-is none.
+Kernels only; names and ties are as in `homeward.planning.ways`, and gains as in
+`homeward.bonuses.Looks`. A search returns the path [n] from the present state to the place, both
+included; it is empty if there is no place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @njit(cache=True)
 def path_to(before: IntArray, state: int, target: int) -> IntArray:
-    """Return the path [n] from `state` to `target` by predecessors [S]; [0] if `target` is −1."""
+    """Return the path [n] from `state` to `target` by predecessors [S]; empty for target −1."""
     length, s = int(target >= 0), target
     while s >= 0 and s != state:
         length, s = length + 1, before[s]
@@ -39,7 +39,7 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
 def follow(edges: Edges, path: IntArray) -> tuple[IntArray, FloatArray]:
     """Return the likeliest action [n − 1] along each leg of a path [n] and its success [n − 1].
 
-    The action is −1, its success 0, where no allowed edge leads from a state to the next.
+    The action is −1 and its success 0 if no allowed edge leads from a state to the next.
     """
     legs = len(path) - 1
     actions, success = np.full(legs, -1, np.int32), np.zeros(legs)
@@ -57,8 +57,8 @@ def follow(edges: Edges, path: IntArray) -> tuple[IntArray, FloatArray]:
 def gain_at(state: int, looks: Looks, looked: FloatArray) -> float:
     """Return what a look from a state adds to looks of accumulated weight `looked` [S].
 
-    A cell of variance v that was looked at with total precision w tells ½ ln(1 + v·w) nats; where
-    gains are not logarithmic it tells its amount once.
+    Looks of total precision w at a cell of variance v yield ½ ln(1 + v·w) nats. If gains are not
+    logarithmic, the first look yields the cell's amount.
     """
     rows, columns = looks.shape
     row, column = state // columns, state % columns
@@ -90,7 +90,7 @@ def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> Non
 
 @njit(cache=True)
 def gain_along(path: IntArray, looks: Looks) -> float:
-    """Return what looks from the states of a path [n] tell, its first one apart, each cell once."""
+    """Return the gain of looks from the states of a path [n] after the first, each cell once."""
     looked, total = np.zeros(len(looks.amount)), 0.0
     for k in range(1, len(path)):
         total += gain_at(path[k], looks, looked)
@@ -163,11 +163,11 @@ def best_rate(
 ) -> tuple[IntArray, float, float]:
     """Search outward for the place with the most gain over steps to a `power`.
 
-    Only states with a `share` [S] of 1 at most are entered. The largest share on the way in excess
-    of `free` costs `toll` times that excess, which is taken off the gain. Getting the gain takes
-    `extra` steps after arrival; without them the state itself has none. `limit` [S] bounds gains
-    from above and is lowered to what is found. The search stops at the distance beyond which no
-    gain could be worth the way. Returns the path to the place, its gain and its steps.
+    Only states with a `share` [S] of at most 1 are entered. `toll` times the excess of the largest
+    share on the way over `free` is subtracted from the gain. Getting the gain takes `extra` steps
+    after arrival; if that is 0, the present state has no gain. `limit` [S] bounds gains from above
+    and is lowered to the gains found. The search stops at the distance beyond which no gain could
+    be the best. Returns the path to the place, its gain and its steps.
     """
     place, gain, steps, before = search_outward(
         edges, share, free, toll, state, looks, extra, power, limit
@@ -181,10 +181,10 @@ def best_per_risk(
 ) -> tuple[IntArray, float, float, float, float, float]:
     """Search outward for the place with the most gain per unit of risk.
 
-    The risk of a place is the largest `risk` [S] of the states on the way there and its own; ways
-    have the least such risk, then the fewest steps. Places with a risk above 1 or a rate below
-    `floor` are out. Returns the path to the place, its gain, steps and risk; then the least risk of
-    the places that only their risk excludes, and the gain there.
+    The risk of a place is the largest `risk` [S] on the way there, its own included; ways have the
+    least such risk, then the fewest steps. Places with a risk above 1 or a rate below `floor` are
+    excluded. Returns the path to the place, its gain, steps and risk; then the least risk of the
+    places that are excluded by risk alone, and the gain there.
     """
     dest, success, allowed = edges
     states, actions = dest.shape
@@ -236,11 +236,11 @@ def look_ahead(
     width: int,
     depth: int,
 ) -> tuple[IntArray, float, float]:
-    """Search a beam of paths for the most gain less `price` per step, each cell told of once.
+    """Beam search for the path with the most gain less `price` per step, each cell counted once.
 
     States with a `share` [S] above `free` are not entered. Keeps the `width` best paths of each
-    length up to `depth`, two at most that end in one place. Returns the best path [n] from `state`
-    on, its gain and its expected steps.
+    length up to `depth`, at most two that end in the same place. Returns the best path [n] from
+    `state` on, its gain and its expected steps.
     """
     dest, success, allowed = edges
     states, actions = dest.shape

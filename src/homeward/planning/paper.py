@@ -1,7 +1,7 @@
-"""The paper's Algorithm 1: one constrained optimum a step, its safest share taken.
+"""The paper's Algorithm 1: solve one constrained MDP per step and take its safest action.
 
-Every plan promises δ of itself, from where it is made; the run promises nothing, and may go to and
-fro for ever (``docs/theory.md``, section 6). It is what reproductions use.
+Each plan guarantees δ on its own, from the state where it is made. The run as a whole has no
+guarantee and may oscillate for ever (``docs/theory.md``, section 6). Reproductions use it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 FRUITLESS = 100
 """Infeasible plans in a row that an explorer follows although they lead nowhere new."""
 
-SAME = 1e-12
-"""Chances that differ by less than this are the same but for rounding."""
+CHANCE_TOLERANCE = 1e-12
+"""Largest difference of two probabilities that counts as rounding."""
 
 
 class PaperExplorer(Loop):
     """Follows the paper's Algorithm 1 through a world, learning as it goes.
 
-    Where no policy keeps the level it follows the safest one and the plan's status says so, until
-    that has led nowhere new for `FRUITLESS` steps. With `strict` it raises `InfeasibleError`
-    instead, whenever something is left to explore and the action would not keep every level.
+    If no policy keeps the level, it follows the safest one, and the plan's status is infeasible. It
+    ends after `FRUITLESS` such steps without progress. With `strict` it raises `InfeasibleError`
+    instead, if something is left to explore and the action would not keep every level.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class PaperExplorer(Loop):
     ) -> None:
         super().__init__(planner, belief, world, strict=strict)
         self._fruitless = 0  # infeasible plans in a row without progress
-        self._met: frozenset[int] = frozenset()  # where they were made
-        self._learned: FloatArray | None = None  # the chances of the mean model then
+        self._met: frozenset[int] = frozenset()  # states in which they were made
+        self._learned: FloatArray | None = None  # probabilities of the mean model at that time
         self._sets = tuple(c for c in planner.criteria if isinstance(c, StayInside))
 
     def step(self) -> Step | None:
@@ -61,7 +61,7 @@ class PaperExplorer(Loop):
         return Step(self.steps, plan, observation, self.world.state, seconds=seconds)
 
     def _wanted(self) -> Plan | None:
-        """Plan what is worth doing, or set `end`."""
+        """Return the next plan; set `end` if there is nothing worth doing."""
         state = self.world.state
         if self._is_outside(state):
             self.end = End.OUTSIDE
@@ -87,9 +87,9 @@ class PaperExplorer(Loop):
         return plan if self.end is None else None
 
     def count_fruitless(self, infeasible: bool) -> None:
-        """Count an infeasible plan where one was made before, with nothing learned since.
+        """Count an infeasible plan in a state that had one before, with nothing learned since.
 
-        Any other plan starts the count again.
+        Any other plan resets the count.
         """
         state = self.world.state
         if not infeasible:
@@ -97,16 +97,16 @@ class PaperExplorer(Loop):
             return
         model = self.belief.mean()
         chances = model.success if isinstance(model, Moves) else model.transitions.data
-        before = self._learned
-        if before is None or before.shape != chances.shape or abs(before - chances).max() > SAME:
+        old = self._learned
+        if old is None or old.shape != chances.shape or abs(old - chances).max() > CHANCE_TOLERANCE:
             self._met, self._learned = frozenset(), chances
         self._fruitless = self._fruitless + 1 if state in self._met else 0
         self._met |= {state}
 
     def _is_outside(self, state: int) -> bool:
-        """Return whether a step has led where no action belongs to a set to stay inside.
+        """Return whether a step has led to a state without an action in some set to stay inside.
 
-        A run that starts there is a problem wrongly posed, which the planner refuses.
+        The planner refuses a run that starts in such a state.
         """
         for criterion in self._sets if self.steps else ():
             allowed = criterion.allowed[state]
@@ -118,7 +118,7 @@ class PaperExplorer(Loop):
 
 
 def _refusal(plan: Plan) -> str:
-    """Return which levels an action does not keep, and which can't be kept together, as text."""
+    """Return text: the levels that an action misses, and those that conflict."""
     kept = ", ".join(
         f"{c.name} at {c.level:g} (this one {c.kept_bound:.4f})" for c in plan.criteria
     )

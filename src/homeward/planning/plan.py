@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """Why an action was taken or not; `words.VERDICTS` says it in English."""
+    """Why an action was taken or not; `words.VERDICTS` has the English sentences."""
 
     CHOSEN = "chosen"
-    LESS_SAFE = "less_safe"  # in the plan
-    WAITS = "waits"  # in the plan
+    LESS_SAFE = "less_safe"  # has weight in the mixture
+    WAITS = "waits"  # has weight in the mixture
     UNSAFE = "unsafe"
     WORTH_LESS = "worth_less"
-    NOT_CHOSEN = "not_chosen"  # the rate explorer holds on to what it pursues
+    NOT_CHOSEN = "not_chosen"  # only of the rate explorer, which keeps its proposal
     NO_SAFER = "no_safer"
     UNAVAILABLE = "unavailable"
 
@@ -40,15 +40,15 @@ class ActionEvidence(NamedTuple):
     """One action in the current state, taken now with the plan followed afterwards."""
 
     action: int
-    leaves: float  # probability that it does not leave us where we are
+    leaves: float  # probability that the state changes
     exploration: float  # discounted reward plus bonus, on the mean model
     safety: tuple[float, ...]  # per criterion, the corrected bound
-    weight: float  # how much of the mixture starts with it
+    weight: float  # weight of the policies in the mixture that start with it
     verdict: Verdict
 
 
 class Evidence(Sequence[ActionEvidence]):
-    """The evidence on every action, in their order; put into words when it is first asked for."""
+    """The evidence on every action, by index; computed at its first use."""
 
     def __init__(self, tell: Callable[[], tuple[ActionEvidence, ...]]) -> None:
         self._tell = tell
@@ -84,24 +84,24 @@ class CriterionEvidence:
 
     name: str
     level: float  # δ
-    bound: float  # proven: the mixture keeps it with at least this probability, or earns this
-    kept_bound: float  # proven: the part that starts with the chosen action, with this
-    multiplier: float  # λ: exploration value that a unit of this probability costs
-    home: IntArray  # [n] none where no way home is asked for
+    bound: float  # proven lower bound on the mixture's probability, or on what it earns
+    kept_bound: float  # the same of the part that starts with the chosen action
+    multiplier: float  # λ: exploration value that one unit of `bound` costs
+    home: IntArray  # [n] states; empty if no way home is required
     way_home: FloatArray  # [S] v, a lower bound on the probability of returning
-    return_policy: IntArray  # [S] −1 where it gives up or has arrived; if limited, when recalled
+    return_policy: IntArray  # [S] action, −1 to give up or at home; if limited, with all steps left
     kind: Literal["return", "stay", "earn"] = "return"
     unit: float = 1.0  # 1 for a probability; else the range of what can be earned
     allowed: BoolArray | None = None  # [S, A] the set to stay inside
     within: int | None = None  # steps that the way home may take
-    return_layers: IntArray | None = None  # [L, S] then the return policies, by steps left
-    return_since: IntArray | None = None  # [L] each is followed with at least so many steps left
-    span: float = 1.0  # steps that the plan goes on, on average
+    return_layers: IntArray | None = None  # [L, S] return policies by steps left
+    return_since: IntArray | None = None  # [L] least number of steps left at which each is followed
+    span: float = 1.0  # expected steps until recall
 
     @property
     def kept(self) -> bool:
-        """Whether what the action commits to keeps the level, within `met_within` of its range."""
-        rounding = ROUNDING * (abs(self.level) + self.unit)  # of a bound that is no probability
+        """Whether the part of the chosen action keeps the level, within `met_within`."""
+        rounding = ROUNDING * (abs(self.level) + self.unit)  # for a bound that is not a probability
         return self.kept_bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
@@ -120,29 +120,29 @@ class Plan:
     state: int
     action: int  # what to do now
     status: Status
-    weights: FloatArray  # [J] draw one of the outbound policies with these, once
+    weights: FloatArray  # [J] probability of each outbound policy; one is drawn, once
     outbound: IntArray  # [J, S]; [J, n, S], by step, where the recall is fixed
     exploration_value: float  # of the mixture: discounted reward plus bonus, on the mean model
-    upper_bound: float  # no safe mixture is worth more; −inf if none is safe
+    upper_bound: float  # on the value of every safe mixture; −inf if none is safe
     gap: float  # upper_bound − exploration_value
     kept_weights: FloatArray  # [J'] the part of the plan that starts with the action
     kept_outbound: IntArray  # [J', S] or [J', n, S]
-    kept_value: float  # what that part is worth
+    kept_value: float  # exploration value of that part
     criteria: tuple[CriterionEvidence, ...]
     evidence: Sequence[ActionEvidence]  # per action, in the current state
     correction: Correction
     discount: float
-    method: str  # which solver it is from: "columns" or "lp"
-    rounds: int  # ordinary MDPs that were solved on the way (or LP iterations)
-    bonus_left: bool  # there is something left to see somewhere
-    worthless: bool  # the best safe plan is worth nothing
-    waits: bool  # the action stays here for sure and earns no bonus, or leads to none: for nothing
+    method: str  # the solver: "columns" or "lp"
+    rounds: int  # ordinary MDPs solved (or LP iterations)
+    bonus_left: bool  # some state-action has a positive bonus
+    worthless: bool  # the best safe plan has no value
+    waits: bool  # the action neither moves nor earns bonus, or has no value
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
-    afterwards: IntArray | None = None  # [S] or [n, S] what is followed once a set is left
-    steps: int | None = None  # until recall, if that is fixed; else it comes with chance 1 − γ
-    conflict: tuple[int, ...] = ()  # if infeasible: the fewest criteria that can't be kept together
-    proposal: Proposal | None = None  # what is pursued, where the plan lasts until the next news
+    afterwards: IntArray | None = None  # [S] or [n, S] policy once a set is left
+    steps: int | None = None  # until recall if that is fixed; else it comes with probability 1 − γ
+    conflict: tuple[int, ...] = ()  # if infeasible: fewest criteria that can't be kept together
+    proposal: Proposal | None = None  # what the rate explorer pursues
 
     def __post_init__(self) -> None:
         for name in ("weights", "outbound", "kept_weights", "kept_outbound"):
@@ -152,7 +152,7 @@ class Plan:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether what the action commits to keeps every level."""
+        """Whether the part of the chosen action keeps every level."""
         return all(c.kept for c in self.criteria)
 
     @property
@@ -162,34 +162,34 @@ class Plan:
 
     @property
     def multipliers(self) -> tuple[float, ...]:
-        """What a unit of each criterion costs."""
+        """λ of each criterion: exploration value that one unit costs."""
         return tuple(c.multiplier for c in self.criteria)
 
     @property
     def way_home(self) -> FloatArray:
-        """The first v [S] of a criterion: a lower bound on the probability of returning."""
+        """The lower bound [S] on the probability of returning, of the first criterion with one."""
         return self._first().way_home
 
     @property
     def return_policy(self) -> IntArray:
-        """The first return policy [S] of a criterion."""
+        """The return policy [S] of the first criterion with one."""
         return self._first().return_policy
 
     def action_name(self, action: int) -> str:
-        """Name an action."""
+        """Return the name of an action."""
         return self.action_names[action] if self.action_names else f"action {action}"
 
     def state_name(self, state: int) -> str:
-        """Name a state."""
+        """Return the name of a state."""
         return self.state_names[state] if self.state_names else f"state {state}"
 
     def explain(self) -> str:
-        """Return what was decided, what is proven and why no other action was taken, as text."""
+        """Return text: the decision, what is proven and why no other action was taken."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
         if self.proposal is not None:
             return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-            lines.append(f"The solver met {self.status}: what is said holds, better may exist.")
+            lines.append(f"The solver met {self.status}: the bounds hold, better plans may exist.")
         if self.status is Status.INFEASIBLE:
             lines.append(self._infeasible())
         else:
@@ -217,7 +217,7 @@ class Plan:
         return "\n".join([*lines, *self._table()])
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
-        """Return where a proposal leads and what the run keeps, as lines."""
+        """Return lines: where the proposal leads, and the run's guarantees."""
         towards = ""
         if len(proposal.path) > 1:
             towards = f"It heads for {self.state_name(proposal.path[-1])}: "
@@ -237,7 +237,7 @@ class Plan:
         return lines
 
     def _infeasible(self) -> str:
-        """Return what can't be kept, as a sentence."""
+        """Return the sentence on the criteria that can't be kept."""
         if len(self.criteria) < 2 or len(self.conflict) == 0:
             return "No policy keeps the safety level; this one comes closest."
         names = [f"“{self.criteria[k].name}” at {self.criteria[k].level:g}" for k in self.conflict]
@@ -245,12 +245,12 @@ class Plan:
             return f"No policy keeps {names[0]}, even alone; this one comes closest."
         *others, last = names
         return (
-            f"No policy keeps {', '.join(others)} and {last} together, though it could any fewer "
-            "of them; this one comes closest."
+            f"No policy keeps {', '.join(others)} and {last} together, though any fewer "
+            "could be kept; this one comes closest."
         )
 
     def _proven(self, c: CriterionEvidence) -> str:
-        """Return what is proven of a criterion, as a sentence."""
+        """Return the sentence on the proven bound of a criterion."""
         proof = (
             "believed, not proven (naive)"
             if self.correction is Correction.NAIVE
@@ -271,7 +271,7 @@ class Plan:
         return f"{said}, asked for {c.level:g}; {proof}{price}."
 
     def _table(self) -> list[str]:
-        """Lay the actions' evidence out as text."""
+        """Return the evidence on the actions as a text table."""
         heads = {"return": "safety", "stay": "inside", "earn": "earns"}
         safety = (heads[c.kind] for c in self.criteria)
         head = ["action", "leaves", "explores", *safety, "verdict"]
@@ -312,7 +312,7 @@ class Plan:
 
 
 def floored(value: float) -> str:
-    """Write a lower bound on a probability with six digits, above it by no more than 1e-9."""
+    """Return a lower bound with six digits, rounded down but for an allowance of 1e-9."""
     return f"{np.floor(value * 1e6 + 1e-3) / 1e6:.6f}"
 
 
@@ -322,5 +322,5 @@ def _plain(value: float) -> float:
 
 
 def _number(criterion: CriterionEvidence, value: float) -> str:
-    """Write a probability, or what is earned."""
+    """Return a probability, or earnings, as text."""
     return f"{_plain(value):.6g}" if criterion.kind == "earn" else f"{value:.6f}"

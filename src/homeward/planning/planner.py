@@ -3,7 +3,7 @@
 A step of the paper's Algorithm 1. The mean model, its corrections and the bonus make one
 constrained MDP: maximise reward plus bonus under discount γ, subject to each criterion's bound
 staying at its level δ. Its solution is a mixture of deterministic policies, drawn once and then
-followed; `decision` says how one action comes of it.
+followed; `decision` chooses one action from it.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ MAX_REWARD = 1e100
 
 @dataclass(frozen=True)
 class Planner:
-    """What is worth seeing and what must stay true; plans from any belief and state.
+    """A bonus and criteria, from which it plans in any belief and state.
 
     Parameters
     ----------
     bonus
         ξ: a callable from the belief to an array [S, A]. The mean reward is added to it.
     criteria
-        What must stay true; several hold at once. None at all is unsafe exploration.
+        The safety criteria, which hold at once. Without any, exploration is not safe.
     discount
         γ: exploration goes on for another step with this probability, else it is recalled.
     correction
-        Which theorem to plan with; by default the tightest that the belief allows.
+        The theorem that proves the bounds; by default the tightest that the belief allows.
     method
-        ``"columns"`` generates policies, exact and fast; ``"lp"`` is the paper's occupancy LP.
-        Where one does not get to the end the other is tried; the plan says which it is from.
+        ``"columns"`` is column generation, exact and fast; ``"lp"`` is the paper's occupancy LP.
+        If one does not converge, the other is tried; `Plan.method` is the one that was used.
     recall
-        When exploration is called off: None for any step, each with chance 1 − γ; `AtStep(n)` or
-        n for exactly n steps from now, without discount. Then policies depend on the step,
-        [n, S], and the way out is corrected by Theorem 2 whatever the belief.
+        When exploration is called off: None for any step, with probability 1 − γ each; `AtStep(n)`
+        or n for exactly n steps from now, without discount. Then policies depend on the step,
+        [n, S], and the way out is always corrected by Theorem 2.
     """
 
     bonus: Bonus
@@ -114,9 +114,9 @@ class Planner:
         start: int | None = None,
         previous: Plan | None = None,
     ) -> Plan:
-        """Decide what to do in `state`; `start` is the run's first state, if that is another.
+        """Decide what to do in `state`; `start` is the run's first state, by default the same.
 
-        The `previous` plan, of a belief that has hardly changed, makes this one quicker.
+        The `previous` plan warm-starts this one; that helps if the belief has hardly changed.
         """
         model = belief.mean()
         check_rewards(model)
@@ -129,7 +129,7 @@ class Planner:
         totals = np.empty((1 + len(self.criteria), *shape))
         requirements = self._require(situation, totals[1:])
         kind = situation.corrections.kind
-        del situation  # two arrays [S, A], whose room the solver may take
+        del situation  # frees two arrays [S, A] for the solver
         bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError, packed=False)
         least, most = float(bonus.min()), float(bonus.max())
         if not (least >= -MAX_REWARD and most <= MAX_REWARD):
@@ -138,7 +138,7 @@ class Planner:
         np.add(model.reward, bonus, out=totals[0])
         silence_unreachable(model, totals[0], state)
         steps = self._steps
-        # What is taken up from a record may know of no steps and of nothing outside a set.
+        # A warm start read from a record may lack steps and the policy outside of a set.
         outside = getattr(previous, "afterwards", None) if steps is None else None
         if outside is not None and outside.ndim != 1:
             outside = None
@@ -222,14 +222,14 @@ class Planner:
 
     @property
     def _steps(self) -> int | None:
-        """Until recall, if that is fixed."""
+        """Steps until recall; None if the recall is random."""
         return self.recall.steps if isinstance(self.recall, AtStep) else None
 
     def situation(self, belief: Belief, model: Model, state: int, start: int) -> Situation:
-        """Return what criteria are stated from: the state, the mean model and its corrections."""
+        """Return the situation of the criteria: the state, the mean model and its corrections."""
         corrections = corrections_of(belief, model, self.discount, self.correction)
         if self._steps is not None and corrections.kind is Correction.MOVES:
-            # What is done depends on the step: the moves correction is for the way home alone.
+            # Policies depend on the step: the moves correction is valid for the way home only.
             corrections = replace(corrections, exploring=belief.correction())
         return Situation(
             model,
@@ -243,7 +243,7 @@ class Planner:
         )
 
     def _require(self, situation: Situation, rewards: FloatArray) -> list[Requirement]:
-        """State every criterion, its reward in `rewards` [K, S, A]."""
+        """Return every criterion's requirement; write its reward to `rewards` [K, S, A]."""
         requirements = []
         for reward, criterion in zip(rewards, self.criteria, strict=True):
             asked = criterion.require(situation, reward)
@@ -258,7 +258,7 @@ class Planner:
     ) -> Callable[[], FloatArray]:
         """Return what the criteria collect [K, A] in one step from `state` that is not repeated.
 
-        The moves correction is for what is tried until it works; once takes Theorem 2.
+        The moves correction assumes repetition until success; a single step needs Theorem 2.
         """
         gamma = self.discount
         worths = [
@@ -274,10 +274,10 @@ class Planner:
         requirements: Sequence[Requirement],
         previous: Plan | None,
     ) -> tuple[ConstrainedSolution, Method]:
-        """Solve by the chosen method, or by the other where that does not get to the end.
+        """Solve by the chosen method, or by the other if that does not converge.
 
-        An answer without policies is no answer. One that keeps every level is not given up for
-        another that says that none does.
+        A result without policies is discarded. A result that keeps every level is never replaced
+        by one that claims infeasibility.
         """
         seeds: tuple[IntArray, ...] = ()
         if previous is not None and getattr(previous, "steps", None) == self._steps:
@@ -325,7 +325,7 @@ def check_rewards(model: Model) -> None:
 
 
 def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:
-    """Return whether `solved` denies that a policy keeps the levels where `found` does."""
+    """Return whether `solved` is infeasible although `found` keeps the levels."""
     return (
         solved.status is Status.INFEASIBLE
         and len(found.weights) > 0
@@ -334,9 +334,9 @@ def _contradicts(problem: Problem, solved: ConstrainedSolution, found: Constrain
 
 
 def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
-    """Return a policy [..., S] that stays, where it can, instead of trying what never works.
+    """Return a policy [..., S] that stays, if it can, instead of trying a move that never works.
 
-    Both are worth the same, so a solver that starts from the one does not change to the other.
+    Both have the same value, so a solver that starts from one does not change to the other.
     """
     model = problem.model
     if not isinstance(model, Moves) or policy.shape[-1] != model.states:

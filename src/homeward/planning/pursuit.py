@@ -1,4 +1,4 @@
-"""From a choice of what to pursue to a plan with its evidence."""
+"""Build the `Plan`, with its evidence, that pursues the proposal of a search."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def plan_of(task: Task, model: Model, state: int, choice: Choice, proposal: Prop
 
 
 def _stay_evidence(criterion: StayInside, model: Model) -> CriterionEvidence:
-    """Return the evidence on a set: actions that might lead out of it are not taken."""
+    """Return the evidence on a set to stay inside: no action that might leave it is taken."""
     given = criterion.allowed if criterion.allowed.ndim == 2 else criterion.allowed[:, None]
     what = "state-action" if criterion.allowed.ndim == 2 else "state"
     count = int(criterion.allowed.sum())

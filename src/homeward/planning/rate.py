@@ -1,26 +1,23 @@
-"""Plans until the next news: the most information per step among what keeps a way home.
+"""Search for the best information per step on move-or-stay graphs that keeps a way home.
 
-A *proposal* is a place worth looking at and a way there. Its worth is its rate: what is learned at
-the place, or for near places along the whole path, over the expected steps. On a move-or-stay graph
-an attempt that fails leaves the explorer where it was, so the way out risks nothing; what must hold
-is that from every state along it a way home exists that can be afforded. `ledger.Ledger` keeps, for
-each home, the edges that are relied on and what has been spent of 1 − δ.
+A *proposal* is a place to observe from and a way there. Its rate is the gain at the place, or for
+near places along the whole path, over the expected steps. On a move-or-stay graph a failed attempt
+leaves the explorer where it was, so the way out has no risk; but every state along it must have a
+way home within the budgets. `ledger.Ledger` tracks, for each home, the edges that are relied on and
+how much of 1 − δ was spent.
 
-*Free* is a proposal whose ways home add at most `MAX_FREE_SHARE` of what is left of each budget
-anywhere on the way. What it adds beyond that is paid for in proportion: a share of what is left
-costs that share of all that is left to learn. The highest rate r of gains less that toll, found by
-a search that goes outward, sets the price of a step: of that place and of the paths of a beam
-search nearby, in which no cell tells the same twice, the one with the largest
-gain − `BEAM_PRICE`·r·steps is taken. It is held until news comes, a look that told more than the
-floor; until it is done or unsafe; or until another is worth more by `SWITCH_MARGIN`. While nothing
-is learned the worth of what is held rises with every step, so a run gets on (``docs/theory.md``,
-section 13). Where no such proposal reaches the floor, the one with the most gain per unit of risk
-is taken, as far as the budgets go.
+A proposal is *free* if the ways home along it add at most `MAX_FREE_SHARE` of each remaining
+budget. A larger share costs a toll: the same share of all the gain that is left. Let r be the
+highest rate of gain less toll, found by a search outward. That place is compared with the paths of
+a beam search nearby, in which no cell counts twice; the largest gain − `BEAM_PRICE`·r·steps wins.
+It is held until there is news (observations told more than the floor), until it is done or unsafe,
+or until another is better by `SWITCH_MARGIN`. While nothing is learned the rate of the held
+proposal rises with every step, so a run makes progress (``docs/theory.md``, section 13). If no such
+proposal reaches the floor, the one with the most gain per unit of risk within the budgets is taken.
 
-Gains that come once are all to be had in the end, so what counts is a short tour: a gain is divided
-by steps to the power `TOUR_POWER`. For the squares of a grid the first place of the best of
-`TOUR_CANDIDATES` free tours nearby is taken, and it is held until news comes, or until it is done
-or unsafe.
+If each gain comes only once and all will be collected, short tours are best: a gain is divided by
+steps to the power `TOUR_POWER`. On the squares of a grid, the first place of the best of
+`TOUR_CANDIDATES` free tours nearby is taken and held until news, or until it is done or unsafe.
 """
 
 from __future__ import annotations
@@ -57,32 +54,32 @@ if TYPE_CHECKING:
     from homeward.planning.task import Task
 
 MIN_LEFT = 1e-300
-"""Probability in place of a budget of which nothing is left, to divide by."""
+"""Smallest remaining budget, to avoid division by 0."""
 
 SWITCH_MARGIN = 0.1
-"""Share by which the rate of another proposal must be higher for the held one to be given up."""
+"""Relative excess of another proposal's rate at which it replaces the held one."""
 
 BEAM_PRICE = 0.7
-"""Price of a step for near paths, in units of the best rate."""
+"""Price of a step in the beam search, as a fraction of the best rate."""
 
 BEAM_WIDTH, BEAM_DEPTH = 24, 12
-"""Paths that a beam search keeps, for a view of nine cells, and its length in steps."""
+"""Width of the beam search for a view of nine cells, and its depth in steps."""
 
 TOUR_POWER = 4.0
-"""Power of steps by which tours divide gains, so that they take near places first."""
+"""Power of steps by which tours divide gains; a high power prefers near places."""
 
 TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0
-"""Tours that are compared, and how many steps beyond their first place they plan for."""
+"""Number of tours that are compared, and their radius in steps around the first place."""
 
 TOUR_RETURN_PRICE = 0.1
-"""Price of a step that a tour leaves for after it has come to new ground."""
+"""Price of each step that is left in a tour when it reaches new ground."""
 
 MAX_TOUR_RISK = 1e-3
-"""Probability of never working beyond which tours avoid a move while there are others."""
+"""Tours avoid moves that never work with a higher probability, if there are others."""
 
 
 class View(NamedTuple):
-    """The graph as it is seen from the present state.
+    """The search problem in the present state.
 
     Attributes
     ----------
@@ -95,11 +92,11 @@ class View(NamedTuple):
     surveys
         The ways home of each ledger.
     share
-        Largest share [S] of what is left of a budget that a way home from a state would take.
+        Largest share [S] of a remaining budget that a way home from a state would spend.
     whole
-        What looks tell, whatever they risk.
+        All looks, whatever their risk.
     bonus
-        The bonus [S, A] where learning takes an action, 0 where that is not allowed; else None.
+        Bonus [S, A] if learning takes an action, 0 if that is not allowed; None otherwise.
     """
 
     graph: Graph
@@ -111,10 +108,9 @@ class View(NamedTuple):
     bonus: FloatArray | None
 
     def looks(self, most: float) -> Looks:
-        """Return what looks tell that take at most a share `most` of what is left of a budget.
+        """Return the looks that spend at most a share `most` of each remaining budget.
 
-        Where learning takes an action, that action leads on: it counts if the way home from where
-        it leads can be afforded.
+        If learning takes an action, the way home from that action's destination counts.
         """
         if self.bonus is None:
             return self.whole
@@ -127,7 +123,7 @@ class RateSearch:
 
     task: Task
     looks_ahead: ClassVar[bool] = True  # whether to compare the best place with near paths
-    _bounds: FloatArray | None = None  # [S] upper bounds on gains; they only shrink, so they stay
+    _bounds: FloatArray | None = None  # [S] upper bounds on gains; kept, since gains only shrink
 
     def choose(self, belief: Any, model: Moves, state: int, held: Held) -> Choice:
         """Return what to pursue from `state`, and what it costs."""
@@ -152,7 +148,7 @@ class RateSearch:
         if found is None or found.rate < floor:
             slow = 0.0 if found is None else found.rate
             found, limit = self.risky(view)
-            if found is None:  # find out what going on would cost
+            if found is None:  # to report the risk of going on
                 _, limit = self.risky(self.view(belief, graph, state, held.accounts, whole=True))
             limit, most = limit._replace(rate=slow), 1.0
         if found is None:
@@ -186,9 +182,9 @@ class RateSearch:
         *,
         whole: bool = False,
     ) -> View:
-        """Return the graph as it is seen from `state`, with the ways home that can be paid for.
+        """Return the search problem in `state`, with the ways home within the budgets.
 
-        With `whole`, ways home that cost more than is left are found too.
+        With `whole`, ways home beyond the budgets are found too.
         """
         surveys = tuple(
             ledger.survey(graph, account, state, whole=whole)
@@ -211,9 +207,9 @@ class RateSearch:
         return View(graph, edges, state, surveys, share, once(given), masked)
 
     def best(self, view: View) -> Proposal | None:
-        """Return the best proposal that is free or risks in proportion, near or far."""
+        """Return the best proposal by gain less toll, near or far."""
         looks, edges, state, share = view.looks(MAX_FREE_SHARE), view.edges, view.state, view.share
-        if looks.make_tour:  # by moves that surely work, if there are any
+        if looks.make_tour:  # first by moves that surely work
             sure = np.where(view.graph.blocked <= MAX_TOUR_RISK, edges.success, 0.0)
             for success in (sure, edges.success):
                 path, gain, steps = best_tour(
@@ -250,7 +246,7 @@ class RateSearch:
         return Proposal(tuple(path.tolist()), gain, steps, float(share[path].max()), along)
 
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
-        """Return the affordable proposal with the most gain per unit of risk, or why none is."""
+        """Return the affordable proposal with the most gain per unit of risk, or why not."""
         remaining, share = view.whole.total, view.share
         for looks in (view.looks(1.0), view.looks(np.inf)):
             path, gain, steps, risk, over, over_gain = best_per_risk(
@@ -270,7 +266,7 @@ class RateSearch:
         return None, Limit(remaining)
 
     def still(self, held: Proposal | None, view: View) -> Proposal | None:
-        """Return the held proposal as it is now; None if it is done, unsafe or worth too little."""
+        """Return the held proposal, updated; None if it is done, unsafe or below the floor."""
         if held is None or view.state not in held.path[1:]:
             return None
         most = held.max_share
@@ -292,7 +288,7 @@ class RateSearch:
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
-        """Return the best rate [A] of a free place by each first action; 0 if there is none."""
+        """Return the best rate [A] of a free place by first action; 0 if there is none."""
         looks, found = view.looks(MAX_FREE_SHARE), np.zeros(view.edges.dest.shape[1])
         for a, there in enumerate(view.edges.dest[view.state].tolist()):
             p = view.edges.success[view.state, a]
@@ -307,6 +303,6 @@ class RateSearch:
 
 
 def _stay(model: Moves) -> int:
-    """Return an action that stays wherever it is taken, 0 if there is none."""
+    """Return an action that stays in every state; 0 if there is none."""
     stays = (model.dest == np.arange(model.states)[:, None]).all(axis=0)
     return int(stays.argmax()) if stays.any() else 0

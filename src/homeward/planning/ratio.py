@@ -1,15 +1,15 @@
-"""The best ratio of gain to cost on a general model, and the most that can be earned.
+"""The best ratio of gain to cost on a general model, and the policy that earns most.
 
-The proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost its worth
+A proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost its value
 
     V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
 
-is that of a stochastic shortest path on the mean model, solved by policy iteration from collecting
-at once. λ is the best ratio of gain to cost where V is 0 at the start: Dinkelbach's method
-sets λ to the ratio that the last policy has and solves again, until it no longer rises.
+is that of a stochastic shortest path on the mean model. Policy iteration starts from collecting
+immediately. The best ratio is the λ with V = 0 at the start: Dinkelbach's method sets λ to the
+ratio of the last policy and solves again, until λ no longer rises.
 
-Where a model earns, waiting to earn is what a step forgoes: the largest reward per step that can be
-kept up at no risk is taken off every reward, so no policy gains by only waiting.
+If the model has rewards, a step has an opportunity cost: the largest average reward that is
+possible without risk. It is subtracted from every reward, so no policy gains by only waiting.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Ratio(NamedTuple):
     action
         What to do now; −1 where nothing can be gained.
     gain, steps, cost
-        Expected totals until the bonus is collected; the gain less what waiting would earn.
+        Expected totals until the bonus is collected; the gain is net of what waiting would earn.
     """
 
     action: int
@@ -85,9 +85,9 @@ class Earning(NamedTuple):
 def best_earning(
     model: SparseMDP, allowed: BoolArray, discount: float, state: int
 ) -> Earning | None:
-    """Return the policy that earns most by actions that are `allowed` [S, A] for ever after.
+    """Return the policy that earns most by `allowed` [S, A] actions; None if it earns nothing.
 
-    None where it would earn nothing.
+    It can keep to them for ever: an action that may lead to a state without one is excluded.
     """
     usable = allowed & np.isfinite(model.reward)
     links = (model.transitions > 0).astype(np.int8)
@@ -100,7 +100,7 @@ def best_earning(
     if stuck[state]:
         return None
     reward = np.where(usable, model.reward, -np.inf)
-    reward[stuck] = 0.0  # they are never entered
+    reward[stuck] = 0.0  # states without an allowed action are never entered
     solved = engine(model, discount, reward[None]).optimise(np.ones(1))
     value = solved.values[0]
     if value[state] <= 0.0:
@@ -111,11 +111,11 @@ def best_earning(
 
 
 def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
-    """Return an upper bound on the reward per step that `usable` [S, A] actions can keep up.
+    """Return an upper bound on the average reward of policies of `usable` [S, A] actions.
 
-    Only what can be reached from `state` counts. With V the optimum at a discount γ near 1, the
-    largest (1 − γ) V bounds the average of every policy: under its stationary law the mean of its
-    own (1 − γ) V is that average. At least 0: a run may end.
+    Only states that can be reached from `state` count. With V the optimum at a discount γ near 1,
+    the largest (1 − γ) V bounds the average reward of every policy: it is the mean of the policy's
+    own (1 − γ) V under its stationary distribution. At least 0, since a run may end.
     """
     if not (usable & (model.reward > 0.0)).any():
         return 0.0
@@ -123,7 +123,7 @@ def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
     parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
     links = csr_array(parts, (model.states, model.states))
     met = breadth_first_order(links, state, return_predecessors=False)
-    ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # what is not usable ends
+    ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # other actions end the process
     solved = engine(ending, 1.0 - EARNING_RECALL, ending.reward[None]).optimise(np.ones(1))
     return max(0.0, EARNING_RECALL * float(solved.values[0, met].max())) * (1.0 + 1e-9)
 
@@ -137,11 +137,11 @@ def best_ratio(
     toll: FloatArray | float = 0.0,
     free: BoolArray | None = None,
 ) -> Ratio:
-    """Return the policy start with the best ratio of bonus (and reward) to cost.
+    """Return the best ratio of bonus (and reward) to cost over all policies.
 
     `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A]. A `toll`
-    [S, A] is taken off the reward, and what a policy of `free` [S, A] actions (all unless given)
-    could keep up earning.
+    [S, A] is subtracted from the reward, and so is the largest average reward of policies of `free`
+    [S, A] actions (by default all).
     """
     usable = allowed & np.isfinite(model.reward)
     forgone = most_earned(model, usable if free is None else usable & free, state)
@@ -183,7 +183,7 @@ def _priced(
     paid = np.where(usable, reward - price * cost, -np.inf)
     ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
     last, last_action = ending.max(axis=1), ending.argmax(axis=1)
-    nowhere = ~np.any(usable, axis=1)  # left out of plans by a value below any other
+    nowhere = ~np.any(usable, axis=1)  # excluded: a value below any other
     bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
     stops = np.isfinite(last) | nowhere
     last = np.where(nowhere, bottom, last)

@@ -1,10 +1,10 @@
-"""Ways home on general models, and what each action costs of them.
+"""Ways home on general models, and the risk that each action adds to them.
 
-The cost of an action is the expected fall of a lower bound v on Y, the probability that the held
-way home works. On a `FiniteBelief` v is Y itself: the way home is evaluated in each world. On a
-`DirichletBelief` v is the corrected way home, now and after each outcome of the action with what it
-teaches; where a look makes surer, the charge is negative. Other beliefs are charged 1 − (σ[s, a] +
-Σ_t p[s, a, t] v_t), by the one-step lemma. ``docs/theory.md``, section 11.
+The charge of an action is the expected decrease of v, a lower bound on the probability Y that the
+held way home works. On a `FiniteBelief` v is Y itself: the way home is evaluated in each world. On
+a `DirichletBelief` v is the corrected value of the way home, before the action and after an update
+on each of its outcomes; the charge is negative if v is expected to rise. On other beliefs it is
+1 − (σ[s, a] + Σ_t p[s, a, t] v_t), by the one-step lemma (``docs/theory.md``, section 11).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Returns(NamedTuple):
     value
         Lower bound [S] on the probability that the held way home works.
     charge
-        What each action [S, A] would cost: exact in the present state, elsewhere an estimate that
-        plans rely on. Below 0 where it is expected to make the way home surer.
+        Risk [S, A] that each action would add: exact in the present state, elsewhere an estimate
+        for planning. Negative if the action is expected to make the way home safer.
     lost
         Whether no way home is left.
     """
@@ -54,7 +54,7 @@ class Returns(NamedTuple):
     lost: bool
 
     def pay(self, state: int, action: int) -> Account:
-        """Return the account after an action; what makes the way home surer refills it, up to δ."""
+        """Return the account after an action; a negative charge refunds what was spent."""
         cost = 0.0 if self.lost else float(self.charge[state, action])
         return Account(self.account.way, min(1.0, max(0.0, self.account.spent + cost)))
 
@@ -67,7 +67,7 @@ def returns_of(
     state: int,
     correction: Correction | None,
 ) -> Returns:
-    """Return the ways home and what actions cost, given what is held (None: nothing yet)."""
+    """Return the ways home and the charge of each action; `account` is None before a run."""
     sigma, solved = _corrected(belief, model, ledger, correction)
     policy, value = solved.policy, solved.value
     shape = (model.states, model.actions)
@@ -123,7 +123,7 @@ def _corrected(
 def _returns_after(
     belief: DirichletBelief, state: int, ledger: Ledger, correction: Correction | None
 ) -> FloatArray:
-    """Return the expected lower bound [A] on coming home after each action and what it teaches."""
+    """Return the expected lower bound [A] on coming home after each action and its update."""
     model = belief.mean()
     found = np.zeros(model.actions)
     values: dict[tuple[int, int], FloatArray] = {}
@@ -132,7 +132,7 @@ def _returns_after(
         for there, probability in zip(row.indices.tolist(), row.data.tolist(), strict=True):
             tied = int(belief.kinds[state, a])
             leads = (belief.outcomes[state, a] == there) & (belief.alpha[tied] > 0.0)
-            taught = tied, int(np.argmax(leads))  # tied actions teach the same
+            taught = tied, int(np.argmax(leads))  # tied actions have the same update
             if taught not in values:
                 after = belief.update(Transition(state, a, there))
                 values[taught] = _corrected(after, after.mean(), ledger, correction)[1].value
@@ -163,7 +163,7 @@ def _reaches(
 ) -> tuple[csr_array, BoolArray]:
     """Return the rows [S, S] of a policy, and the mask [S] of states from which it may reach home.
 
-    Links that a linear solve can't tell from 0 do not count.
+    Transitions too rare for a linear solve to distinguish from 0 are ignored.
     """
     rows = transitions[np.arange(len(policy)) * actions + np.maximum(policy, 0)]
     moving = (policy != GIVE_UP) & ~at_home

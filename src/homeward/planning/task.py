@@ -1,6 +1,6 @@
-"""What a whole run must keep and what ends it, from a planner's criteria.
+"""The task of a whole run: its budgets, allowed actions and floor, from a planner's criteria.
 
-Each way home that a criterion asks for becomes a budget (`ledger.Ledger`); sets to stay inside
+Each way home that a criterion requires becomes a budget (`ledger.Ledger`). Sets to stay inside
 become one mask of the actions that surely stay inside.
 """
 
@@ -32,12 +32,12 @@ RELATIVE_FLOOR = 1e-3
 """Default floor of other bonuses per step, as a share of the largest bonus."""
 
 MIN_FLOOR = 1e-300
-"""Floor in place of 0, so that a gain of 0 is not worth a step."""
+"""Smallest floor: a gain of 0 is never worth a step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What a run is asked to do.
+    """The task of a run.
 
     Attributes
     ----------
@@ -48,10 +48,10 @@ class Task:
     allowed
         Mask [S, A] of the actions that may be taken; None allows all.
     floor
-        Gain per step below which nothing is worth doing, above 0.
+        Smallest gain per step that is worth pursuing, above 0.
     on_graph
-        Whether the run is planned on a move-or-stay graph on which nothing is earned. Ledgers rely
-        on different things otherwise, so a run keeps to what it started with.
+        Whether the run is planned on a move-or-stay graph without rewards. Accounts of the two
+        kinds of models differ, so this stays fixed during a run.
     """
 
     planner: Planner
@@ -101,7 +101,7 @@ def task_of(
 
 
 def _allowed(planner: Planner, model: Model) -> BoolArray | None:
-    """Return the mask [S, A] of what all sets to stay inside allow; None if there are none.
+    """Return the mask [S, A] of actions that all sets to stay inside allow; None without sets.
 
     An action is allowed if it surely leads to a state in which the set has an action.
     """
@@ -148,5 +148,5 @@ def _default_floor(planner: Planner, belief: Belief) -> float:
         return NATS_FLOOR
     if isinstance(bonus, Uncover):
         return RELATIVE_FLOOR * bonus.reward
-    most = bonus(belief)  # a way longer than twice the states waits for luck
+    most = bonus(belief)  # 1/(2S): longer ways depend on luck
     return max(RELATIVE_FLOOR, 0.5 / len(most)) * float(np.max(most))

@@ -1,6 +1,6 @@
-"""The first place of a short tour, for gains that come once.
+"""Compiled search for the first place of a short tour, for gains that come once.
 
-Kernels only; names and ties as in `homeward.planning.ways`.
+Kernels only; names and ties are as in `homeward.planning.ways`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @njit(cache=True)
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
-    """Set the `amount` [S] that a look from a state tells to 0; return the sum of its `opens`."""
+    """Set the `amount` [S] of cells that a state sees to 0; return the sum of their `opens`."""
     rows, columns = looks.shape
     row, column = state // columns, state % columns
     total = 0.0
@@ -38,7 +38,7 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
 
 @njit(cache=True)
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
-    """Return the same looks where the `amount` [S] of each cell is left; each tells once."""
+    """Return the same looks with this `amount` [S] left in each cell; gains come once."""
     shape, down, right, weight, _, logarithmic, action = looks
     return Looks(shape, down, right, weight, amount, logarithmic, action)
 
@@ -47,7 +47,7 @@ def left_of(looks: Looks, amount: FloatArray) -> Looks:
 def told_nearby(
     edges: Edges, share: FloatArray, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
-    """Return the amount [S] of each cell that a place within `radius` steps tells of, else 0."""
+    """Return the amount [S] of each cell that is seen from within `radius` steps, else 0."""
     dest, success, allowed = edges
     states, actions = dest.shape
     steps, rest = np.full(states, np.inf), looks.amount.copy()
@@ -84,18 +84,18 @@ def best_tour(
     radius: float,
     return_price: float,
 ) -> tuple[IntArray, float, float]:
-    """Search for the place with which the shortest tour begins, for gains that come once.
+    """Search for the first place of the shortest tour, for gains that come once.
 
     States with a `share` [S] above `free` are not entered. The candidates are the `width` places
     with the most gain over steps to a `power`. From each, a tour goes on to the best place by the
-    same measure until all is told that places within `radius` steps of the first one tell of. A
-    tour costs its steps, those of its first leg twice, as later legs will be planned anew. It also
-    costs `return_price` for each step that is left when it comes to a place that opens new ground,
-    because new ground leads away from what is left. A tour that can't come to all of it loses to
-    one that misses less. Returns the path to the place, its gain and its steps.
+    same measure until it has seen all cells that are seen from within `radius` steps of the first
+    place. A tour costs its steps; its first leg counts twice, since later legs will be planned
+    again. It also costs `return_price` for each step that is left when it reaches a place that
+    opens new ground, because new ground leads away from the rest. A tour that can't see all cells
+    loses to one that misses less. Returns the path to the place, its gain and its steps.
     """
     states = len(edges.dest)
-    entered = np.where(share <= free, 0.0, 2.0)  # states above 1 are not entered
+    entered = np.where(share <= free, 0.0, 2.0)  # 2: never entered
     most = np.full(states, looks.amount.max() * len(looks.weight))
     limit, looked = most.copy(), np.zeros(states)
     near, opens = looks.amount, looks.amount

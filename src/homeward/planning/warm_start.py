@@ -1,9 +1,8 @@
-"""What the next plan starts from, small enough to be written down at every step.
+"""The warm start of the next plan, small enough to be recorded at every step.
 
-Among equally good plans the planner gives one that depends on the plan before it: its outbound
-policies are tried first, its multipliers are where the search begins, and what it followed outside
-of a set is where the search for that begins. A run that is resumed must start from the very same,
-so a recorded explorer plans from `WarmStart` at every step, killed or not.
+The planner's choice among equally good plans depends on the previous plan: its outbound policies,
+its multipliers, and its policy outside of a set are where the searches begin. A resumed run must
+continue exactly as if it had not stopped, so a recorded explorer always plans from `WarmStart`.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmStart:
-    """The part of a plan that the next one depends on; stands in for it as `previous`."""
+    """The part of a plan that the next plan depends on; `Planner.plan` accepts it as `previous`."""
 
     outbound: IntArray  # [J, S] int32; [J, n, S], by step, where the recall is fixed
     multipliers: tuple[float, ...]  # [K] one for each criterion
-    afterwards: IntArray | None = None  # [S] int32 what is followed once a set is left, if asked
+    afterwards: IntArray | None = None  # [S] int32 policy once a set is left, if there is one
 
     @classmethod
     def of(cls, plan: Plan | WarmStart) -> WarmStart:
-        """Take them from a plan; what is followed outside by step is not started from."""
+        """Take the warm start from a plan, without a policy outside that depends on the step."""
         given = np.asarray(plan.outbound)
         policies = given if given.ndim in (2, 3) else given.reshape(0, 0)
         outside = plan.afterwards
@@ -48,18 +47,18 @@ class WarmStart:
 
     @property
     def steps(self) -> int | None:
-        """Until recall, if that is fixed."""
+        """Steps until recall; None if the recall is random."""
         return int(self.outbound.shape[1]) if self.outbound.ndim == 3 else None
 
     @property
     def criteria(self) -> tuple[float, ...]:
-        """As many entries as the plan had criteria, which is all that is asked of them."""
+        """As many entries as the plan had criteria; the planner only reads their number."""
         return self.multipliers
 
     def encode(self) -> dict[str, Any]:
         """Return a JSON value: policies in the narrowest type, packed; multipliers to the bit.
 
-        What is followed outside is packed behind the policies.
+        The policy outside of a set is packed behind the others.
         """
         flat = self.outbound.ravel()
         if self.afterwards is not None:

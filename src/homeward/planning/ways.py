@@ -1,4 +1,4 @@
-"""Ways home on a move-or-stay graph: the least risk that is added to what is relied on.
+"""Ways home on a move-or-stay graph that add the least risk to the edges relied on.
 
 Kernels only: arrays in, arrays out. States are numbered 0 to S − 1, actions 0 to A − 1. An edge
 (s, a) leads to ``dest[s, a]``; ``success[s, a]`` is the mean probability that one attempt works (0
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
 
 MIN_SUCCESS = 1e-3
-"""Probability of success below which a plan does not rely on an attempt."""
+"""Smallest success probability of an attempt that a plan relies on."""
 
 
 class Edges(NamedTuple):
@@ -61,8 +61,8 @@ def relied_on(
 ) -> tuple[IntArray, float, float]:
     """Return the edges of `way` [S] that can be used at no charge, and the risks of its way home.
 
-    These are the edges on the way home from `state`, and the others while their risk is at most
-    `trusted`. The risks are the sum over the edges from `state`, infinite if it leads nowhere, and
+    These are the edges on the way home from `state`, and the others with a risk of at most
+    `trusted`. The risks are the sum over the edges from `state`, infinite without a way home, and
     the largest lower bound `least` [S, A] of one of them.
     """
     free, is_home = np.full(len(way), -1, np.int32), mask_of(len(way), homes)
@@ -97,10 +97,10 @@ def ways_home(
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Find the ways home that add the least risk, or have the fewest steps, over reversed edges.
 
-    An edge adds its `blocked`, the edge ``free[s]`` of a state nothing. Ways that add more than
-    `most` are left out. Returns the added risk [S] (infinite where there is no way), the risk with
-    free edges counted as well [S], the expected steps [S] and the first action [S] (−1 at home and
-    where there is no way). With `shortest` steps come first and risk second.
+    An edge adds its `blocked`; the edge ``free[s]`` adds nothing. Ways that add more than `most`
+    are left out. Returns the added risk [S] (infinite without a way), the risk including free edges
+    [S], the expected steps [S] and the first action [S] (−1 at home and without a way). With
+    `shortest`, ways are compared by steps first and risk second.
     """
     states = len(free)
     added, total = np.full(states, np.inf), np.full(states, np.inf)

@@ -1,4 +1,4 @@
-"""Safety: what must stay true while exploring, one file a criterion.
+"""Safety criteria, one per file: what must hold while exploring.
 
 `problem` turns the requirements of criteria into one constrained problem.
 """

@@ -1,4 +1,4 @@
-"""What a criterion is: a function from a situation to a linear requirement on the way out.
+"""The interface of a criterion: a function from a situation to a linear requirement.
 
 A requirement is a reward [S, A] and a level: the reward's discounted total, from the current state,
 is a lower bound on the probability that the criterion holds (or on what is earned), and must reach
@@ -39,7 +39,7 @@ MAX_STEPS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class AtStep:
-    """Recall at a fixed step: exploration goes on for exactly so many steps."""
+    """Recall at a fixed step: exploration lasts exactly this number of steps."""
 
     steps: int
 
@@ -49,14 +49,14 @@ class AtStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
-    """All that a criterion may look at: the current state and the mean model."""
+    """The input of a criterion: the current state, the mean model and its corrections."""
 
     model: Model  # the mean
     corrections: Corrections
     discount: float
     state: int
     start: int
-    general: Callable[[], FloatArray] | None = None  # Theorem 2's σ [S, A], if it is available
+    general: Callable[[], FloatArray] | None = None  # Theorem 2's σ [S, A], if available
     limits: Callable[[], tuple[float, float] | None] | None = None  # least and greatest reward
     steps: int | None = None  # until recall, if that is fixed
 
@@ -93,7 +93,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requirement:
-    """A criterion made concrete: a lower bound on a total, and its way home, if it has one.
+    """A criterion in one situation: a lower bound on a total, and a way home if required.
 
     The proven quantity is ``least + unit·total``; the level is in its unit.
     """
@@ -104,16 +104,16 @@ class Requirement:
     home: IntArray  # [n] states that count as home; empty if no way home is required
     returns: ReturnSolution  # the way home, from every state; zero if none is required
     worth: FloatArray | None = None  # [S] or [S, A] part of the reward that is certain
-    allowed: BoolArray | None = None  # [S, A] to be left at most with probability 1 − level
+    allowed: BoolArray | None = None  # [S, A] the set to stay inside
     least: float = 0.0
     unit: float = 1.0
-    final: FloatArray | None = None  # [S] what a fixed recall there is worth
+    final: FloatArray | None = None  # [S] reward of a fixed recall in each state
     within: int | None = None  # steps that the way home may take
     kind: Literal["return", "stay", "earn"] = "return"
 
 
 class Criterion(Protocol):
-    """What must stay true, and at which level."""
+    """What must hold, and with which level."""
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement; its reward is written to `out` [S, A], if given."""
@@ -121,7 +121,7 @@ class Criterion(Protocol):
 
 
 def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
-    """Return the home and the way home of a requirement that asks for no way home."""
+    """Return an empty home and a way home of value 0, for a requirement without a way home."""
     policy = np.full(states, GIVE_UP, np.int32)
     return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
 
@@ -133,9 +133,9 @@ def check_level(delta: object) -> None:
 
 
 def check_steps(steps: object, what: str) -> int:
-    """Return a number of steps, at least 1; `what` has that horizon."""
+    """Return a checked number of steps, at least 1; messages call it the horizon of `what`."""
     if isinstance(steps, bool | np.bool_) or not isinstance(steps, Integral):
-        raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected whole steps")
+        raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected a whole number")
     if not 1 <= int(steps) <= MAX_STEPS:
         limit = "least 1" if int(steps) < 1 else f"most {MAX_STEPS}"
         raise InvalidProblemError(

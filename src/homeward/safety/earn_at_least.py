@@ -42,7 +42,7 @@ class EarnAtLeast:
                 at = tuple(int(i) for i in np.argwhere(~np.isfinite(rewards))[0])
                 raise error(f"the reward to earn {place(at, 'sa')} is {rewards[at]:g}")
             if self.limits is not None:
-                raise error("limits are for rewards that the belief knows, not for given ones")
+                raise error("limits are for the belief's own rewards: give rewards or limits")
             object.__setattr__(self, "rewards", rewards)
         if self.limits is not None:
             if not isinstance(self.limits, tuple | list) or len(self.limits) != 2:
@@ -53,7 +53,7 @@ class EarnAtLeast:
             object.__setattr__(self, "limits", (low, high))
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the bound on what is earned until recall."""
+        """Return the bound on the earnings until recall."""
         model, corrections = situation.model, situation.corrections
         shape = (model.states, model.actions)
         usable = np.isfinite(model.reward)
@@ -100,7 +100,7 @@ class EarnAtLeast:
         limits = known if self.limits is None else self.limits
         if limits is None:
             raise InvalidProblemError(
-                "the belief does not say what its worlds pay at least and at most: "
+                "the belief does not know the range of its rewards: "
                 "give EarnAtLeast the rewards, or limits=(least, greatest)"
             )
         slack = 1e-12 * max(abs(low), abs(high))  # a mean is rounded

@@ -1,13 +1,13 @@
-"""The constrained problem that requirements pose, and which of them conflict.
+"""The constrained MDP of several requirements, and the smallest set of them that conflicts.
 
 Each requirement adds one constraint. A set to stay inside also makes the actions that leave it
 exits: they end the problem and pay the value of the best unconstrained exploration, found once per
-plan. That value counts for the objective alone. No criterion of any kind counts what happens after
-an exit; that only lowers the bounds, since each of their totals is at least 0 in every world. So
-the policy outside does not depend on what was done inside. Of several sets, leaving one leaves all.
+plan. That value counts for the objective alone. No criterion counts what happens after an exit;
+that only lowers the bounds, since each of their totals is at least 0 in every world. So the policy
+outside does not depend on the history inside. With several sets, leaving one leaves all.
 
-An exit still pays a criterion what is certain: a recall in the state itself, before the action is
-taken, or the action's own reward.
+An exit still pays a criterion its certain part: a recall in the state before the action is taken,
+or the action's own reward.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """Return the problem over totals [1 + K, S, A], which are written to at exits.
+    """Return the problem over totals [1 + K, S, A]; their entries at exits are overwritten.
 
     `afterwards` is the last plan's policy outside, as a warm start. The recall comes after `steps`,
-    or, if that is None, with probability 1 − γ at each step.
+    or with probability 1 − γ at each step if that is None.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
@@ -96,7 +96,7 @@ def _pose_steps(
     for k, requirement in enumerate(requirements, start=1):
         if requirement.final is None:
             raise InvalidProblemError(
-                f"“{requirement.name}” does not say what a recall at a fixed step is worth"
+                f"“{requirement.name}” has no final reward for a recall at a fixed step"
             )
         final[k] = requirement.final
     if exits is None:
@@ -116,7 +116,7 @@ def _pose_steps(
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave some set to stay inside; None if none does."""
+    """Return the mask [S, A] of actions that leave some set to stay inside; None if empty."""
     exits: BoolArray | None = None
     for requirement in requirements:
         if requirement.allowed is not None:
@@ -141,8 +141,8 @@ def conflict_of(
 ) -> tuple[int, ...]:
     """Return a smallest set of requirements that no policy meets together, the first of its size.
 
-    Of more than `MAX_ENUMERATED` the set is minimal (no conflict without any one of them), but not
-    always smallest. The problem must be infeasible: that all of them conflict is not checked.
+    Among more than `MAX_ENUMERATED` the set is minimal (without any one of them there is no
+    conflict), but not always smallest. The problem must be infeasible; this is not checked.
     """
     count = len(requirements)
     nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # an objective of 0

@@ -67,7 +67,7 @@ def require_return(
 
 
 def check_home(home: Any) -> None:
-    """Raise an error for a word that does not name a home."""
+    """Raise an error for a string other than ``"start"`` or ``"current"``."""
     if isinstance(home, str) and home not in ("current", "start"):
         raise InvalidProblemError(f"home is {home!r}, expected 'current', 'start' or states")
 
@@ -89,7 +89,7 @@ def state_numbers(states: ArrayLike, what: str) -> IntArray:
     try:
         given = np.atleast_1d(np.asarray(states))
     except ValueError as cause:
-        raise InvalidProblemError(f"{what}: {states!r} are no state numbers") from cause
+        raise InvalidProblemError(f"{what}: {states!r} are not state numbers") from cause
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
-        raise InvalidProblemError(f"{what}: {states!r} is not a state number, nor several")
+        raise InvalidProblemError(f"{what}: {states!r} is not a state number or a list of them")
     return given

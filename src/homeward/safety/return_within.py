@@ -64,7 +64,7 @@ def return_to_each(
     """
     given = state_numbers(bases, "the bases")
     if given.size == 0:
-        raise InvalidProblemError("there are no bases")
+        raise InvalidProblemError("the list of bases is empty")
     if within is None:
         return [ReturnHome(delta, int(base)) for base in given]
     return [ReturnWithin(within, delta, int(base)) for base in given]

@@ -10,10 +10,10 @@ master is the upper hull of points in the plane and λ a secant slope. A mixture
 the start, and then followed.
 
 Feasibility: a mixture within `met_within` of a level meets it, and a policy within half of that
-(`aimed_within`), so that δ = 1 needs no special case and a chance of 1e-15 no multiplier of 1e15;
-the reported totals are exact. The constraints are first brought as close to their levels as any
-mixture can. If the least total shortfall exceeds `aimed_within` the problem is infeasible, which
-the priced bound proves, and the closest mixture is returned.
+(`aimed_within`). So δ = 1 needs no special case, and a probability of 1e-15 no multiplier of 1e15;
+the reported totals are exact. First the total shortfall of the constraints is minimised. If it
+exceeds `aimed_within` the problem is infeasible, which the priced bound proves, and the closest
+mixture is returned.
 
 Stopping: no policy prices above the mixture's own columns by more than rounding. The status is
 optimal if the gap between the mixture and the Lagrangian bound
@@ -70,26 +70,26 @@ class ConstrainedSolution:
     achieved: FloatArray  # [K] the constraints' values of the mixture, in the start state
     upper: float  # upper bound on every feasible policy's objective; −inf if infeasible
     gap: float  # upper − objective; if infeasible, the gap of the least shortfall
-    multipliers: FloatArray  # [K] λ ≥ 0, what a unit of each constraint costs
+    multipliers: FloatArray  # [K] λ ≥ 0, objective that one unit of each constraint costs
     rounds: int  # ordinary MDPs solved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A policy and its point; a constraint within `aimed_within` of its level is put on it."""
+    """A policy and its point; a value within `aimed_within` of its level is set to the level."""
 
     solution: PolicySolution
     point: FloatArray  # [1 + K] in the start state: f, g₁ … g_K
 
 
 class Pricer:
-    """Finds columns for multipliers, and counts the ordinary MDPs that this takes."""
+    """Finds columns for given multipliers, and counts the ordinary MDPs solved."""
 
     def __init__(self, problem: Problem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
         self.within = aimed_within(problem.span)
         self.engine = engine_for(problem)
-        self.scale = 0.0  # the largest value of the objective, anywhere
+        self.scale = 0.0  # largest absolute value of the objective in any state
         self.rounds = 0
         self.columns: list[Column] = []
         for given in seeds:
@@ -107,7 +107,7 @@ class Pricer:
         known = [column.solution for column in self.columns]
         found = self.engine.optimise(weights, known, limit, self.problem.start)
         self.rounds += 1
-        held = (c for c in self.columns if c.solution.policy is found.policy)  # nothing is better
+        held = (c for c in self.columns if c.solution.policy is found.policy)  # a known policy
         column = next(held, None) or self._add(found)
         used = weights.tolist()
         size = sum(w * s for w, s in zip(used, found.sizes, strict=True))
@@ -132,8 +132,8 @@ def solve_constrained(
 ) -> ConstrainedSolution:
     """Solve by column generation; `seeds` (policies) and `hint` (multipliers [K]) warm-start it.
 
-    From the last plan, in a world that has hardly changed, they save time. The optimum is the same;
-    ties may resolve differently.
+    Taken from the last plan, they save time if the problem has hardly changed. The optimum is the
+    same; ties may resolve differently.
     """
     count = len(problem.levels)
     if hint is not None:
@@ -165,7 +165,7 @@ def _check_seed(problem: Problem, seed: IntArray) -> IntArray:
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
     """Solve with one constraint: narrow a bracket of one policy below the level and one above.
 
-    Missing ends of the bracket are first searched near the `hint`, if that is above 0 and finite.
+    A missing end of the bracket is first searched near the `hint`, if that is positive and finite.
     """
     level = float(pricer.problem.levels[0])
     for factor in HINT_FACTORS if 0.0 < hint < np.inf else ():
@@ -215,9 +215,9 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
 def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Column | None]:
     """Return the column at or above the level and the one below it with the best mixture.
 
-    Of equal mixtures it is the one with the steepest slope, which leaves no column above it. The
-    second is None if no column below has a larger objective than the best above; the first is
-    None if no column keeps the level.
+    Among equal mixtures the pair has the steepest slope, so that no column lies above its line. The
+    second is None if no column below has a larger objective than the best above; the first is None
+    if no column keeps the level.
     """
     points = [(*column.point.tolist(), column) for column in columns]
     safe = [point for point in points if point[1] >= level]
@@ -312,7 +312,7 @@ def _mix(
     if gap is None:
         gap = upper - objective
     if status is Status.OPTIMAL:
-        close = gap <= GAP_TOLERANCE * pricer.scale or gap <= SMALLEST_GAP  # NaN is neither
+        close = gap <= GAP_TOLERANCE * pricer.scale or gap <= SMALLEST_GAP  # also catches NaN
         met = bool((mixed[1:] >= problem.levels - met_within(problem.span)).all())
         if not (close and met and np.isfinite(objective)):
             status = Status.NUMERICAL

@@ -6,10 +6,10 @@ An engine evaluates a policy under all of them at once, and maximises any weight
 Method: policy iteration. A policy is evaluated exactly, on `Moves` in O(S) along its functional
 graph, on `SparseMDP` by LU or, where that would fill up, by GMRES to rounding; self-loops are
 folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in alternating
-directions, each of which keeps the action it last found best: if V ≤ TV before a sweep, then
-V ≤ T_π V for the policy π that the sweep records, so every round improves. After the first sweep a
-round looks only at states whose successors have changed. A start from several policies takes in
-each state the action of the one with the largest value there; that is at least as good as each.
+directions. A sweep records the best action that it last found in each state: if V ≤ TV before a
+sweep, then V ≤ T_π V for the recorded policy π, so every round improves. After the first sweep a
+round visits only states whose successors have changed. A start from several policies takes in each
+state the action of the policy with the largest value there; that is at least as good as each.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
@@ -45,7 +45,7 @@ ROUND_LIMIT = 1000
 
 
 class Engine(Protocol):
-    """A model, a discount and totals, made ready to optimise and evaluate policies on."""
+    """Optimises and evaluates policies for a model, a discount and totals."""
 
     def evaluate(self, policy: IntArray) -> FloatArray:
         """Return the exact values [K, S] of a policy [S] under every total."""
@@ -76,14 +76,12 @@ def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
         )
     if not 0.0 < discount < 1.0:
         raise InvalidProblemError(f"γ is {discount:g}, expected 0 < γ < 1")
-    largest = LARGEST_TOTAL * (1.0 - discount)  # NaN is not below it either
+    largest = LARGEST_TOTAL * (1.0 - discount)  # also catches NaN
     lowest = totals.min()
     if lowest == -np.inf:
         lowest = totals.min(where=totals > -np.inf, initial=0.0)
     if not (totals.max() < largest and lowest > -largest):
-        raise InvalidProblemError(
-            f"the totals hold NaN or what would add up past {LARGEST_TOTAL:g}"
-        )
+        raise InvalidProblemError(f"the totals contain NaN, or their sums exceed {LARGEST_TOTAL:g}")
     return engine_of(model, discount, totals)
 
 
@@ -205,9 +203,9 @@ def first_policy(
 ) -> tuple[IntArray, FloatArray, float]:
     """Return the policy [S] to start from, its worth [S] and the size of its values.
 
-    That is the best of known policies in each state; its worth, the best of theirs, is a lower
-    bound that no improvement step lowers. With no known policy it is the first action that can be
-    chosen, the worth is not set and the size is −1.
+    In each state the policy is that of the best known policy there; its worth, the largest of
+    theirs, is a lower bound that no improvement step lowers. Without known policies it is the first
+    action that can be chosen, the worth is not set and the size is −1.
     """
     worth = np.empty(len(reward))
     if not start:
@@ -230,7 +228,7 @@ def known_best(
     state: int | None,
     gap: float,
 ) -> PolicySolution:
-    """Return the best of known policies that nothing beats, in one state or everywhere."""
+    """Return the solution of a known policy that is optimal, in one state or everywhere."""
     if state is None:
         return PolicySolution(policy, engine.evaluate(policy), gap, Status.OPTIMAL, 0)
     best = best_known(start, weights.tolist(), state)

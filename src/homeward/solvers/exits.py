@@ -1,7 +1,7 @@
-"""Exits: actions that pay once and end the process, written into a model and its totals.
+"""Exits: actions that pay once and end the process, added to a model and its totals.
 
-On `SparseMDP` an exit's row is empty. On `Moves`, where no process ends, it is a move that never
-works and pays 1 − γ of the amount each time: repeated for ever, that adds up to the same.
+On `SparseMDP` an exit's row is empty. `Moves` can't end the process: there an exit is a move that
+never works and pays (1 − γ) times the amount at every step, which has the same discounted total.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def end_at(
     value: FloatArray,
     worths: Sequence[FloatArray | None],
 ) -> Model:
-    """Return the model with `exits` [S, A] that end it; write what they pay to `totals`.
+    """Return the model in which `exits` [S, A] end the process; write their pay to `totals`.
 
     Under the first total [S, A] an exit pays its reward and the discounted mean of `value` [S]
     after it; under the others 1 − γ times their `worths`, each [S], [S, A] or None for 0.

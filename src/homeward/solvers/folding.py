@@ -5,7 +5,7 @@ repeating a in s until the state changes gives::
 
     value[s] = (reward + γ Σ_{t≠s} p[s, a, t]·value[t]) / leave,   leave = 1 − γ·p[s, a, s].
 
-The chance to leave is summed from the other entries rather than subtracted from one, so that a
+The probability of leaving is the sum of the other entries, not 1 minus the self-loop, so that a
 success probability of 1e-12 keeps all its digits. Systems are solved by LU or GMRES, with one step
 of refinement or down to `MAX_RESIDUAL`; a singular system returns None.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import SparseMDP
 
-RARE = 1e-250
+MIN_LEAVE = 1e-250
 """A probability of leaving a state below this counts as 0."""
 
 MAX_DENSE_STATES = 150
@@ -53,7 +53,7 @@ class Folded:
         with np.errstate(divide="ignore", invalid="ignore"):
             q: FloatArray = total / self.leave
         if not self.leave.all():
-            q[self.leave == 0.0] = -np.inf  # never leaves: no better than giving up
+            q[self.leave == 0.0] = -np.inf  # never leaves: as good as giving up
         return q
 
     def rows(self, states: IntArray, policy: IntArray) -> tuple[csr_array, FloatArray]:
@@ -71,13 +71,13 @@ def fold(model: SparseMDP, discount: float) -> Folded:
         (rows.data[~loop], (rows.row[~loop], rows.col[~loop])), shape=model.transitions.shape
     )
     leave = (1.0 - discount) + discount * (onward.sum(axis=1) + missing_mass(model.transitions))
-    leave[leave < RARE] = 0.0
+    leave[leave < MIN_LEAVE] = 0.0
     onward.data *= discount
     return Folded(onward, leave.reshape(model.states, model.actions))
 
 
 def missing_mass(rows: csr_array) -> FloatArray:
-    """Return 1 − the sum of each row, to all digits: a row may end the process once in 1e15.
+    """Return 1 − the sum of each row to all digits, since a row may end with probability 1e-15.
 
     1 − the largest entry is exact if that is above one half; the others are subtracted from it in
     extended precision.
@@ -89,7 +89,7 @@ def missing_mass(rows: csr_array) -> FloatArray:
         largest = np.maximum.reduceat(rows.data, first)
         row = np.repeat(np.arange(filled.size), np.diff(rows.indptr)[filled])
         at = np.flatnonzero(rows.data == largest[row])
-        at = at[np.unique(row[at], return_index=True)[1]]  # one in each row
+        at = at[np.unique(row[at], return_index=True)[1]]  # largest entry of each row
         others = rows.data.astype(np.longdouble)
         others[at] = 0.0
         lacks[filled] = (1.0 - largest.astype(np.longdouble)) - np.add.reduceat(others, first)
@@ -115,7 +115,7 @@ def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> Floa
             return found
     try:
         factors = splu(among.tocsc())
-    except RuntimeError:  # what SciPy raises for a singular matrix
+    except RuntimeError:  # raised by SciPy for a singular matrix
         return None
     value = factors.solve(gain)
     return np.asarray(value + factors.solve(gain - among @ value), np.float64)
@@ -145,12 +145,12 @@ def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArra
         for _ in range(3):  # each pass is a step of refinement
             rest = side - scaled @ found
             if np.abs(rest).max() <= MAX_RESIDUAL * np.abs(found).max():
-                break  # NaN never is small
+                break  # also catches NaN
             step, _ = gmres(scaled, rest, rtol=1e-9, atol=0.0, restart=60, maxiter=1)
             found += step
         else:
             return None
-        if np.abs(found).max() > 1e14 * np.abs(side).max():  # singular, but for rounding
+        if np.abs(found).max() > 1e14 * np.abs(side).max():  # singular up to rounding
             return None
         value[:, k] = found
     return value

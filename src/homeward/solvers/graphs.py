@@ -1,8 +1,8 @@
-"""Shortest ways home on move-or-stay graphs, over edges listed by where they lead.
+"""Shortest ways home on move-or-stay graphs, over reversed edges.
 
 An edge from s by action a costs ``−correction[s, a] / success[s, a]`` and is absent if its success
-is below `RARE`. Distances beyond 1 are infinite. Sums are rounded up one by one, so that no way is
-taken for shorter than it is.
+is below `MIN_SUCCESS`. Distances above 1 are infinite. Each sum is rounded up, so that no distance
+is too short.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51
 """Factors that outweigh the rounding of a division, of a sum or difference, and of the product."""
 
-RARE = 1e-250
-"""Success probabilities below this are not counted on."""
+MIN_SUCCESS = 1e-250
+"""Smallest success probability of an edge."""
 
 BUCKET_POWERS, BUCKET_BITS = 64, 6
 """Distances are sorted into buckets down to 2**−64, each power of 2 in 2**6 buckets."""
@@ -32,10 +32,7 @@ def unsigned(indices: IntArray) -> IntArray:
 
 
 def ways_to(model: Moves) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the edges between states by where they lead; see `reverse_edges`.
-
-    They are found once for a graph and kept in its memo.
-    """
+    """Return the reversed edges between states (see `reverse_edges`), kept in the graph's memo."""
     if "ways" not in model.memo:
         small: IntArray = np.empty(0, np.uint8 if model.actions <= 256 else np.uint32)
         model.memo["ways"] = reverse_edges(unsigned(model.dest), small)
@@ -45,10 +42,10 @@ def ways_to(model: Moves) -> tuple[IntArray, IntArray, IntArray]:
 
 @njit(cache=True, error_model="numpy")
 def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the edges between states by where they lead: (first, source, action).
+    """Return the edges between states, sorted by destination: (first, source, action).
 
-    Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``, which is
-    of the type of ``small``.
+    Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``, which has
+    the type of ``small``.
     """
     states, actions = dest.shape
     first = np.zeros(states + 1, np.int32)
@@ -83,16 +80,16 @@ def distances_home(
 ) -> tuple[FloatArray, IntArray]:
     """Return the distance home [S] and the action that starts the shortest way (−1: none).
 
-    Of equal ways it is the one through the lower-numbered successor, unless that is no nearer.
+    Ties go to the lower-numbered successor, unless that is not nearer to home.
 
-    States wait in buckets of nearly equal distance, by its exponent and first bits; a state whose
-    distance still falls after its turn has another, so that the end is exact.
+    States are kept in buckets of nearly equal distance, by its exponent and first bits. A state
+    whose distance falls after it was processed is processed again, so the result is exact.
     """
     states = len(dest)
     distance = np.full(states, np.inf)
     choice = np.full(states, -1, np.int32)
     buckets = 1 + (BUCKET_POWERS << BUCKET_BITS)
-    # Each bucket is a ring of states, closed by a node of its own, states + its number.
+    # Each bucket is a ring of states that is closed by its own node, states + its number.
     after = np.arange(states + buckets).astype(np.uint32)
     before = after.copy()
     for h in home:
@@ -113,7 +110,7 @@ def distances_home(
                 continue
             a = action[e]
             p = success[s, a]
-            if p < RARE:
+            if p < MIN_SUCCESS:
                 continue
             cost = -correction[s, a] / p
             candidate = (here + cost) * UP if cost > 0.0 else here
@@ -161,7 +158,7 @@ def shortest_within(
     choice = np.full(states, -1, small.dtype)
     rose = np.zeros(states, np.bool_)
     front, ahead = np.empty(states, np.int64), np.empty(states, np.int64)
-    here = np.empty(states)  # the distances of the front, before this layer
+    here = np.empty(states)  # distances of the front before this layer
     count = 0
     for h in home:
         if distance[h] != 0.0:
@@ -181,7 +178,7 @@ def shortest_within(
                     continue
                 a = action[e]
                 p = success[s, a]
-                if p < RARE:
+                if p < MIN_SUCCESS:
                     continue
                 cost = -correction[s, a] / p
                 candidate = (here[i] + cost) * UP if cost > 0.0 else here[i]
@@ -212,7 +209,7 @@ def shortest_within(
 
 @njit(cache=True, error_model="numpy")
 def longest(dest: IntArray, policy: IntArray) -> int:
-    """Return the most edges that a policy [S] without cycles follows until it gives up."""
+    """Return the length in edges of the longest path of a policy [S] without cycles."""
     states = len(dest)
     edges = np.full(states, -1, np.int64)
     path = np.empty(states, np.int64)

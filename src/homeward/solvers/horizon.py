@@ -59,7 +59,7 @@ class HorizonEngine:
     ) -> PolicySolution:
         """Return a policy [n, S] that maximises ``Σ weights[k]·totals[k]``, exactly.
 
-        If nothing is better in the `state` than a known policy, that one is returned.
+        If a known policy is optimal in `state`, it is returned.
         """
         problem = self.problem
         reward = np.empty(problem.objective.shape)
@@ -131,7 +131,7 @@ def choose_moves(
     after: FloatArray,
     policy: IntArray,
 ) -> None:
-    """Write the best action of each state, the first of equals; ``worth`` [S] follows it."""
+    """Write the best action of each state, ties to the first; update ``worth`` [S]."""
     states, actions = dest.shape
     for s in range(states):
         best, choice = -np.inf, 0
@@ -157,7 +157,7 @@ def follow_moves(
     values: FloatArray,
     before: FloatArray,
 ) -> None:
-    """Write the values [K, S] one step before, of a policy [S] on a move-or-stay graph."""
+    """Write a policy's values [K, S] one step earlier, on a move-or-stay graph."""
     columns, states = values.shape
     for s in range(states):
         a = policy[s]

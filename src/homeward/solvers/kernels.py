@@ -26,7 +26,7 @@ MAX_SWEEPS = 24
 """Improvement sweeps in one round of policy iteration."""
 
 FEW = 50
-"""A sweep that raises less than one state in this many nearly ends the iteration."""
+"""Past its limit, iteration may go on for this many rounds, while 1 state in this many rises."""
 
 
 class MoveProblem(NamedTuple):
@@ -35,7 +35,7 @@ class MoveProblem(NamedTuple):
     dest: IntArray  # [S, A] unsigned
     success: FloatArray  # [S, A]
     tries: FloatArray  # [S, A]
-    first: IntArray  # [S + 1] edges by where they lead, see `graphs.reverse_edges`
+    first: IntArray  # [S + 1] reversed edges, see `graphs.reverse_edges`
     source: IntArray  # [E]
     discount: float
     totals: FloatArray  # [K, S, A]
@@ -220,8 +220,8 @@ def optimise_moves(
     ``SLACK·size``, or after ``limit`` rounds unless it is nearly done.
 
     Returns the rounds, an upper bound on what any action could still add (infinite at the limit)
-    and the policy's values [K, S]. With 0 rounds the values are not set: nothing is better than
-    what was known, in ``state`` unless that is −1.
+    and the policy's values [K, S]. With 0 rounds the values are not set: the known policy is
+    optimal, in ``state`` or, if that is −1, everywhere.
     """
     dest, totals, first, source = problem.dest, problem.totals, problem.first, problem.source
     states = len(policy)
@@ -238,7 +238,7 @@ def optimise_moves(
     enough = 0.0
     known = worth[state]
     while True:
-        if SLACK * size < 0.5 * enough:  # smaller rises than before count: look at all again
+        if SLACK * size < 0.5 * enough:  # smaller rises count from now on: visit all states again
             stale[:states] = 1
             enough = SLACK * size
         enough = max(enough, SLACK * size)
@@ -265,7 +265,7 @@ def optimise_moves(
                         stale[source[e]] = 1
         worth[:] = blend
         size = now
-    # States that were not looked at again changed by no more than this in each evaluation.
+    # States that were not visited again changed by at most this in each evaluation.
     return rounds, (1 + 2 * rounds) * enough, values
 
 

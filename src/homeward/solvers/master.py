@@ -1,10 +1,10 @@
 """The master LP of column generation: the best mixture of the policies found so far.
 
 Over weights w ≥ 0 that sum to 1 and shortfalls t ≥ 0, with ``Σ w·g_k + t_k ≥ level_k``: first
-minimise the total shortfall, then, with the shortfall held, maximise ``Σ w·f``. A simplex method of
-our own solves it in full double precision, since an LP solver's usual tolerance of 1e-9 is coarser
-than the exact values that go in; it starts from the basis before the last column was added. If it
-does not finish, HiGHS finds the basis, and weights and multipliers are recomputed from that.
+minimise the total shortfall, then fix it and maximise ``Σ w·f``. `simplex` solves it in full double
+precision, since an LP solver's usual tolerance of 1e-9 is coarser than its exact inputs; it starts
+from the basis before the last column was added. If it does not finish, HiGHS finds the basis, and
+weights and multipliers are recomputed from that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Mixture:
 
 
 class Master:
-    """The LP itself: it grows by a column at a time and is solved from its last basis.
+    """The LP, which grows by one column at a time and is solved from its last basis.
 
     Its variables are the shortfalls t [K], the surpluses [K] and the weights [J], in this order.
     """
@@ -56,7 +56,7 @@ class Master:
         self.points.append(point)
 
     def fix_shortfall(self) -> None:
-        """Hold the shortfall at its present least, and turn to the objective."""
+        """Fix the shortfall at its minimum so far; `solve` then maximises the objective."""
         count = len(self.levels)
         self.held = self._short
         if self._basis is not None:  # shortfalls become surpluses of 0

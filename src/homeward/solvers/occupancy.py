@@ -58,16 +58,16 @@ class Occupancy:
     measure: FloatArray  # [S, A] discounted expected visits
     value: FloatArray  # [S] duals of the flow: the value under objective + λ·constraints
     multipliers: FloatArray  # [K] λ ≥ 0
-    shortfall: float  # total, if that was minimised
+    shortfall: float  # total shortfall, if that was minimised
     gap: float  # of the objective, from the duals alone; infinite if unknown
     rounds: int  # iterations of the LP solver
-    seconds: float  # its own time
+    seconds: float  # time of the LP solver
 
 
 def occupancy_lp(
     problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
 ) -> Occupancy:
-    """Solve the LP; if that fails, return the measure with the least total shortfall.
+    """Solve the LP; if it has no solution, return the measure with the least total shortfall.
 
     If `method` finds no solution at its tolerance, the other method is tried. The problem is
     infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. A
@@ -95,7 +95,7 @@ def statement_of(
     """Return the LP: rows [S + K, n], their lower limits [S + K], costs [n] and their unit.
 
     The first S rows are equations, the others lower bounds; the n variables are the state-actions
-    that can be chosen. The objective's negative, in that unit, is minimised.
+    that can be chosen. The LP minimises −objective, divided by the unit.
     """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
@@ -119,7 +119,7 @@ def run_lp(
     *,
     closest: bool = False,
 ) -> Occupancy:
-    """State the LP and solve it once; with `closest`, minimise the total shortfall instead.
+    """Build the LP and solve it once; with `closest`, minimise the total shortfall instead.
 
     Entries of the matrix below `smallest` are dropped.
     """
@@ -212,7 +212,7 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     upper = -np.inf if infeasible else _bound(problem, answer)
     gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
     status = answer.status
-    if infeasible and mix.shortfall <= aimed_within(problem.span):  # its policies meet the levels
+    if infeasible and mix.shortfall <= aimed_within(problem.span):  # they meet the levels
         status = Status.NUMERICAL
     if status is Status.OPTIMAL and not (
         gap <= 100 * GAP_TOLERANCE * max(abs(upper), abs(float(mixed[0])))

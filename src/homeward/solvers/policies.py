@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicySolution:
-    """A deterministic policy, its exact values, and how far any policy could be above it."""
+    """A deterministic policy, its exact values, and its optimality gap."""
 
     policy: IntArray  # [S], or [n, S] over a fixed number of steps
     values: FloatArray  # [K, S] under each total, finite
-    gap: float  # no policy's weighted sum is above this one's by more, in the states asked for
+    gap: float  # of the weighted sum to the optimum, at most, in the requested states
     status: Status
     rounds: int
     sizes: tuple[float, ...] = field(init=False)  # [K] largest absolute value of each total

@@ -24,7 +24,7 @@ LARGEST_TOTAL = 1e290
 
 
 class _Totals:
-    """What both problems share: the parts of their totals, and the checks."""
+    """Base of both problems: the parts of their totals, and the checks."""
 
     __slots__ = ()
     model: Model
@@ -45,7 +45,7 @@ class _Totals:
         return constraints
 
     def _check(self, largest: float) -> float:
-        """Check start, totals and levels; return the largest size of a reward of the objective."""
+        """Check start, totals and levels; return the largest absolute reward of the objective."""
         error = InvalidProblemError
         # Kernels would be compiled a second time for read-only arrays: those are copied.
         object.__setattr__(self, "totals", np.require(self.totals, np.float64, ["C", "W"]))
@@ -61,7 +61,7 @@ class _Totals:
             idle = self.objective.max(axis=1) == -np.inf
             if idle.any():
                 raise error(f"state s={int(np.argmax(idle))} has no action that can be chosen")
-        if not (highest < largest and lowest > -largest):  # NaN is neither
+        if not (highest < largest and lowest > -largest):  # also catches NaN
             raise error(
                 f"the objective holds NaN or a reward whose total would pass {LARGEST_TOTAL:g}"
             )
@@ -102,15 +102,15 @@ class ConstrainedProblem(_Totals):
 class HorizonProblem(_Totals):
     """Maximise one total over n steps, without discount, subject to lower bounds on others.
 
-    An action of `exits` pays its own totals and ends the process; the objective also gets what
-    `after` holds of the state that it leads to.
+    An action of `exits` pays its own totals and ends the process; the objective also gets the value
+    `after` of its next state.
     """
 
     model: Model
     steps: int
     start: int
     totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
-    final: FloatArray  # [1 + K, S] what is added where the steps end
+    final: FloatArray  # [1 + K, S] final reward in the state after the last step
     levels: FloatArray  # [K]
     exits: BoolArray | None = None  # [S, A]
     after: FloatArray | None = None  # [n + 1, S] value of the objective after an exit, by step

@@ -1,9 +1,9 @@
 """Reachable states, and an objective whose scale depends on them alone.
 
-"Optimal", "worthless" and rounding are judged by the largest value of an objective. A reward that
-no policy can reach from the start must not count: next to 1e12 elsewhere a plan worth 9 would look
-worth nothing. So if the largest rewards are out of reach, the objective is set to 0 in every
-unreachable state. That changes no value in the start.
+Tolerances are relative to the largest value of an objective. A reward that no policy can reach from
+the start must not count: next to an unreachable 1e12, a plan of value 9 would look worthless. So if
+the largest rewards are unreachable, the objective is set to 0 in every unreachable state. That
+changes no value in the start.
 
 The search goes over actions that can be chosen and transitions with a positive probability. It
 stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually near.
@@ -27,7 +27,7 @@ LARGE_FRACTION = 0.1
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
-    """Set an objective [S, A] to 0 out of reach, if its largest rewards are there; −inf stays."""
+    """Set an objective [S, A] to 0 in unreachable states if they have the largest; −inf stays."""
     lowest = float(objective.min())
     if lowest == -np.inf:
         lowest = float(objective.min(where=objective > -np.inf, initial=0.0))

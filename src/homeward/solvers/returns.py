@@ -10,8 +10,8 @@ Method on `SparseMDP`: policy iteration from giving up everywhere. Switching onl
 helps keeps every policy proper (a closed loop would have to earn something, and all corrections
 are ≤ 0), so each iterate's exact value is a valid bound and stopping early is sound.
 
-Stopping: no state gains more than `STRICT` from one step. A smaller gain is mostly rounding, but
-may repeat; so at the end all of them are taken together, and kept if they add up.
+Stopping: no state gains more than `GAIN_TOLERANCE` from one step. Smaller gains are mostly rounding
+but may repeat, so at the end they are all applied at once, and kept if they add up.
 
 Proof: the result is the last policy's value less an allowance for the rounding of its linear solve,
 `UNIT` times the expected number of moves until it ends. The gap is the most that one improvement
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from homeward.models import Model, SparseMDP
     from homeward.solvers.folding import Folded
 
-STRICT = 1e-13
+GAIN_TOLERANCE = 1e-13
 """A gain above this is an improvement, not rounding."""
-CLOSE = 1e-9
+GAP_TOLERANCE = 1e-9
 """Largest gap of an optimal way home."""
 UNIT = 32 * float(np.finfo(np.float64).eps)
 """Rounding of a probability per move."""
@@ -124,8 +124,8 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
         choice = q.argmax(axis=1).astype(np.int32)
         gain = np.where(at_home, 0.0, q[np.arange(model.states), choice] - value)
         gap = max(0.0, float(gain.max()))
-        settled = gap <= STRICT  # the rest is rounding, or a small gain that repeats
-        rising = gain > (0.0 if settled else STRICT)
+        settled = gap <= GAIN_TOLERANCE  # the rest is rounding, or a small gain that repeats
+        rising = gain > (0.0 if settled else GAIN_TOLERANCE)
         better = np.where(rising, choice, policy)
         solved = _evaluate(folded, reward, better, at_home) if gap > 0.0 else None
         if settled and (solved is None or not _repeats(solved[0] - value)):
@@ -138,14 +138,14 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
     allowance = UNIT * moves
     sure = np.where(at_home, 1.0, np.clip(value - allowance, 0.0, 1.0))
     gap += min(1.0, float(allowance.max()))
-    if gap > CLOSE and status is Status.OPTIMAL:
+    if gap > GAP_TOLERANCE and status is Status.OPTIMAL:
         status = Status.NUMERICAL
     return ReturnSolution(sure, policy, gap, status, rounds)
 
 
 def _repeats(rise: FloatArray) -> bool:
     """Return whether small gains have added up in some state, and no state has lost."""
-    return bool(rise.max() > CLOSE and rise.min() >= -CLOSE)
+    return bool(rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE)
 
 
 def _evaluate(

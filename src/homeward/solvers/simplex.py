@@ -85,7 +85,7 @@ def at_basis(
 
 @njit(cache=True, error_model="numpy")
 def solve_small(square: FloatArray, side: FloatArray) -> tuple[FloatArray, bool]:
-    """Return x of ``square·x = side``, and whether it exists; both arguments are overwritten."""
+    """Solve ``square·x = side``; return x and whether it exists. Overwrites both arguments."""
     size = len(side)
     for k in range(size):
         pivot = k

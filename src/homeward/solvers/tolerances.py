@@ -31,7 +31,7 @@ HINT_FACTORS = (1.0, 2.0)
 
 
 def met_within(span: float) -> float:
-    """Return how far below its level a total over `span` steps may be and still meet it.
+    """Return the largest shortfall at which a total over `span` steps still meets its level.
 
     Solvers, plans and budgets all use this number. Near γ = 1 the rounding of the total, and of
     the bound that is reported for it, exceeds `FEASIBILITY_TOLERANCE`.
@@ -40,7 +40,7 @@ def met_within(span: float) -> float:
 
 
 def aimed_within(span: float) -> float:
-    """Return how far below its level a solver lets one policy be, and then the mixture.
+    """Return the largest shortfall that a solver allows one policy, and again the mixture.
 
     Twice this is less than `met_within`, by the rounding of what is reported.
     """

@@ -15,7 +15,7 @@ at most H edges of cost 1 − success, and a layer looks only at predecessors of
 the layer before. For large H the shortest path without a limit comes first: if all its ways have at
 most H edges, that is the answer.
 
-Stopping: a layer raises no value by more than `STILL`. Stopping there, or anywhere, is sound.
+Stopping: a layer raises no value by more than `VALUE_TOLERANCE`. Stopping early is always sound.
 
 The policy depends on the steps that are left. ``layers[i]`` [S] is followed while at least
 ``since[i]`` steps are left (and fewer than ``since[i + 1]``): only layers that change it are kept.
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model
 
-STILL = 1e-15
-"""The last layer raises no value by more than this."""
+VALUE_TOLERANCE = 1e-15
+"""Largest rise of a value in the last layer."""
 
-FAR = 2.0
-"""Beyond this times √S steps, a search without the limit comes first."""
+UNLIMITED_FACTOR = 2.0
+"""From this times √S steps on, a search without the limit comes first."""
 
 
 def solve_return_within(
@@ -77,23 +77,23 @@ def solve_return_within(
     """
     error = InvalidProblemError
     if steps < 1:
-        raise error(f"a horizon of {steps} steps: nothing can be reached in less than 1")
+        raise error(f"the horizon is {steps} steps, expected at least 1")
     home = check_home(model, home)
     if at_once and not isinstance(model, Moves):
-        raise error("first attempts are counted on for move-or-stay models alone")
+        raise error("the bound by first attempts needs a move-or-stay model")
     if correction is None:
         if not (at_once and isinstance(model, Moves)):
-            raise error("without a correction, first attempts must be counted on")
+            raise error("a bound is required: give a correction, or at_once=True")
         return _first_attempts(model, steps, home)
     return _layered(model, steps, home, check_correction(model, correction), at_once)
 
 
 def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
-    """Return the shortest ways of at most `steps` edges, of cost 1 − success."""
+    """Return the shortest ways home over at most `steps` edges of cost 1 − success."""
     success = open_success(model)
     dest, ways = unsigned(model.dest), ways_to(model)
     correction = (success - 1.0) * success
-    if steps >= FAR * np.sqrt(model.states):
+    if steps >= UNLIMITED_FACTOR * np.sqrt(model.states):
         distance, policy = distances_home(dest, success, correction, unsigned(home), *ways)
         if steps >= model.states - 1 or longest(dest, policy) <= steps:
             chances_home(distance)
@@ -112,7 +112,7 @@ def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
 def _layered(
     model: Model, steps: int, home: IntArray, correction: FloatArray, at_once: bool
 ) -> ReturnSolution:
-    """Raise values layer by layer, and keep the layers that change the policy."""
+    """Improve values layer by layer, and keep the layers that change the policy."""
     reward = np.where(np.isfinite(model.reward), correction, -np.inf)
     at_home = np.zeros(model.states, np.bool_)
     at_home[home] = True
@@ -130,7 +130,7 @@ def _layered(
             choice = q.argmax(axis=1).astype(np.int32)
             best = q[np.arange(model.states), choice]
         rises = (best > value) & ~at_home
-        if not (best - value > STILL)[rises].any():
+        if not (best - value > VALUE_TOLERANCE)[rises].any():
             break
         value = np.where(rises, best, value)
         policy = np.where(rises, choice, policy)
@@ -156,9 +156,9 @@ def improve_moves(
     best: FloatArray,
     choice: IntArray,
 ) -> None:
-    """Write the ``best`` [S] of one more step before ``value`` [S], and the action's ``choice``.
+    """Write the ``best`` value [S] one step before ``value`` [S], and its action ``choice`` [S].
 
-    An action with reward −inf, or that leads back to its state, is not taken.
+    An action with reward −inf, or that leads back to its state, is never chosen.
     """
     states, actions = dest.shape
     for s in range(states):

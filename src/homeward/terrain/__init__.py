@@ -1,6 +1,6 @@
 """Terrain: elevation models in, cells to plan on, maps and paths out.
 
-Each name is loaded when it is first used; rasterio only where a file needs it.
+Each name is loaded at its first use, and rasterio only if a file needs it.
 """
 
 import lazy_loader

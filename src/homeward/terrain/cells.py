@@ -1,7 +1,7 @@
-"""Cells: the prior belief about the terrain at the scale of a rover's steps.
+"""Grid cells over a terrain model, with the paper's prior on their heights.
 
-The paper's prior. With h the heights of a terrain model, g a Gaussian filter, D^n the sub-sampling
-of every n-th pixel and v₀ the variance of a measured height::
+With h the heights of a terrain model, g a Gaussian filter, D^n the sub-sampling of every n-th pixel
+and v₀ the variance of a measured height, the prior is::
 
     mean     = D^n[g∘h]
     variance = D^n[g∘(h − g∘h)²] + v₀
@@ -47,7 +47,7 @@ BAND_PIXELS = 1 << 23
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """A grid of cells over a terrain model: the prior of each height, and the place of each cell.
+    """A grid of cells over a terrain model: the prior of each height, and its place on the map.
 
     A cell is blocked if the terrain model has no data at its centre, or in more than half of it.
     There `mean` and `centre` hold the average mean of the other cells and `variance` the smallest
@@ -182,7 +182,7 @@ def to_cells(
     centre = elevation.heights[np.ix_(*centres)]
     blocked = np.isnan(centre) | (_share(elevation.heights, (rows, columns), sides) < 0.5)
     if blocked.all():
-        raise refuse(f"{elevation.name}: no cell of {cell:g} m has data, all is nodata")
+        raise refuse(f"{elevation.name}: no cell of {cell:g} m has data")
 
     mean, variance = _prior(elevation, centres, blur)
     variance += error
@@ -232,7 +232,7 @@ def _prior(
         while last < len(mean) and (middle_rows[last] + 2 * reach - start) * wide <= BAND_PIXELS:
             last += 1
         stop = min(tall, middle_rows[last - 1] + 2 * reach + 1)
-        # Within one reach of a cut g∘h is wrong; D^n∘g reads only what is further inside.
+        # Within one filter reach of the band's edge g∘h is wrong; D^n∘g reads only further inside.
         own_rows = middle_rows[first:last] - start
         mean[first:last], variance[first:last] = _prior_of_band(
             heights[start:stop], taps, own_rows, middle_columns

@@ -20,7 +20,7 @@ class Elevation:
     heights : [rows, columns] m, NaN for no data
     transform : from pixel corners to map coordinates
     crs : coordinate system as WKT; None if unknown
-    name : shown to people
+    name : name in messages and figures
     unit : m, length of a unit of the map
     is_own : whether map coordinates are metres from the terrain's own south-west corner
     """

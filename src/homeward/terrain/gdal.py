@@ -56,7 +56,7 @@ METRES = {
 
 
 def need_rasterio(what: str) -> Any:
-    """Return rasterio; raise with the name of the task `what` if it is not installed."""
+    """Return rasterio; raise if it is not installed, with `what` needs it."""
     return need("rasterio", "terrain", f"{what} needs rasterio")
 
 
@@ -103,7 +103,7 @@ def _check_kind(path: Path, dataset: Any, band: int) -> None:
             f"gdal_translate -of GTiff {files}, and see that north is up"
         )
     if dataset.count == 0:
-        raise InvalidFileError(f"{path}: holds no band, perhaps several rasters; extract one")
+        raise InvalidFileError(f"{path}: has no band; if it contains several rasters, extract one")
     if isinstance(band, bool) or not isinstance(band, int) or not 1 <= band <= dataset.count:
         raise InvalidFileError(f"{path}: has no band {band!r}, only 1 to {dataset.count}")
     shows = dataset.colorinterp[band - 1].name
@@ -213,7 +213,7 @@ class _Band:
 
 
 def told(error: BaseException | None) -> str:
-    """Return GDAL's first message: the one at the bottom of a chain of causes."""
+    """Return GDAL's first message, at the bottom of the chain of causes."""
     while error is not None and error.__cause__ is not None:
         error = error.__cause__
     return str(getattr(error, "errmsg", None) or error)

@@ -1,8 +1,8 @@
-"""Areas on a map: polygons from GeoJSON, and the cells with centres in them.
+"""Areas on a map: polygons from GeoJSON, and the cells whose centres they contain.
 
 An area is the union of its polygons. A polygon is the inside of its first ring without the insides
-of the other rings, its holes. A cell belongs to an area if its centre does; a centre on an edge
-belongs to it on the grid's left and top sides of the area, not on the right and bottom ones.
+of the other rings, its holes. A cell belongs to an area if its centre does. A centre on a left or
+top edge of the area, as seen on the grid, belongs to it; one on a right or bottom edge does not.
 
 Coordinates are those of the terrain's map, unless a `crs` member of the whole file names another
 coordinate system, such as ``urn:ogc:def:crs:OGC:1.3:CRS84`` for longitudes and latitudes. Then the
@@ -58,7 +58,7 @@ def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
         data = path.read_bytes()
     try:
         value = json.loads(data, parse_constant=_no_number)
-    except ValueError as cause:  # of Unicode and JSON alike
+    except ValueError as cause:  # from Unicode or JSON
         raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
     except RecursionError as cause:
         raise InvalidFileError(f"{path}: is not GeoJSON: it is nested too deep") from cause
@@ -80,7 +80,7 @@ def area_from(value: Any) -> Area:
 def check_area(area: Area) -> Area:
     """Return valid polygons; raise if a ring is open or flat, or if edges cross."""
     if not area:
-        raise InvalidInputError("there is no polygon in it")
+        raise InvalidInputError("it contains no polygon")
     corners = sum(len(ring) for rings in area for ring in rings)
     if corners > MAX_CORNERS:
         raise InvalidInputError(f"it has {corners:,} corners, expected {MAX_CORNERS:,} at most")
@@ -98,9 +98,7 @@ def check_area(area: Area) -> Area:
                     f"expected coordinates of {MAX_COORDINATE:g} at most"
                 )
             if len(ring) < 4:
-                raise InvalidInputError(
-                    f"{where} has {len(ring)} positions, expected 4 or more, the last the first"
-                )
+                raise InvalidInputError(f"{where} has {len(ring)} positions, expected 4 or more")
             if ring[0] != ring[-1]:
                 raise InvalidInputError(
                     f"{where} is open: it begins at {_at(ring[0])} and ends at {_at(ring[-1])}"
@@ -150,7 +148,7 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidInputError(f"is not GeoJSON: {where} is not an object with a type")
     if depth and value.get("crs") is not None:
-        raise InvalidInputError(f"{where} has a crs member of its own, expected one for the whole")
+        raise InvalidInputError(f"{where} has its own crs member, expected one for the whole file")
     kind = value["type"]
     if kind == "Feature":
         if value.get("geometry") is None:
@@ -231,7 +229,7 @@ def _crossing(rings: Any) -> tuple[Any, Any] | None:
     )
     edges = shapely.linestrings(ends)  # ends: [n, 2, 2]
     tree = shapely.STRtree(edges)
-    first, count = 0, 1  # starts small: where all edges cross, one is enough
+    first, count = 0, 1  # start with few edges: a crossing is often found early
     while first < len(edges):
         i, j = tree.query(edges[first : first + count], predicate="crosses")
         later = j > i + first
@@ -275,7 +273,7 @@ def _crs_of(value: Any) -> str | None:
     except (KeyError, TypeError):
         name = None
     if not isinstance(name, str):
-        raise InvalidInputError("its crs member names no coordinate system")
+        raise InvalidInputError("its crs member does not name a coordinate system")
     return name
 
 

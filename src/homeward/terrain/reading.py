@@ -6,8 +6,8 @@ Only the requested window is read. Missing data becomes NaN:
 - NaN, ±inf, and magnitudes above 1e30: the special constants of PDS and ISIS, which are near
   −3.4028226550889045e38, and the usual fill values of NetCDF and GDAL;
 - −32768 to −32764 in 16-bit PDS and ISIS rasters, which are their special pixels;
-- in a file that marks nothing: −9999, −99999, −32767 and −32768 exactly, the usual fill values. A
-  true height taken for missing costs a pixel; a fill value taken for a height makes a cliff.
+- in a file that marks no missing data: −9999, −99999, −32767 and −32768 exactly, the usual fill
+  values. Misreading a height as missing costs a pixel; misreading a fill value makes a cliff.
 
 Any other magnitude above 1e7 m can't be a height: the file is refused.
 
@@ -93,7 +93,7 @@ def read_elevation(
 
 @contextmanager
 def _opened(path: Path, band: int) -> Iterator[Source]:
-    """Open a file as a source of heights; raise if it is not a plain file."""
+    """Open a file as a source of heights; raise if it is not a regular file."""
     if path.exists() and not path.is_file():
         kind = "a directory" if path.is_dir() else "not a plain file"
         raise InvalidFileError(f"{path}: is {kind}, expected a raster file")
@@ -136,13 +136,13 @@ def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
     """Return the transform of a raster: its own, or one made from a pixel size, never both."""
     if source.transform is None:
         if pixel is None:
-            raise MissingPixelSizeError(f"{path}: has no pixel size of its own: give one in metres")
+            raise MissingPixelSizeError(f"{path}: has no pixel size: give one in metres")
         pixel = number(pixel, "the pixel size", InvalidInputError)
         if not 0.0 < pixel < np.inf:
             raise InvalidInputError(f"the pixel size is {pixel:g} m, expected a positive length")
         return from_corner(pixel, source.shape[0])
     if pixel is not None:
-        raise InvalidInputError(f"{path}: has a pixel size of its own: give no other")
+        raise InvalidInputError(f"{path}: has its own pixel size: omit the given one")
     try:
         return check_transform(source.transform, InvalidFileError)
     except InvalidFileError as cause:
@@ -153,7 +153,7 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
     """Raise on a window without data, and on numbers that can't be heights."""
     low, high = np.fmin.reduce(heights, axis=None), np.fmax.reduce(heights, axis=None)
     if np.isnan(low):
-        raise InvalidFileError(f"{path}: holds no data in the window {part}, only nodata")
+        raise InvalidFileError(f"{path}: has no data in the window {part}, only nodata")
     worst = low if -low > high else high
     if abs(worst) > MAX_HEIGHT:
         row, column = (int(i) for i in np.argwhere(heights == worst)[0])

@@ -1,4 +1,4 @@
-"""Random hills on several scales, in places too steep for a rover to climb back up."""
+"""Random hills on several scales, with slopes that a rover may be unable to climb back up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def draw_relief(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
 
 
 def draw_belief(shape: tuple[int, int], rng: np.random.Generator) -> TerrainBelief:
-    """Draw a relief with a prior that knows it up to a fraction of a metre."""
+    """Draw a relief, and a prior on it with errors of a fraction of a metre."""
     field = draw_relief(shape, rng).ravel()
     deviation = 0.25 + 0.5 * rng.random(field.size)
     return TerrainBelief(shape, field, deviation**2 + MODEL_VARIANCE, CELL)

@@ -1,4 +1,4 @@
-"""Real terrain on every machine: the elevation model that comes with Matplotlib."""
+"""A sample of real terrain: the elevation model that comes with Matplotlib."""
 
 from __future__ import annotations
 

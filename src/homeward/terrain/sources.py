@@ -1,4 +1,4 @@
-"""An open file of heights, independent of the library that opened it."""
+"""The interface of an open raster of heights, independent of the library that reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic Mars: cratered ground as HiRISE sees it, from a seed.
+"""Synthetic Mars: random cratered terrain, similar to HiRISE models.
 
 The heights are the sum of three layers:
 
@@ -34,7 +34,7 @@ RELIEF = 1.3  # m, root mean square difference of the relief over BASELINE
 BASELINE = 20.0  # m
 CRATER_DENSITY = 0.25  # craters larger than D per area of D²
 MIN_DIAMETER = 6.0  # m, of craters; a crater has at least four pixels across
-MAX_DIAMETER_SHARE, MAX_DIAMETER = 0.45, 3000.0  # of craters: of the shorter side, and in m
+MAX_DIAMETER_SHARE, MAX_DIAMETER = 0.45, 3000.0  # largest crater: share of the shorter side, and m
 FRESH_DEPTH, OLD_DEPTH = 0.2, 0.03  # depth over diameter, of fresh and of the oldest craters
 RIM = 0.2  # height of a rim above the ground, over the depth of the floor below the rim
 EJECTA_REACH = 3.0  # radii
@@ -50,7 +50,7 @@ def synthetic_mars(
     seed = index(seed, 2**63, "the seed", error)
     rows, columns = (index(n, 2**31, w, error) for n, w in ((rows, "rows"), (columns, "columns")))
     if not rows or not columns:
-        raise error(f"{rows} rows and {columns} columns make no terrain")
+        raise error(f"the terrain has {rows} rows and {columns} columns, expected at least 1")
     if rows * columns > MAX_PIXELS:
         raise error(
             f"{rows} rows and {columns} columns are too many pixels to make (the most is "
@@ -80,7 +80,7 @@ def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> Fl
 
 
 def _amplitude() -> float:
-    """Return the factor by which the relief differs by `RELIEF` over `BASELINE`.
+    """Return the factor on white noise that gives a difference of `RELIEF` over `BASELINE`.
 
     The structure function of the field is ∫ 2 (1 − J₀(2πfr)) S(f) 2πf df, summed here over the
     logarithm of the frequency; per pixel area the noise is white with unit density.
@@ -100,8 +100,8 @@ def craters(
     """Draw craters, the oldest first.
 
     Return their centres [n, 2] (row, column) and radii [n], in pixels, their depths [n] from rim to
-    floor in metres, their ages [n] from 0, fresh, to 1, and the waves [n, 4] in their outlines, in
-    radii: cosine and sine, two and three times around.
+    floor in metres, their ages [n] from 0, fresh, to 1, and the amplitudes [n, 4] of the waves in
+    their outlines, in radii: cosine and sine with two and three periods.
     """
     smallest = max(MIN_DIAMETER, 4.0 * pixel)
     largest = max(min(MAX_DIAMETER_SHARE * min(shape) * pixel, MAX_DIAMETER), 1.01 * smallest)

@@ -1,4 +1,4 @@
-"""The place of a grid on a map: six numbers that lead from grid corners to map coordinates.
+"""Affine transforms from grid to map coordinates, as six numbers.
 
 A point (column, row), counted in pixels from the grid's first corner, lies at::
 
@@ -27,7 +27,7 @@ ANGLE_TOLERANCE = 1e-6
 
 
 def check_transform(given: object, error: type[InvalidInputError]) -> Transform:
-    """Return six checked numbers that place a grid with rows and columns at right angles."""
+    """Return a checked transform; raise unless rows and columns are at right angles."""
     if not isinstance(given, Sequence) or len(given) != 6:
         raise error(f"the transform is {given!r}, expected six numbers (a, b, c, d, e, f)")
     pairs = zip("abcdef", given, strict=True)
@@ -37,7 +37,7 @@ def check_transform(given: object, error: type[InvalidInputError]) -> Transform:
         raise error(f"the transform {tuple(values)} is not finite")
     across, down = math.hypot(a, d), math.hypot(b, e)
     if across == 0.0 or down == 0.0:
-        raise error(f"the transform {tuple(values)} has pixels of no size")
+        raise error(f"the transform {tuple(values)} has pixels of size 0")
     if abs(a * b + d * e) > ANGLE_TOLERANCE * across * down:
         raise error(
             f"the transform {tuple(values)} is sheared: its rows and columns are not at right "

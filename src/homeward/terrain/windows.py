@@ -1,6 +1,6 @@
 """Windows: the part of a raster to read, in pixels or in map coordinates.
 
-As text, and so on a command line, a window is one word::
+As text, for example on a command line, a window is one word::
 
     COLUMN,ROW,WIDTH,HEIGHT           in pixels, from the raster's first corner
     map:XMIN,YMIN,XMAX,YMAX           in the raster's own map coordinates
@@ -91,11 +91,11 @@ class MapWindow:
         width = math.floor(right - 0.5 + CENTRE_TOLERANCE) + 1 - column
         height = math.floor(bottom - 0.5 + CENTRE_TOLERANCE) + 1 - row
         if width < 1 or height < 1:
-            raise InvalidInputError(f"the window {self} holds no pixel's centre")
+            raise InvalidInputError(f"the window {self} contains no pixel centre")
         try:
             return PixelWindow(column, row, width, height).within(shape, transform)
         except InvalidInputError as cause:
-            raise InvalidInputError(f"the window {self} passes the raster: {cause}") from cause
+            raise InvalidInputError(f"the window {self} leaves the raster: {cause}") from cause
 
 
 Window: TypeAlias = PixelWindow | MapWindow

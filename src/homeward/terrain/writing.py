@@ -1,8 +1,8 @@
-"""Results on the map: fields as GeoTIFF and paths as GeoJSON, in the terrain's own coordinates.
+"""Write results on the map: fields as GeoTIFF, paths as GeoJSON, in the terrain's coordinates.
 
 Files are replaced atomically, and the same input gives the same bytes.
 
-GeoJSON of today (RFC 7946) only knows Earth's WGS 84. For other maps, such as those of Mars, the
+Current GeoJSON (RFC 7946) supports only Earth's WGS 84. For other maps, such as those of Mars, the
 older `crs` member names the coordinate system: by an OGC URN if it has an authority's code, else by
 its WKT, which GDAL understands. A terrain without a coordinate system is a plane in metres.
 """
@@ -73,7 +73,7 @@ def write_heights(
                 predictor=3,
             ) as dataset:
                 dataset.write(stack)
-                # Else readers take the unit of a compound coordinate system's heights.
+                # Otherwise readers assume the height unit of a compound coordinate system.
                 dataset.units = ["m"] * len(stack)
                 for band, words in enumerate(bands or (), start=1):
                     dataset.set_band_description(band, words)

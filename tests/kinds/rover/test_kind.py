@@ -338,7 +338,7 @@ def test_a_site_is_looked_for_in_the_area(relief: RoverConfig) -> None:
         ),
         ({"keep_in": ((((1.0, 1.0), (3.0, 1.0), (1.0, 3.0), (1.0, 1.0)),),)}, "is empty: no cell"),
         ({"keep_in": ((((1.0, 1.0), (3.0, 1.0), (1.0, 3.0)),),)}, "the area to keep in: ring 1 of"),
-        ({"keep_in": ()}, "the area to keep in: there is no polygon"),
+        ({"keep_in": ()}, "the area to keep in: it contains no polygon"),
     ],
 )
 def test_a_place_that_can_not_be_is_named(
