@@ -1,1 +1,1 @@
-"""What verifies and measures Homeward, beside the product: laws and timings. Not in the wheel."""
+"""Checks and benchmarks of Homeward. Not part of the wheel."""

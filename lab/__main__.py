@@ -1,4 +1,4 @@
-"""``python -m lab``: the laws that Homeward rests on (`check`), and its speed (`bench`)."""
+"""``python -m lab``: checks of the guarantees (`check`) and benchmarks (`bench`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lab.check import commands as check
 
 app = typer.Typer(
     name="lab",
-    help="Check the laws that Homeward rests on, and measure its speed against peers.\n\n"
-    "Exit codes: 0 success, 1 a law does not hold, 2 invalid input, 130 stopped by Ctrl-C.",
+    help="Check Homeward's guarantees, and measure its speed against other solvers.\n\n"
+    "Exit codes: 0 success, 1 a check failed, 2 invalid input, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -1,4 +1,4 @@
-"""What the lab's commands share: options that are declared once, and the end of a check."""
+"""Shared options of the lab's commands, and the report of a check."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Steps = Annotated[int, typer.Option(help="Steps of each exploration.", min=1)]
 def conclude(
     result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool
 ) -> NoReturn:
-    """Show the result of a check, without empty tables; exit with 0 if the law holds, else 1.
+    """Show the result of a check, without empty tables; exit with 0 if it holds, else 1.
 
     Parameters
     ----------
     result
-        Tables, as lists of rows, and numbers; ``holds`` says whether the law holds.
+        Tables, as lists of rows, and numbers; ``holds`` says whether the check holds.
     titles
         Title of each table.
     """

@@ -1,1 +1,1 @@
-"""Speed as ratios: Homeward and its peers on the same problems in the same run."""
+"""Benchmarks: Homeward and other solvers on the same problems in the same run."""

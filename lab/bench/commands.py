@@ -1,4 +1,4 @@
-"""``python -m lab bench``: ratios against peers that solve the same problem in the same run."""
+"""``python -m lab bench``: times relative to other solvers on the same problems."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from homeward.errors import InvalidInputError
 from lab.report import Seed, Steps
 
 app = typer.Typer(
-    help="Measure speed against peers on the same problems in the same run.", no_args_is_help=True
+    help="Measure speed against other solvers, in the same run.", no_args_is_help=True
 )
 
 
 def _or_no_answer(value: Any) -> Any:
-    """Return the value, or that a peer has none."""
+    """Return the value as text, or a text that a peer has none."""
     return "no answer" if value is None else value
 
 
@@ -37,14 +37,14 @@ def _range(quartiles: list[float]) -> str:
 @app.command()
 def planning(
     steps: Annotated[int, typer.Option(help="Steps of each exploration.", min=2)] = 30,
-    samples: Annotated[int, typer.Option(help="Steps that the LP solvers get.", min=1)] = 3,
+    samples: Annotated[int, typer.Option(help="Steps for the LP solvers.", min=1)] = 3,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Time a decision on a 50 × 100 terrain beside the paper's LP.
 
-    An actual exploration per setting, each step planned cold and warm; the occupancy LP of some of
-    the very same problems by HiGHS (interior point, simplex) and Clarabel, their solve time alone.
+    One exploration per setting, each step planned cold and warm. HiGHS (interior point, simplex)
+    and Clarabel solve the occupancy LP of some of these problems; only solve time counts.
     """
     from lab.bench.planning import SETTINGS, measure
 
@@ -93,7 +93,7 @@ def planning(
         {"rows": table},
         {"rows": "A decision at 50 × 100, γ = .999"},
         f"a safe decision costs at most {dearest:.1f}× an unconstrained one, warm; "
-        "given: the mean model and the bonus, not timed, as for the LP",
+        "the mean model and the bonus are not timed, as for the LP",
         as_json=False,
     )
 
@@ -171,7 +171,7 @@ def loops(
 ) -> None:
     """Time the decisions of our loop beside Algorithm 1's, over runs on the same ground.
 
-    Both see the eight cells around them and keep .98; their steps are taken in turns.
+    Both see the eight cells around them and keep .98; their steps alternate.
     """
     from lab.bench.loops import measure
 
@@ -192,9 +192,9 @@ def grid(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Time the steps of a safe exploration of a grid world, and how much of it is Python.
+    """Time the steps of a safe exploration of a grid world, and the share spent in Python.
 
-    A step is all that an explorer does: plan, act, observe, update.
+    A step is plan, act, observe, update.
     """
     from lab.bench.grid import measure
 
@@ -215,7 +215,7 @@ def grid(
     show(
         {"rows": rows},
         {"rows": f"A step at {size} × {size}"},
-        f"at most {max(row['median_ms'] for row in rows):.2f} ms, of which "
+        f"at most {max(row['median_ms'] for row in rows):.2f} ms, with "
         f"{max(row['outside_kernels'] for row in rows):.0%} outside kernels",
         as_json,
     )
@@ -227,10 +227,10 @@ def criteria(
     terrains: Annotated[int, typer.Option(help="Number of terrains.", min=1)] = 5,
     as_json: Json = False,
 ) -> None:
-    """Time a decision with three criteria at once beside one with one of them, warm.
+    """Time a warm decision with three criteria, and with one of them.
 
-    Explorations of 50 × 100 terrains: a way home; and also one of 40 steps, and nothing done
-    outside of the middle of the map.
+    Explorations of 50 × 100 terrains with a way home; then also within 40 steps, and without an
+    action outside of the middle of the map.
     """
     from lab.bench.criteria import measure
 
@@ -279,7 +279,7 @@ def page(
         list[str] | None, typer.Argument(help="jumps, live, first; all unless given.")
     ] = None,
 ) -> None:
-    """Time the page in a browser: jumps in time, a large live run, the first sight.
+    """Time the page in a browser: jumps in time, a large live run, the first load.
 
     Needs a Chromium on this machine.
     """

@@ -1,11 +1,11 @@
-"""Our solvers beside other people's, on the same problems in the same run.
+"""Our solvers compared with others on the same problems in the same run.
 
 - the unconstrained MDP of a 50 × 100 terrain: ours on moves and on general rows, QuantEcon's policy
   iteration and modified policy iteration; on a small terrain pymdptoolbox as well;
-- random sparse MDPs, as general models come: ours and QuantEcon's policy iteration;
-- a small constrained problem: Storm's multi-objective engine as an outside referee.
+- random sparse MDPs as general models: ours and QuantEcon's policy iteration;
+- a small constrained problem: Storm's multi-objective engine as an independent check.
 
-A peer that takes longer than a limit is ended and has no answer.
+A peer that exceeds the time limit is stopped and has no answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Comparison:
 
 
 def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Call something in a process of its own; None if it takes longer."""
+    """Call a function in its own process; return None after the time limit."""
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(send, work, arguments), daemon=True)
@@ -54,7 +54,7 @@ def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
     send.close()
     try:
         return receive.recv() if receive.poll(seconds) else None
-    except EOFError:  # it died: out of memory, most likely
+    except EOFError:  # it died, probably out of memory
         return None
     finally:
         process.kill()
@@ -117,7 +117,7 @@ def refereed(
 def random_sparse(
     states: int, actions: int, successors: int, seed: int
 ) -> tuple[SparseMDP, FloatArray]:
-    """Draw a general model whose rows have that many random successors, and rewards [S, A]."""
+    """Draw a general model with a number of random successors per row, and rewards [S, A]."""
     rng = np.random.default_rng(seed)
     count = states * actions
     rows = np.repeat(np.arange(count), successors)
@@ -128,7 +128,7 @@ def random_sparse(
 
 
 def _ours(model: Model, reward: FloatArray, discount: float) -> tuple[FloatArray, float]:
-    """Solve by our policy iteration, after one call that compiles; the engine's making counts."""
+    """Solve by our policy iteration, compiled before; the time includes making the engine."""
     engine(model, discount, reward[None]).optimise(np.ones(1), limit=1)
     before = time.perf_counter()
     found = engine(model, discount, reward[None]).optimise(np.ones(1))

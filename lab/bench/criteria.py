@@ -31,7 +31,7 @@ DISCOUNT = 0.999
 HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98
 """Levels of the three criteria."""
 
-WITHIN = 40
+WITHIN_STEPS = 40
 """Steps allowed for the way home: fewer than the map is wide."""
 
 MARGIN = 0.2
@@ -55,9 +55,9 @@ class Comparison:
 
 
 def three_criteria(shape: tuple[int, int]) -> list[Criterion]:
-    """Return the criteria: a way home, one within `WITHIN` steps, and the middle of the map."""
+    """Return the criteria: a way home, one within `WITHIN_STEPS`, and the middle of the map."""
     middle = middle_of(shape).ravel()
-    return [ReturnHome(HOME), ReturnWithin(WITHIN, IN_TIME), StayInside(middle, INSIDE)]
+    return [ReturnHome(HOME), ReturnWithin(WITHIN_STEPS, IN_TIME), StayInside(middle, INSIDE)]
 
 
 def middle_of(shape: tuple[int, int]) -> BoolArray:

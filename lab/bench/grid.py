@@ -1,8 +1,8 @@
 """Time of a step in a grid world, and the share of it outside of compiled kernels.
 
-A step is plan, act, observe, update. The exploration runs twice from the same start: once as it is,
-for the times of the steps, and once with a clock around every kernel that Python calls, for the
-share of the time that is spent in them.
+A step is plan, act, observe, update. The exploration runs twice from the same start: once to time
+the steps, and once with a timer around every kernel that Python calls, for the share of time spent
+in them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KERNEL_MODULES = (
     "homeward.safety.stay_inside",
     "homeward.beliefs.levels",
 )
-"""Modules in which callers look kernels up."""
+"""Modules in which callers look up kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Pac
     times = _explore(size, walls, delta, steps, seed)
     if not times:
         raise InvalidProblemError(
-            f"nothing can be explored safely on {size} × {size} squares with {walls:g} walls"
+            f"no square can be explored safely on {size} × {size} squares with {walls:g} walls"
         )
     with clocked() as inside:
         again = _explore(size, walls, delta, steps, seed)

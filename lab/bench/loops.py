@@ -1,4 +1,4 @@
-"""Time of a decision of our explorer beside Algorithm 1's, over whole runs on the same ground.
+"""Decision times of our explorer and of Algorithm 1, over whole runs on the same ground.
 
 Both see the eight cells around them and keep .98: Algorithm 1 in each plan, with a warm start from
 the previous plan, ours over the whole run. Steps alternate, so that other load slows both alike.

@@ -1,4 +1,4 @@
-"""How long the page takes to answer, measured in a real browser.
+"""Response times of the page, measured in a real browser.
 
 jumps   A rover's run of 15,000 steps on 50 × 100 cells: the fields of random steps requested over
         loopback, and then, in a browser, the time from the input of the time slider to the painted
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 STEPS, JUMPS, WARM = 15_000, 200, 20
-WATCHED = 60.0
+WATCHED_SECONDS = 60.0
 """Seconds for which a live run is watched."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -107,7 +107,7 @@ def served(root: Path) -> Iterator[str]:
 
 
 def walk(folder: Path) -> None:
-    """Record a random walk as a rover's run, with warm starts as often as a run has them."""
+    """Record a random walk as a rover's run, with the usual number of warm starts."""
     run = Run.create(folder, "rover", {"limit": STEPS})
     setup = make(checked(RoverConfig, run.config, "c"))
     world, start = setup.world, setup.world.state
@@ -141,7 +141,7 @@ def ask(address: str, path: str) -> bytes:
 
 
 def jumps(browser: Browser, place: Path) -> None:
-    """Time jumps of the cursor, by the server alone and in the browser."""
+    """Time jumps to random steps, by the server alone and in the browser."""
     root = place / "long"
     root.mkdir()
     walk(root / "run")
@@ -165,7 +165,7 @@ def jumps(browser: Browser, place: Path) -> None:
         page.wait_for_selector('.map canvas[data-step="7"]', timeout=60_000)
         page.wait_for_timeout(2_000)
         steps = rng.permutation(STEPS)[: WARM + JUMPS].tolist()
-        for pause, how in ((0, "one after another"), (400, "after a rest each")):
+        for pause, how in ((0, "one after another"), (400, "after a pause each")):
             some = steps[: len(steps) if not pause else WARM + JUMPS // 4]
             first = [_jump(page, step + (pause > 0), pause) for step in some][WARM:]
             again = [_jump(page, step + (pause > 0), 0) for step in some[WARM:]]
@@ -204,14 +204,14 @@ def paused() -> Iterator[list[str]]:
 
 
 def longest(trace: bytes) -> str:
-    """Name the longest tasks of the thread that draws the page, from a trace of the browser."""
+    """Return the longest tasks of the page's main thread, from a trace of the browser."""
     events = json.loads(trace)["traceEvents"]
     drawing = {(e["pid"], e["tid"]) for e in events if _says(e, "CrRendererMain")}
     tasks = [e for e in events if e.get("ph") == "X" and (e["pid"], e["tid"]) in drawing]
     tasks.sort(key=lambda task: -task["dur"])
     told = (f"{1e-3 * t['dur']:.0f} ms ({1e-3 * t.get('tdur', 0):.0f})" for t in tasks[:5])
     busiest = max(task.get("tdur", 0) for task in tasks)
-    return f"{', '.join(told)}; at most {1e-3 * busiest:.0f} ms of the processor"
+    return f"{', '.join(told)}; at most {1e-3 * busiest:.0f} ms of processor time"
 
 
 def _says(event: dict[str, Any], name: str) -> bool:
@@ -239,21 +239,21 @@ def live(browser: Browser, place: Path) -> None:
         page.wait_for_selector(".map canvas[data-step]", timeout=300_000)
         say(f"{page.locator('.run-head').inner_text().split(chr(10))}")
         say(f"map on view after {time.perf_counter() - began:.1f} s")
-        until = time.perf_counter() + WATCHED
+        until = time.perf_counter() + WATCHED_SECONDS
         browser.start_tracing(page=page, categories=["toplevel"])
         with paused() as pauses:
             while time.perf_counter() < until:
                 page.wait_for_timeout(1_000)
                 page.mouse.move(500, 450 + 40 * (time.perf_counter() % 2))
                 page.mouse.wheel(0, -60)
-        say(f"after {WATCHED:.0f} s: {page.locator('.count').inner_text()}, {_long(page)}")
-        say(f"longest tasks, in brackets of the processor: {longest(browser.stop_tracing())}")
-        say(f"longest pause of a process with 2 ms to do: {pauses[-1]} ms")
+        say(f"after {WATCHED_SECONDS:.0f} s: {page.locator('.count').inner_text()}, {_long(page)}")
+        say(f"longest tasks, with processor time in brackets: {longest(browser.stop_tracing())}")
+        say(f"longest pause of a process with 2 ms of work: {pauses[-1]} ms")
         page.close()
 
 
 def first(browser: Browser, place: Path) -> None:
-    """Time the first sight of the page in an empty folder."""
+    """Time the first load of the page in an empty folder."""
     with served(place / "empty") as address:
         foreign: list[str] = []
         for link, sight in (("", "tr[data-run]"), ("#/run/demo-safe", ".map canvas[data-step]")):
@@ -269,7 +269,7 @@ def first(browser: Browser, place: Path) -> None:
                     ),
                 )
                 page.goto(f"{address}/{link}")
-                seen: float = page.wait_for_function(  # looks at every frame
+                seen: float = page.wait_for_function(  # polls at every frame
                     "(sight) => document.querySelector(sight) && performance.now()", arg=sight
                 ).json_value()
                 paints: Any = page.evaluate(

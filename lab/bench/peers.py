@@ -1,6 +1,6 @@
-"""Other people's solvers on the same problems: LP solvers, MDP libraries, a model checker.
+"""Other solvers on the same problems: LP solvers, MDP libraries, a model checker.
 
-They come with the extra ``lab``; one that is missing says so.
+The extra ``lab`` installs them; a missing one raises an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def peer(module: str) -> Any:
 
 
 def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
-    """Solve the occupancy LP by HiGHS as it comes: its own tolerances, and one method alone."""
+    """Solve the occupancy LP by HiGHS with its default tolerances and one method."""
     answer = run_lp(problem, method, tolerance=1e-7, smallest=1e-9)
     return Answer(answer.status, answer.objective, answer.seconds)
 
@@ -92,7 +92,7 @@ def mdptoolbox_values(
     toolbox = peer("mdptoolbox.mdp")
     rows = [csr_matrix(model.transitions[a :: model.actions]) for a in range(model.actions)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it compares its matrices as SciPy would not
+        warnings.simplefilter("ignore")  # SciPy warns about its comparisons of matrices
         problem = toolbox.PolicyIteration(rows, reward, discount, eval_type=0)
     before = time.perf_counter()
     problem.run()

@@ -28,9 +28,9 @@ class Growth:
     """One size."""
 
     states: int
-    cold: float  # s, from a belief to its plan: the mean model, the bonus, everything
-    warm: float  # s, from what was observed after a step to the next plan
-    bytes_per_state: float  # at the peak of a plan: the graph and all that is made for a belief
+    cold: float  # s, from a belief to its plan, with the mean model and the bonus
+    warm: float  # s, from the observation after a step to the next plan
+    bytes_per_state: float  # peak during a plan: the graph and all arrays of a belief
 
 
 def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growth:
@@ -50,7 +50,7 @@ def measure(shape: tuple[int, int], delta: float = 0.98, seed: int = 0) -> Growt
     kept = graph.dest.nbytes + sum(part.nbytes for part in ways_to(graph))
     peak = 0
     for previous in (None, plan):
-        belief = replace(belief)  # forgets what was computed from it
+        belief = replace(belief)  # drops cached results
         tracemalloc.start()
         planner.plan(belief, world.state, previous=previous)
         peak = max(peak, tracemalloc.get_traced_memory()[1])

@@ -1,4 +1,4 @@
-"""The constrained problem as a model checker sees it: Storm's multi-objective engine.
+"""The constrained problem, solved by the multi-objective engine of the model checker Storm.
 
 Discounting becomes a sink: every move happens with probability γ, else the process ends there. The
 problem is written as a DRN file with two rewards, and asked as
@@ -56,7 +56,7 @@ def write_drn(problem: ConstrainedProblem, scale: float) -> str:
 def solve(problem: ConstrainedProblem) -> Answer:
     """Ask Storm, at its default precision, for the best objective under the one constraint."""
     if len(problem.levels) != 1:
-        raise InvalidProblemError("the question put to Storm has one constraint")
+        raise InvalidProblemError("Storm is compared on problems with one constraint only")
     stormpy = peer("stormpy")
     scale = float(np.abs(problem.objective[np.isfinite(problem.objective)]).max()) or 1.0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""The benchmarks' terrain: synthetic Mars in cells of 20 m, as a rover would set out on it.
+"""The terrain of the benchmarks: synthetic Mars in cells of 20 m.
 
-What is believed is the paper's prior; the truth is the terrain model at the cells' centres and its
-own error. A larger map is larger ground, seen with coarser pixels.
+The belief is the paper's prior; the truth is the terrain model at the cells' centres plus its
+error. A larger map is larger ground, with coarser pixels.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 CELL = 20.0  # m
 ERROR = 2.0**-4  # m², the variance of the terrain model's error
-FINEST = 20
-"""Pixels along a cell at most: 1 m each."""
+MAX_CELL_PIXELS = 20
+"""Maximum number of pixels along a cell, of 1 m each."""
 
 PIXELS = 4_000_000
-"""Pixels of one terrain, about."""
+"""Approximate number of pixels of one terrain."""
 
 SENSOR = Sensor()
 
@@ -35,7 +35,7 @@ SENSOR = Sensor()
 @lru_cache(maxsize=2)
 def mars(rows: int, columns: int, seed: int) -> tuple[TerrainBelief, FloatArray]:
     """Return a belief about a map of rows × columns cells, and its true heights [S]."""
-    along = max(1, min(FINEST, isqrt(PIXELS // (rows * columns))))
+    along = max(1, min(MAX_CELL_PIXELS, isqrt(PIXELS // (rows * columns))))
     ground = synthetic_mars(seed, rows * along, columns * along, CELL / along)
     cells = to_cells(ground, CELL, error=ERROR)
     belief = TerrainBelief(cells.shape, cells.mean.ravel(), cells.variance.ravel(), cells.size)

@@ -1,1 +1,1 @@
-"""Laws on random problems: every bound, solver, certificate and run against an outside referee."""
+"""Checks on random problems: bounds, solvers, certificates and runs against independent methods."""

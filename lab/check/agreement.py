@@ -1,8 +1,8 @@
-"""Do two unrelated solvers agree? Column generation against the occupancy LP on random problems.
+"""Checks that column generation and the occupancy LP agree on random problems.
 
-The LP's raw answer from HiGHS is the referee: its status, and its objective as it reports it.
-Problems come on two kinds of model and in two flavours: criteria as a planner would state them
-(return to one of several homes, δ = 1 included) and plain random totals. Some are infeasible.
+The reference is HiGHS' answer to the LP: status and objective as reported. Problems have two kinds
+of model and two kinds of criteria: those of a planner (return to one of several homes, δ = 1
+included) and random totals. Some are infeasible.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def compare(problem: ConstrainedProblem) -> Agreement:
 
 
 def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> ConstrainedProblem:
-    """Draw a problem with 2 to 30 states, 2 to 6 actions and that many constraints."""
+    """Draw a problem with 2 to 30 states, 2 to 6 actions and a number of constraints."""
     states, actions = int(rng.integers(2, 31)), int(rng.integers(2, 7))
     discount = float(rng.choice(DISCOUNTS))
     model = random_model(kind, states, actions, rng)
     objective = rng.random((states, actions)) ** 4
-    if (taste := rng.random()) < 0.3:  # costs as well
+    if (taste := rng.random()) < 0.3:  # negative rewards too
         objective = 2.0 * objective - 1.0
-    elif taste < 0.4:  # the best is to earn nothing
+    elif taste < 0.4:  # the best objective is zero
         objective = np.minimum(0.0, objective - 0.5)
     objective[:, 1:][rng.random((states, actions - 1)) < 0.1] = -np.inf
     if rng.random() < 0.5:
@@ -91,13 +91,13 @@ def random_model(kind: Kind, states: int, actions: int, rng: np.random.Generator
         chance = rng.random((states, actions))
         return Moves(dest, np.where(chance < 0.5, 1.0, np.where(chance < 0.6, 0.0, chance)))
     rows = rng.dirichlet(np.full(states, 0.2), (states, actions))
-    rows[rng.random((states, actions)) < 0.1] *= 0.9  # some may end
+    rows[rng.random((states, actions)) < 0.1] *= 0.9  # the process may end
     rows[:, 0] = np.eye(states)
     return SparseMDP.from_dense(rows)
 
 
 def random_corrections(model: Model, discount: float, rng: np.random.Generator) -> Corrections:
-    """Draw corrections as a belief with this mean could have them."""
+    """Draw corrections that a belief with this mean could have."""
     if isinstance(model, Moves):
         return Corrections(
             Correction.MOVES,

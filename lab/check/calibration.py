@@ -1,13 +1,13 @@
-"""Is a plan's promise kept? Worlds drawn from the belief, one plan followed to the end in each.
+"""Checks that plans keep their promise, by following each plan in worlds drawn from the belief.
 
 A plan promises: draw one of its outbound policies, follow it without replanning until a recall that
 comes at each step with probability 1 − γ, then follow the return policy; over the worlds of the
 belief, that ends at home with at least the reported probability. So worlds are drawn from that
 belief, and the runs that end at home are counted.
 
-A plan that δ does not bind keeps more than δ, and its count shows little. So only plans with a
-positive multiplier and a bound within 1e-6 of δ are used. On terrain some are made after a first
-look with a short-range sensor, and some with the paper's, whose first look makes much of the map
+A plan that δ does not bind keeps more than δ, so its count says little about δ. Only plans with a
+positive multiplier and a bound within 1e-6 of δ are used. On terrain, some are made after the first
+measurement of a short-range sensor. Others use the paper's sensor, which makes much of the map
 certain, after an exploration of some steps. `NAIVE` plans are counted for comparison: they plan on
 the mean model without a correction.
 
@@ -102,8 +102,8 @@ class Calibration(ReturnCount):
     plans: int
     worlds: int
     home: int
-    level: float  # δ, what was asked for; the plans' mean
-    bound: float  # what was promised; the plans' mean
+    level: float  # δ; mean over the plans
+    bound: float  # promised bound; mean over the plans
 
     @property
     def holds(self) -> bool:
@@ -112,7 +112,7 @@ class Calibration(ReturnCount):
 
 
 def height_outset(shape: tuple[int, int], rng: np.random.Generator) -> Outset:
-    """Draw a map of heights and walls, and look around from its random start."""
+    """Draw a map of heights and walls; return the belief after a look from its random start."""
     grid = HeightMap.random(shape, rng, walls=HEIGHT_WALLS)
     seen = grid.around(grid.start)
     look = Reveal(seen, grid.heights.ravel()[seen], grid.start)
@@ -235,12 +235,12 @@ def _walk_home(
 ) -> bool:
     """Return whether `steps` of `outbound` and then `back` end at home, in a world of 0 and 1.
 
-    Each policy [S] is a functional graph. A state that comes again closes a circle, of one state
-    where a move does not work; the way out then skips all rounds but the last, and the way back
-    has missed home for good. So a walk takes O(S), however late the recall.
+    Each policy [S] is a functional graph. A repeated state closes a cycle, of one state if a move
+    fails. The outbound walk then skips full rounds, and the return walk never reaches home. So a
+    walk takes O(S), however late the recall.
     """
     state, left = start, steps
-    entered = np.full(len(dest), -1, np.int64)  # the steps that were left on entering
+    entered = np.full(len(dest), -1, np.int64)  # steps left on entering a state
     while left > 0:
         if entered[state] >= 0:
             left %= entered[state] - left
@@ -264,7 +264,7 @@ walk_home = njit(cache=True)(_walk_home)
 
 
 def _is_chancy(success: FloatArray) -> bool:
-    """Return whether there is a move that neither works nor fails for sure."""
+    """Return whether some move is uncertain."""
     for row in success:
         for p in row:
             if 0.0 < p < 1.0:

@@ -1,4 +1,4 @@
-"""``python -m lab check``: the laws that the planner rests on, checked on random problems."""
+"""``python -m lab check``: the planner's guarantees, checked on random problems."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from homeward.beliefs.corrections import Correction
     from lab.check.soundness import Case
 
-app = typer.Typer(
-    help="Check on random problems the laws that the planner rests on.", no_args_is_help=True
-)
+app = typer.Typer(help="Check the planner's guarantees on random problems.", no_args_is_help=True)
 for command in (
     progress_command.progress,
     counted_commands.calibration,
@@ -242,11 +240,11 @@ def promise(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Follow every history of runs on small random beliefs, and call them off at the worst time.
+    """Follow every history of runs on small random beliefs, with the worst-case recall.
 
     Correlated worlds, as move-or-stay graphs and as general models, with one or two homes at random
-    levels. The probability that the held way home works must be at least δ for the worst rule of
-    calling off that depends only on what was observed; with what was spent, it must be at least 1.
+    levels. The probability that the held way home works must be at least δ for the worst recall
+    rule that depends only on observations; added to the risk spent, it must be at least 1.
     """
     import numpy as np
 
@@ -290,7 +288,7 @@ def edges(
     δ = 1, γ = .99999, probabilities of 1e-12 and 1 − 1e-12, bonuses of 1e6, multipliers of zero and
     without bound, ties, nothing to earn. Each is solved cold and warm, from the solution of a
     nearby problem. A solution must be right or have a status that claims nothing; the value of a
-    way home must never be above the best there is.
+    way home must never exceed the optimum.
     """
     from lab.check.edges import FAMILIES, draw, examine
 

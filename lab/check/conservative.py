@@ -1,4 +1,4 @@
-"""How far bounds are below the truth, and the exploration that this costs.
+"""Conservativeness of bounds: their distance to the truth, and the exploration that it costs.
 
 Plans are made at several levels, with the general correction and with the moves correction, on
 three kinds of beliefs. The truth of each plan, the probability of being home after a recall, is
@@ -109,7 +109,7 @@ def study(
 ) -> list[Sample]:
     """Plan on random beliefs at every level with both corrections, and compare with the truth.
 
-    Both corrections and all levels meet the same beliefs and the same drawn worlds.
+    Both corrections and all levels use the same beliefs and the same drawn worlds.
     """
     found: list[Sample] = []
     for number in range(beliefs):
@@ -169,9 +169,9 @@ def averages(samples: Sequence[Sample]) -> list[Average]:
 
 
 def explored_at(curve: Sequence[Average], truth: float) -> float | None:
-    """Return what is explored at a true safety, interpolated between two levels if necessary.
+    """Return the exploration at a true safety, interpolated between two levels if necessary.
 
-    None where no two levels of one setting and correction have it between them.
+    None if it is outside the range of the levels.
     """
     points = sorted((a.truth, a.explored) for a in curve)
     for (low, less), (high, more) in pairwise(points):

@@ -1,4 +1,4 @@
-"""Checks that count: calibration, certification and conservativeness on sampled worlds."""
+"""Commands that check by sampling worlds: calibration, certification and conservativeness."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1
 
 def calibration(
     worlds: Worlds = 2000,
-    plans: Annotated[int, typer.Option(help="Plans that share them, all bound by δ.", min=1)] = 25,
+    plans: Annotated[int, typer.Option(help="Number of plans, all bound by δ.", min=1)] = 25,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -61,10 +61,10 @@ def calibration(
 
 
 def certify(
-    plans: Annotated[int, typer.Option(help="Plans as they were made.", min=1)] = 50,
-    forged: Annotated[int, typer.Option(help="Plans with one thing changed.", min=1)] = 50,
+    plans: Annotated[int, typer.Option(help="Number of unchanged plans.", min=1)] = 50,
+    forged: Annotated[int, typer.Option(help="Number of forged plans.", min=1)] = 50,
     episodes: Annotated[int, typer.Option(help="Episodes sampled for each plan.", min=1)] = 2000,
-    confidence: Annotated[float, typer.Option(help="Of each plan's intervals together.")] = 0.999,
+    confidence: Annotated[float, typer.Option(help="Joint confidence level of a plan.")] = 0.999,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -74,8 +74,8 @@ def certify(
     and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
     changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, of the
     plan or in its table of actions, or another action is named than the one whose bounds are
-    claimed, or levels that are kept are called infeasible. Where a bound is off by more than the
-    interval is wide, sampling alone must refute it.
+    claimed, or levels that are kept are called infeasible. If a bound is wrong by more than the
+    width of the interval, sampling alone must refute it.
     """
     from lab.check.tampering import TAMPERS, try_plans
 
@@ -169,7 +169,7 @@ def conservative(
         },
         {
             "rows": "Bounds against the truth, level by level",
-            "gains": "How many times as much the moves correction explores, as safely",
+            "gains": "Exploration of the moves correction over the general one, at the same safety",
         },
         f"largest excess of a bound over the exact truth {worst:.2e}",
         as_json,

@@ -1,4 +1,4 @@
-"""Does the closed-form Dirichlet correction match sampling? E[Σ min(0, X − E X)] by Monte Carlo."""
+"""Compares the closed-form Dirichlet correction with Monte Carlo: E[Σ min(0, X − E X)]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Deviation:
     """One Dirichlet row, by formula and by sampling."""
 
     outcomes: int
-    scale: str  # what the concentrations were
+    scale: str  # description of the concentrations
     closed_form: float
     sampled: float
     error: float  # standard error of the sample mean

@@ -2,7 +2,7 @@
 
 Every kind of criterion, and pairs and triples of them, are compared with an LP over two copies of
 the states, before and after a set is left, with rewards written from their definitions. It shares
-the way home with the plan, and nothing else.
+only the way home with the plan.
 """
 
 from __future__ import annotations
@@ -36,25 +36,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Directly:
-    """One plan and what an LP says of the same problem, stated directly."""
+    """One plan and the answer of a direct LP to the same problem."""
 
     status: Status
     referee: Status
     difference: float  # of the objectives, relative to them or to the largest single reward
-    shortfall: float  # by how much the plan misses a level, in units of its range
-    margin: float  # the most by which every level can be exceeded at once, likewise; by the LP
+    shortfall: float  # largest shortfall of the plan from a level, in units of its range
+    margin: float  # largest common slack of all levels by the LP, in the same units
 
     @property
     def sure(self) -> bool:
-        """Whether the plan says that it is solved, or that it can't be."""
+        """Whether the plan claims to be optimal or infeasible."""
         return self.status in (Status.OPTIMAL, Status.INFEASIBLE)
 
     @property
     def agrees(self) -> bool:
         """Whether both have the same status, or the plan claims nothing.
 
-        Nearer to the edge than the solvers' tolerance, where a level can just be kept or just not,
-        either is right.
+        If the slack is within the solvers' tolerance, either status is right.
         """
         if self.status is self.referee or not self.sure:
             return True
@@ -103,7 +102,7 @@ def compare_together(case: Case, correction: Correction) -> Directly:
 def direct_floors(
     belief: FiniteBelief, criteria: Sequence[Criterion], plan: Plan
 ) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
-    """Write down what each criterion collects, [S, A] inside and on leaving, and its level."""
+    """Return what each criterion collects, [S, A] inside and on leaving, and its level."""
     model, gamma, steps = belief.mean(), plan.discount, plan.steps
     corrections = corrections_of(belief, model, gamma, plan.correction)
     usable = np.isfinite(model.reward)
@@ -125,7 +124,7 @@ def direct_floors(
             low, high = float(paid.min()), float(paid.max())
             low = low if isinstance(model, Moves) else min(low, 0.0)
             span = high - low
-            if span == 0.0:  # every policy earns the same, whatever the world
+            if span == 0.0:  # every policy earns the same in every world
                 span, sigma = 1.0, np.zeros(usable.shape)
             worth = np.where(usable, (rewards - low) / span, 0.0)
             level = (told.level * (1.0 - gamma if steps is None else 1.0 / steps) - low) / span
@@ -133,7 +132,7 @@ def direct_floors(
             worth = np.repeat(told.way_home[:, None], model.actions, axis=1)
         if steps is None:
             floors.append(((1.0 - gamma) * worth + gamma * sigma, (1.0 - gamma) * worth))
-        else:  # what a recall is worth is had at the end
+        else:  # the value of a recall is collected at the end
             each = worth / steps if isinstance(criterion, EarnAtLeast) else np.zeros(usable.shape)
             floors.append((each + sigma, each))
         levels.append(level)
@@ -196,7 +195,7 @@ def direct_lp_over(
 ) -> Program:
     """State it over occupancies of (t, before or after leaving, s, a), for a recall after n steps.
 
-    `finals` [S] are what each criterion has where the steps end, if no set was left.
+    `finals` [S] are the final values of each criterion, if no set was left.
     """
     states, actions = objective.shape
     rows = dense_transitions(model).reshape(-1, states)
@@ -228,7 +227,7 @@ def direct_lp_over(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A linear program over N occupancies: what they are worth, how they flow, what they keep."""
+    """A linear program over N occupancies: objective, flow equations and constraints."""
 
     worth: FloatArray  # [N]
     flow: FloatArray  # [M, N]
@@ -238,7 +237,7 @@ class Program:
     usable: BoolArray  # [N]
 
     def solve(self) -> tuple[Status, float]:
-        """Maximise the worth of the occupancies; return the status and the best objective."""
+        """Maximise the objective; return the status and the optimum."""
         scale = float(np.abs(self.worth).max()) or 1.0
         columns = np.where(self.usable)[0]
         status, best = _solve(
@@ -251,7 +250,7 @@ class Program:
         return status, best * scale
 
     def margin(self) -> float:
-        """Return the most by which all levels can be exceeded at once, negative if infeasible."""
+        """Return the largest common slack of all levels, negative if infeasible."""
         columns = np.where(self.usable)[0]
         more = np.hstack([self.gains[:, columns], -np.ones((len(self.levels), 1))])
         flow = np.hstack([self.flow[:, columns], np.zeros((len(self.flow), 1))])
@@ -272,7 +271,7 @@ def _solve(
     """Maximise over non-negative variables; the last `free` of them have no bound."""
     ends = set()
     bounds = [(0.0, None)] * (len(worth) - free) + [(None, None)] * free
-    # Presolve may call what can just be kept, at δ = 1, impossible; the simplex may lose its way.
+    # Presolve may call a barely feasible problem (δ = 1) infeasible; the simplex may fail.
     for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
         answer = linprog(
             -worth,

@@ -1,9 +1,9 @@
-"""Are the solvers right where rounding errors matter most? An exact referee decides.
+"""Checks the solvers on extreme numbers, where rounding matters most, against exact answers.
 
 Families of random problems have extreme numbers: δ = 1, γ = .99999, probabilities of 1e-12 and
 1 − 1e-12, bonuses of 1e6, multipliers of zero and without bound, ties, nothing to earn. Each is
 solved cold and warm, from the answer to a nearby problem. An answer must be right or have a status
-other than optimal and infeasible; whatever its status, the numbers that it reports must be true.
+other than optimal and infeasible; with any status, the reported numbers must be correct.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ MAX_ENUMERATED_POLICIES = 250
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Problems that share an edge. What is not said is ordinary."""
+    """A family of extreme problems; defaults are ordinary values."""
 
     name: str
     levels: tuple[Levels, ...] = ("between",)
-    deltas: tuple[float, ...] = (1.0,)  # where the levels are sure
+    deltas: tuple[float, ...] = (1.0,)  # δ of the "sure" levels
     discounts: tuple[float, ...] = (0.9, 0.99, 0.999)
-    chances: tuple[float, ...] = ()  # what most moves succeed with
-    units: tuple[float, ...] = (1.0,)  # of the bonus
-    spreads: tuple[float, ...] = (1.0,)  # of what a constraint can gain in a step
+    chances: tuple[float, ...] = ()  # success probability of most moves
+    units: tuple[float, ...] = (1.0,)  # scale of the bonus
+    spreads: tuple[float, ...] = (1.0,)  # scale of a constraint's gain per step
     earns: Literal["bonus", "ties", "nothing"] = "bonus"
-    closed: float = 0.1  # the share of actions that can't be chosen
+    closed: float = 0.1  # fraction of unavailable actions
     single: bool = False  # one state only
 
 
@@ -84,7 +84,7 @@ FAMILIES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """A problem at an edge, another one nearby to start from, and a way home on the same model."""
+    """An extreme problem, a nearby one for a warm start, and a way home on the same model."""
 
     family: str
     number: int
@@ -96,10 +96,10 @@ class Edge:
 
 
 def draw(family: Family, number: int, seed: int = 0) -> Edge:
-    """Draw a problem of a family: its number sets the kind, the constraints and the size.
+    """Draw a problem of a family; its number determines kind, constraints and size.
 
-    Numbers go through both kinds of model with 1 to 3 constraints; two rounds are small, with up to
-    5 states and 3 actions, and every third has up to 30 states and 6 actions.
+    Numbers cycle through both kinds of model with 1 to 3 constraints. Two of three cycles are small
+    (up to 5 states, 3 actions), the third has up to 30 states and 6 actions.
     """
     rng = np.random.default_rng([seed, *family.name.encode(), number])
     kind: Kind = "moves" if number % 2 == 0 else "general"
@@ -143,7 +143,7 @@ def draw(family: Family, number: int, seed: int = 0) -> Edge:
 def _model(
     family: Family, kind: Kind, states: int, actions: int, rng: np.random.Generator
 ) -> Model:
-    """Draw a model; in most of them action 0 stays, and always it can be chosen."""
+    """Draw a model; action 0 is always available, and stays in most models."""
     shape = (states, actions)
     reward = np.zeros(shape)
     reward[:, 1:][rng.random((states, actions - 1)) < family.closed] = -np.inf
@@ -168,18 +168,18 @@ def _model(
 
 
 def _corrections(model: Model, discount: float, rng: np.random.Generator) -> Corrections:
-    """Draw corrections that fit the chances: a rare outcome has a small one."""
+    """Draw corrections consistent with the probabilities: a rare outcome has a small one."""
     if isinstance(model, Moves):
         return random_corrections(model, discount, rng)
     shape = (model.states, model.actions)
     likely = model.transitions.toarray().max(axis=1).reshape(shape)
-    apart = np.minimum(0.0, likely * (likely - 1.0))  # by rounding a chance may pass 1
+    apart = np.minimum(0.0, likely * (likely - 1.0))  # rounding may make a probability exceed 1
     sigma = apart * rng.random(shape) * (rng.random(shape) < 0.6)
     return Corrections(Correction.GENERAL, sigma, sigma)
 
 
 def _objective(family: Family, model: Model, rng: np.random.Generator) -> FloatArray:
-    """Draw what is maximised, −inf where an action can't be chosen."""
+    """Draw the objective, −inf for unavailable actions."""
     shape = (model.states, model.actions)
     unit = float(rng.choice(family.units))
     if family.earns == "nothing":
@@ -188,7 +188,7 @@ def _objective(family: Family, model: Model, rng: np.random.Generator) -> FloatA
         worth = 1.0 * rng.integers(0, 2, shape)
     else:
         worth = rng.random(shape) ** 4
-        if rng.random() < 0.3:  # costs as well
+        if rng.random() < 0.3:  # negative rewards too
             worth = 2.0 * worth - 1.0
     objective: FloatArray = unit * worth + model.reward
     return objective
@@ -202,7 +202,7 @@ def _levels(
     totals: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Place the levels [K], by what some policies achieve."""
+    """Return levels [K] chosen by the values of some policies."""
     count = len(deltas)
     solver = engine(model, discount, totals)
 
@@ -225,7 +225,7 @@ def _levels(
 
 
 def _near(problem: ConstrainedProblem, rng: np.random.Generator) -> ConstrainedProblem:
-    """Change every number of a problem by about one in a million."""
+    """Change every number of a problem by about 1e-6 of its value."""
 
     def nudge(values: FloatArray) -> FloatArray:
         return values * (1.0 + 1e-6 * rng.uniform(-1.0, 1.0, values.shape))
@@ -245,19 +245,19 @@ class Examination:
     """The verdicts on a problem's answers."""
 
     edge: Edge
-    cold: Verdict  # solved from nothing
+    cold: Verdict  # solved cold
     warm: Verdict  # solved from the policies and multipliers of the problem nearby
     way_home: Verdict
 
     @property
     def faults(self) -> list[tuple[str, str]]:
-        """All that is wrong: with which answer, and what."""
+        """All faults, each with the answer that has it."""
         answers = {"cold": self.cold, "warm": self.warm, "way home": self.way_home}
         return [(name, fault) for name, verdict in answers.items() for fault in verdict.faults]
 
 
 def examine(edge: Edge, tolerance: float = 1e-7) -> Examination:
-    """Solve a problem from nothing and from a nearby answer, and its way home; judge all three."""
+    """Solve a problem cold and warm, and its way home; judge all three."""
     problem = edge.problem
     exact = Exact(problem.model, problem.discount, problem.totals)
     few = prod(len(choices) for choices in exact.choices) <= MAX_ENUMERATED_POLICIES
@@ -281,7 +281,7 @@ def examine(edge: Edge, tolerance: float = 1e-7) -> Examination:
 
 
 def _attempt(solve: Callable[[], Answer]) -> Answer | Verdict:
-    """Solve; whatever is raised is a fault, since an edge has to end in a status."""
+    """Solve; any exception is a fault, since a solver has to return a status."""
     try:
         return solve()
     except Exception as error:

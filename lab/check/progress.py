@@ -1,7 +1,7 @@
-"""Does a run make progress? Long runs of the default explorer on many grounds.
+"""Checks that long runs of the default explorer make progress, on many grounds.
 
-Every plan may be proven and the run may still go to and fro. So each run is followed to its end, up
-to a step limit, and judged by its observations alone, without the planner's own numbers. The law:
+A run may oscillate although every plan is proven safe. So each run is followed to its end, up to a
+step limit, and judged by its observations alone, without the planner's numbers. The law:
 
 - **News.** An observation is news if its actual gain exceeds the explorer's floor. The gain is the
   difference between the beliefs before and after it, in the unit of the bonus: on terrain the
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Setup
 
 WINDOW = 200
-"""Number of consecutive steps that may not be without news."""
+"""Number of consecutive steps in which there must be news."""
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
@@ -61,17 +61,17 @@ RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Ranges of the sensor, in cells."""
 
 SHORT = 1.5
-"""Sensor range in cells up to which moves fail often: such sensors get more worlds."""
+"""Sensor range in cells up to which moves often fail; such sensors get more worlds."""
 
 SIDE = 12
 """Cells along each side of terrain, small enough to be exhausted within `LIMIT`; grids have twice
 as many squares."""
 
 LIMIT = 1500
-"""Steps of a run at most."""
+"""Maximum number of steps of a run."""
 
-CELL = 20.0
-"""Side in m of the cells that the defaults are made for."""
+CELL_METRES = 20.0
+"""Side in m of the cells for which the defaults were chosen."""
 
 GRIDS = {"grid, walls .2": 0.2, "grid, walls .4": 0.4}
 TOYS = {
@@ -89,7 +89,7 @@ TOYS = {
 def cells_of(
     rasters: Sequence[str] = (), limit: int = LIMIT, side: int = SIDE, runs: int | None = None
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """List the study's cells and how many worlds each takes; `runs` draws that many runs of all."""
+    """List the study's cells and the number of worlds of each; `runs` samples that many runs."""
     size = {"side": side, "limit": limit}
     found: list[tuple[dict[str, Any], int]] = []
     for ground, delta in product((*GRIDS, *TOYS), DELTAS):
@@ -97,7 +97,7 @@ def cells_of(
     for ground, (i, sensor), (j, delta) in product(
         (*rasters, MARS), reversed([*enumerate(RANGES)]), enumerate(DELTAS)
     ):
-        # Short sensors on synthetic ground get every noise with every level, others one by turns.
+        # Short sensors on synthetic ground get every noise with every level, others take turns.
         many = ground == MARS and sensor <= SHORT
         for noise in NOISES if many else [NOISES[(i + j) % len(NOISES)]]:
             cell = {"ground": ground, "sensor": sensor, "noise": noise, "delta": delta, **size}
@@ -121,11 +121,11 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
         given |= {"size": 2 * cell["side"], "walls": GRIDS[ground]}
         return grid.make(checked(GridConfig, given, ground))
     if ground == MARS:
-        pixels = int(CELL) * cell["side"]
+        pixels = int(CELL_METRES) * cell["side"]
         given |= {"rows": pixels, "columns": pixels, "terrain_seed": seed}
     else:
         given |= raster_of(ground, cell["side"])
-    width = given.get("cell", CELL)
+    width = given.get("cell", CELL_METRES)
     given |= {"sensor_range": cell["sensor"] * width, "sensor_noise": cell["noise"]}
     return rover.make(checked(RoverConfig, given, ground))
 
@@ -140,7 +140,7 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
     height, width = (min(2 * side, count) for count in whole.shape)
     top, left = ((n - m) // 2 for n, m in zip(whole.shape, (height, width), strict=True))
     cell = 2.0 * max(whole.pixel)
-    scale = cell / CELL
+    scale = cell / CELL_METRES
     given = {
         "terrain": path,
         "pixel": pixel,
@@ -197,10 +197,10 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def follow(explorer: Explorer, limit: int) -> Progress:
-    """Let an explorer run, and return its counts."""
+    """Run an explorer and return its counts."""
     assert explorer.guide.search is not None
     floor = explorer.guide.search.task.floor
-    attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 once it taught
+    attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 if learned
     learned, longest, last, failed, repeated = 0.0, 0, 0, 0, 0
     steps = explorer.explore(limit)
     before, state = explorer.belief, explorer.world.state

@@ -1,4 +1,4 @@
-"""``python -m lab check progress``: whether long runs make progress, or go to and fro."""
+"""``python -m lab check progress``: check that long runs make progress."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def progress(
         list[Path] | None,
         typer.Option(help="An elevation raster to explore the middle of; can be repeated."),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of a run at most.")] = 1500,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")] = 1500,
     side: Annotated[int, typer.Option(min=4, help="Cells along each side of terrain.")] = 12,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of runs, drawn evenly from all.", show_default="all"),
+        typer.Option(min=1, help="Number of runs, sampled evenly from all.", show_default="all"),
     ] = None,
     study: Annotated[
         Path | None,
         typer.Option(
-            help="File that keeps the finished runs; the same command goes on from there.",
-            show_default="progress.sqlite, with what is not the default in its name",
+            help="File that stores finished runs; the same command resumes from it.",
+            show_default="progress.sqlite, with changed options in its name",
         ),
     ] = None,
     table: Table = None,
@@ -46,14 +46,14 @@ def progress(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Run the default explorer for long on many grounds, and judge what the runs do.
+    """Run the default explorer for many steps on many grounds, and check its progress.
 
     Synthetic Mars and rasters with sensors of 0 to 5 cells and three noises, random grids,
     FrozenLake and CliffWalking, at δ from 1 to .5. The law: no 200 steps in a row without an
     observation worth more than the floor; no failed move attempted again with nothing learned about
     it; news shortly before a step limit. Exit code 1 if a run breaks it.
 
-    After a kill or an interruption, the same command goes on where it was.
+    If interrupted, run the same command again to resume.
 
     Example: python -m lab check progress --runs 50 --raster DTM.tif
     """

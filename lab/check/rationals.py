@@ -38,7 +38,7 @@ def solve_integers(matrix: Integers, sides: Integers) -> tuple[Integers, int]:
         rest[k], rest[pivot] = rest[pivot], rest[k]
         head, *here = rest[k]
         for i, (factor, *row) in enumerate(rest):
-            if i != k:  # every entry is a minor, so that the division leaves no rest
+            if i != k:  # every entry is a minor, so the division is exact
                 rest[i] = [(head * x - factor * y) // last for x, y in zip(row, here, strict=True)]
         rest[k], last = here, head
     if last < 0:
@@ -49,8 +49,8 @@ def solve_integers(matrix: Integers, sides: Integers) -> tuple[Integers, int]:
 class Exact:
     """A model under a discount in (0, 1] with totals [K, S, A], in integers.
 
-    The rows are those of I − γP. One that sums to more than 1, by rounding, takes that from staying
-    put, as the solvers do. With `stop` [S], stopping with that worth is one more action.
+    The rows are those of I − γP. If rounding makes a row sum to more than 1, staying becomes less
+    likely, as in the solvers. With `stop` [S], stopping with that value is one more action.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Exact:
 
 
 def _outcomes(model: Model, s: int, a: int) -> dict[int, Fraction]:
-    """Return the exact probabilities of the next state, that of staying put among them."""
+    """Return the exact probabilities of the next state, including staying."""
     if isinstance(model, Moves):
         t, chance = int(model.dest[s, a]), Fraction(float(model.success[s, a]))
         return {s: Fraction(1)} if t == s else {s: 1 - chance, t: chance}
@@ -133,15 +133,15 @@ def rational(values: FloatArray) -> Point:
 
 
 def best_mixture(points: Sequence[Point], levels: Point) -> tuple[Fraction, Fraction]:
-    """Return the least total shortfall of any mixture, and the best objective that comes with it.
+    """Return the least total shortfall of any mixture, and the best objective at that shortfall.
 
-    The simplex method over weights, surpluses and shortfalls, ``Σ w·g − over + short = level``. Of
-    its two rewards, minus the shortfall goes before the objective. Bland's rule ends it.
+    The simplex method over weights, surpluses and shortfalls, ``Σ w·g − over + short = level``. It
+    first minimises the shortfall, then maximises the objective. Bland's rule ensures termination.
     """
     count = len(levels)
     columns: Integers = []
     rewards: Integers = []
-    for point in points:  # a multiple of a column does as well
+    for point in points:  # a multiple of a column is equivalent
         unit = lcm(*(x.denominator for x in point))
         columns.append([*(int(g * unit) for g in point[1:]), unit])
         rewards.append([0, int(point[0] * unit)])
@@ -173,7 +173,7 @@ def best_mixture(points: Sequence[Point], levels: Point) -> tuple[Fraction, Frac
 
 
 def _priced(column: Sequence[int], prices: Integers) -> list[int]:
-    """Return what a column [m] costs at prices [m][2]."""
+    """Return the cost of a column [m] at prices [m][2]."""
     pairs = list(zip(column, prices, strict=True))
     return [sum(x * price[i] for x, price in pairs) for i in (0, 1)]
 
@@ -181,8 +181,8 @@ def _priced(column: Sequence[int], prices: Integers) -> list[int]:
 def exact_way_home(model: Model, correction: FloatArray, home: IntArray) -> Point:
     """Return the best corrected probability [S] of returning, exactly.
 
-    From giving up everywhere: what policy iteration ends with is the value of a policy that does
-    end, and no action improves it, so that it is above the value of every other.
+    Policy iteration starts from giving up everywhere. It ends with the value of a policy that
+    terminates and that no action improves, so it is optimal.
     """
     totals = np.where(np.isfinite(model.reward), correction, -np.inf)[None]
     stop = np.isin(np.arange(model.states), home).astype(np.float64)

@@ -1,13 +1,12 @@
-"""The referee of the solvers: compares an answer with what is exactly right.
+"""Judges the answers of the solvers by exact arithmetic.
 
-A problem with few policies is enumerated in exact arithmetic (`rationals`). With more policies the
-occupancy LP is asked. Where it disagrees, HiGHS may be wrong, and the answer has to be proven: for
+A problem with few policies is enumerated in exact arithmetic (`rationals`). With more policies, the
+occupancy LP is solved. If it disagrees, HiGHS may be wrong, and the answer has to be proven: for
 its own λ ≥ 0 the Lagrangian bound max_π f(π) + λ·(g(π) − level) is computed exactly; no feasible
-policy's objective is above it. An answer that is neither confirmed nor proven counts as wrong.
-Policies are evaluated exactly in any case.
-
-A policy within `FEASIBILITY_TOLERANCE` of a level meets it, as for the solvers. So an optimal
-objective has to lie between the best at the levels and the best at slightly lower ones.
+policy has a larger objective. An answer that is neither confirmed nor proven counts as wrong.
+Policies are always evaluated exactly. A policy within `FEASIBILITY_TOLERANCE` of a level meets it,
+as in the solvers. So an optimal objective has to lie between the best at the levels and the best at
+slightly lower ones.
 """
 
 from __future__ import annotations
@@ -36,30 +35,30 @@ VALUE_TOLERANCE = Fraction(1, 10**9)
 """Largest error of a reported number, relative to the largest value of its kind."""
 
 LEVEL_TOLERANCE = Fraction(FEASIBILITY_TOLERANCE)
-"""Shortfall up to which a policy counts as meeting its level."""
+"""Largest shortfall of a policy that counts as meeting its level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a referee says of an answer."""
+    """The verdict on an answer."""
 
-    status: Status | None  # None if something was raised instead
+    status: Status | None  # None if the solver raised
     referee: Referee
-    difference: float  # from what is right, relative to the largest value
-    faults: tuple[str, ...]  # what is wrong, in words
+    difference: float  # error relative to the largest value
+    faults: tuple[str, ...]  # descriptions of faults
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """What a referee holds to be right."""
+    """The reference answer to a problem."""
 
     referee: Referee
-    values: dict[tuple[int, ...], Values]  # exact, of every policy that it may be asked about
-    sizes: Point  # [1 + K] the largest of each total, in a step or of any of them in any state
-    room: Point  # [K] how far below its level an answer may be
+    values: dict[tuple[int, ...], Values]  # exact values of the policies in an answer
+    sizes: Point  # [1 + K] largest value or single reward of each total
+    room: Point  # [K] allowed shortfall of an answer
     short: Fraction  # the least total shortfall
-    best: Fraction | None  # the best objective with no more than that
-    most: Fraction | None  # the best objective at the levels less the room
+    best: Fraction | None  # best objective at that shortfall
+    most: Fraction | None  # best objective at the levels less the allowed shortfall
 
 
 def enumerate_exactly(problem: ConstrainedProblem, exact: Exact) -> Truth:
@@ -74,7 +73,7 @@ def enumerate_exactly(problem: ConstrainedProblem, exact: Exact) -> Truth:
 
 
 def ask_lp(problem: ConstrainedProblem, values: dict[tuple[int, ...], Values]) -> Truth | None:
-    """Solve a problem by the occupancy LP, if that has an answer. What is asked about is given."""
+    """Solve a problem by the occupancy LP, and evaluate the given policies."""
     lp = occupancy_lp(problem)
     if lp.status is Status.OPTIMAL:
         best = Fraction(lp.objective)
@@ -90,7 +89,7 @@ def prove(
     exact: Exact,
     values: dict[tuple[int, ...], Values],
 ) -> Truth:
-    """Bound what is best, or the least shortfall, by an answer's own multipliers."""
+    """Bound the optimum, or the least shortfall, by an answer's own multipliers."""
     infeasible = found.status is Status.INFEASIBLE
     multipliers = found.multipliers
     if infeasible and (largest := multipliers.max()) > 0.0:  # a unit of shortfall costs one
@@ -110,10 +109,9 @@ def prove(
 def _sizes(
     problem: ConstrainedProblem, values: dict[tuple[int, ...], Values]
 ) -> tuple[Point, Point]:
-    """Return the largest of each total, [1 + K], and what an answer may lack to its levels, [K].
+    """Return the largest value or reward of each total [1 + K], and the allowed shortfalls [K].
 
-    The largest of its values and its single rewards. A mixture counts as meeting a level from
-    `met_within` below it; and a number may be off.
+    A mixture meets a level from `met_within` below it, plus the tolerance of a number.
     """
     finite = np.where(np.isfinite(problem.totals), problem.totals, 0.0)
     single = rational(np.abs(finite).max(axis=(1, 2)))
@@ -146,15 +144,15 @@ def judge(
         if truth.short <= LEVEL_TOLERANCE / 2:
             faults.append("the levels can be met")
         if off[-1] > Fraction(found.gap) + len(levels) * LEVEL_TOLERANCE + rounding * size:
-            faults.append("the gap is larger")
+            faults.append("the gap is too small")
     else:
         if found.gap < found.upper - objective - rounding * size:
-            faults.append("the gap is not up to the bound")
+            faults.append("gap < bound - objective")
         if truth.short == 0 and truth.best is not None and truth.referee != "proof":
             if found.upper < truth.best - rounding * size:
                 faults.append("the bound is below the best")
             if found.gap < truth.best - objective - rounding * size:
-                faults.append("the gap is larger")
+                faults.append("the gap is too small")
     if found.status is Status.OPTIMAL:
         if found.gap > tolerance * size:
             faults.append("the bound is far above")
@@ -182,7 +180,7 @@ def _misfits(problem: ConstrainedProblem, found: ConstrainedSolution) -> list[st
         "the weights are not a distribution": not (found.weights > 0.0).all()
         or abs(found.weights.sum() - 1.0) > 1e-12,
         "a multiplier is negative": not (found.multipliers >= 0.0).all(),
-        "it takes what can't be chosen": bool(
+        "it takes an unavailable action": bool(
             np.isinf(problem.objective[states, found.policies]).any()
         ),
         "it is infeasible and has a bound": found.status is Status.INFEASIBLE
@@ -196,25 +194,25 @@ def _misfits(problem: ConstrainedProblem, found: ConstrainedSolution) -> list[st
 def _untruths(
     found: ConstrainedSolution, values: Sequence[Values], mixed: Sequence[Fraction], sizes: Point
 ) -> list[str]:
-    """List which reported numbers are not what the policies and their mixture are worth."""
+    """List the reported numbers that differ from the values of the policies and their mixture."""
     faults = []
     claims = [found.objective, *found.achieved.tolist()]
     for k, size in enumerate(sizes):
         name = f"constraint {k - 1}" if k else "the objective"
         if abs(Fraction(claims[k]) - mixed[k]) > VALUE_TOLERANCE * size:
-            faults.append(f"{name} is not the mixture's")
+            faults.append(f"{name} is wrong")
         each = zip(found.values[:, k].tolist(), values, strict=True)
         if any(
             abs(Fraction(x) - y) > VALUE_TOLERANCE * size
             for claimed, value in each
             for x, y in zip(claimed, value[k], strict=True)
         ):
-            faults.append(f"{name} is not a policy's")
+            faults.append(f"{name} of a policy is wrong")
     return faults
 
 
 def judge_way_home(found: ReturnSolution, exact: Point, tolerance: float) -> Verdict:
-    """Compare a way home with the exact one; it must not be above it in any state."""
+    """Compare a way home with the exact one; its value must not be above in any state."""
     lacks = [y - Fraction(x) for x, y in zip(found.value.tolist(), exact, strict=True)]
     faults = []
     if min(lacks) < 0:

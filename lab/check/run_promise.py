@@ -1,4 +1,4 @@
-"""Does a run keep its promise? Every history of small random correlated beliefs, exactly.
+"""Checks that runs keep their promise, over every history of small random correlated beliefs.
 
 A belief here is a few explicit worlds. The explorer's decisions depend only on observations, so all
 its histories form a tree: at each node one decision, and a branch for every outcome that some world
@@ -124,8 +124,8 @@ class _Tree:
     ) -> FloatArray:
         """Return the least [2, K] of Pr(home) and of Pr(home) + E[spent] from a history on.
 
-        `chances` [M] are the probabilities of a world and of the history in it. Two different rules
-        of recall may give the two rows.
+        `chances` [M] are the probabilities of a world and of the history in it. The two rows may
+        come from different recall rules.
         """
         now = self._recalled(held, state, chances)
         if depth == 0 or chances.sum() < RAREST:
@@ -165,7 +165,7 @@ class _Tree:
 
 
 def _once(worth: FloatArray, rng: np.random.Generator) -> Bonus:
-    """Return a bonus that pays for each action [S, A] until it was taken, for some nothing."""
+    """Return a bonus for each action [S, A] until it was taken; some actions have none."""
     paid = np.where(rng.random(worth.shape) < 0.5, worth, 0.0)
     return lambda belief: np.where(belief.counts == 0, paid, 0.0)
 
@@ -188,7 +188,7 @@ def _moves(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
     states, moves, count = (int(rng.integers(*span)) for span in ((3, 7), (2, 4), (2, 6)))
     dest = rng.integers(0, states, (states, moves + 1))
     dest[:, 0] = np.arange(states)
-    dest[1:, 1] = np.arange(states - 1)  # there is a way back to state 0
+    dest[1:, 1] = np.arange(states - 1)  # state 0 is reachable
     often = rng.choice([0.4, 0.7, 0.9, 1.0], dest.shape)
     success = (rng.random((count, *dest.shape)) < often) * 1.0
     if kind != "moves":
@@ -210,6 +210,6 @@ def _general(rng: np.random.Generator) -> FiniteBelief:
     rows /= rows.sum(axis=3, keepdims=True)
     shared = rng.random((states, actions)) < 0.4  # some rows are known
     rows[:, shared] = rows[0, shared]
-    rows[rng.random((count, states, actions)) < 0.05] *= 0.8  # some may end
+    rows[rng.random((count, states, actions)) < 0.05] *= 0.8  # the process may end in some rows
     weights = rng.dirichlet(np.ones(count))
     return FiniteBelief([SparseMDP.from_dense(world) for world in rows], weights)

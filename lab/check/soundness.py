@@ -1,4 +1,4 @@
-"""Is every bound below the truth? Exact enumeration on small random correlated beliefs.
+"""Checks that no bound exceeds the exact value, by enumeration on small random correlated beliefs.
 
 A belief here is a few explicit worlds. For every deterministic outbound policy, and for the best
 provable way home, the exact probability of being home after a recall is the average over worlds of
@@ -53,11 +53,11 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     *((one, one) for one in ASKED),
     *combinations(ASKED, 3),
 )
-"""Each kind, each pair of them, also of the same kind, and each triple."""
+"""Each kind, each pair (also of the same kind) and each triple."""
 
 DELTAS = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
-WAYS = 6
-"""Random ways out that are compared for each plan."""
+OUTBOUND_POLICIES = 6
+"""Number of random outbound policies that are compared for each plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Soundness:
     """The largest excess of a bound over the exact value; positive means unsound."""
 
     returning: float  # over all states
-    exploring: float  # over all deterministic ways out and all states
+    exploring: float  # over all deterministic outbound policies and all states
     planned: float  # of the planner's own mixture, and of the part that its action starts
     looseness: float  # exact − bound of the planner's mixture
 
@@ -77,18 +77,18 @@ def random_belief(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
     if kind == "general":
         sharp = rng.choice([0.05, 0.3, 1.0])
         rows = rng.dirichlet(np.full(states, sharp), (count, states, actions))
-        # A row that sums to 1 − 2⁻⁵³ ends once in 1e16, as written; next to a way out that is rarer
-        # still, that would be all that happens. Such rows are not what is asked about here.
+        # A row that sums to 1 − 2⁻⁵³ ends with probability 1e-16, which would dominate outcomes
+        # that are rarer still. Such rows are excluded.
         rows[rows < 1e-6] = 0.0
         rows /= rows.sum(axis=3, keepdims=True)
         shared = rng.random((states, actions)) < 0.3  # some rows are known
         rows[:, shared] = rows[0, shared]
-        rows[rng.random((count, states, actions)) < 0.1] *= 0.8  # some may end
+        rows[rng.random((count, states, actions)) < 0.1] *= 0.8  # the process may end in some rows
         reward = _availability(states, actions, rng)
         return FiniteBelief([SparseMDP.from_dense(world, reward) for world in rows], weights)
     dest = rng.integers(0, states, (states, actions))
     success = (rng.random((count, states, actions)) < rng.random((states, actions))) * 1.0
-    if rng.random() < 0.5:  # two opposite worlds: what works in one fails in the other
+    if rng.random() < 0.5:  # two opposite worlds: a move works in exactly one of them
         success, weights = np.array([success[0], 1.0 - success[0]]), rng.dirichlet(np.ones(2))
     if kind == "chancy moves":
         success *= rng.choice([1.0, 0.5, 0.05], success.shape)
@@ -103,7 +103,7 @@ def examine(
     home: int = 0,
     tamper: Callable[[Corrections, FiniteBelief], Corrections] | None = None,
 ) -> Soundness:
-    """Compare bounds with exact values; `tamper` may swap in a wrong correction, to be caught."""
+    """Compare bounds with exact values; `tamper` may replace a correction by a wrong one."""
     model = belief.mean()
     corrections = corrections_of(belief, model, discount, correction)
     if tamper is not None:
@@ -148,7 +148,7 @@ def examine(
 class Together:
     """The largest excess of a bound over the exact value; positive means unsound."""
 
-    any_way: float  # of some deterministic ways out, each with every criterion
+    any_way: float  # of some deterministic outbound policies, with every criterion
     planned: float  # of the planner's own mixture, and of the part that its action starts
     status: Status
     looseness: float  # exact − bound of the planner's mixture, the largest
@@ -202,7 +202,7 @@ class Case:
 def random_case(
     asked: Sequence[str], number: int, rng: np.random.Generator, *, fixed: bool = False
 ) -> Case:
-    """Draw a belief of the next kind in turn, most of them paid, and criteria on it."""
+    """Draw a belief of the next kind, usually with rewards, and criteria on it."""
     kind = KINDS[number % len(KINDS)]
     belief, discount = random_belief(kind, rng), float(rng.choice(DISCOUNTS))
     if rng.random() < 0.7:
@@ -216,7 +216,7 @@ def random_case(
 
 
 def examine_together(case: Case, correction: Correction, rng: np.random.Generator) -> Together:
-    """Compare the bounds of a plan, and of some other ways out, with exact values."""
+    """Compare the bounds of a plan, and of some other outbound policies, with exact values."""
     belief, criteria, recall = case.belief, case.criteria, case.recall
     planner = Planner(far_bonus, criteria, case.discount, correction, recall=recall)
     plan = planner.plan(belief, 0)
@@ -246,7 +246,7 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     solver = engine_for(problem)
     usable = [np.flatnonzero(np.isfinite(row)) for row in model.reward]
     excess = -np.inf
-    for _ in range(WAYS):
+    for _ in range(OUTBOUND_POLICIES):
         if recall is None:
             policy = np.array([rng.choice(u) for u in usable], np.int32)
         else:
@@ -274,7 +274,7 @@ def _truth(
     policy: IntArray,
     exits: BoolArray | None,
 ) -> FloatArray:
-    """Return the exact value [S] of a plan's criterion under a way out [S], over the worlds."""
+    """Return the exact mean value [S] of a plan's criterion under an outbound policy [S]."""
     total = np.zeros(len(belief.counts))
     for weight, world, rows, way in zip(belief.weights, belief.worlds, worlds, ways, strict=True):
         given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None

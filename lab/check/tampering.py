@@ -1,4 +1,4 @@
-"""Does `certify` tell sound plans from forged ones? Random plans, and the same with one change.
+"""Checks that `certify` confirms sound plans and refutes plans with one forged entry.
 
 Plans are made on beliefs over finitely many worlds, small and larger, on Dirichlet rows and on
 grids of heights, with every kind of criterion, alone and together, recalled at any step or at a
@@ -13,8 +13,8 @@ fixed one. Each must be confirmed. Then one thing is changed:
 - *table*: a bound in the table of actions is raised by .05 of its unit.
 - *status*: the levels are said to be infeasible, though the plan keeps them.
 
-Each must be refuted, or refused when it is put together. Of those whose exact value contradicts the
-claim by more than the sampled interval is wide, sampling alone must refute every one.
+Each must be refuted, or refused when it is built. If the exact value contradicts the claim by more
+than the width of the sampled interval, sampling alone must refute it.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
 TAMPERS: tuple[Tamper, ...] = ("outbound", "return", "bound", "action", "table", "status")
 
-RAISE = 0.05
+EXTRA = 0.05
 """Increase of a forged bound, in its unit."""
 
 MIN_EXCESS = 1e-3
-"""Excess over the exact value from which a claim counts as untrue, in its unit."""
+"""Minimum excess of an untrue claim over the exact value, in its unit."""
 
 MAX_CHANGES = 25
-"""Entries of policies that are tried before a plan is left out."""
+"""Number of policy entries tried before a plan is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Trial:
     """The verdict of `certify` on one plan."""
 
     belief: str
-    tamper: str | None  # None for a plan as it was made
+    tamper: str | None  # None for an unchanged plan
     refuted: bool
     exactly: bool  # by enumeration
     sampled: bool  # by sampling
     reckoned: bool  # by arithmetic
-    contradicted: bool  # some claim is off by more than its interval is wide
-    missed: bool  # of those, sampling let one pass
-    refused: bool = False  # at once, since it does not fit itself
+    contradicted: bool  # some claim is wrong by more than the width of its interval
+    missed: bool  # sampling did not refute such a claim
+    refused: bool = False  # refused when built, since it is inconsistent
 
 
 def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
@@ -139,9 +139,9 @@ def _planned(
 
 
 def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> StoredPlan | None:
-    """Forge a plan; None if there is nothing to forge.
+    """Forge a plan; return None if it has no entry to forge.
 
-    What does not fit itself is refused as an `InvalidProblemError`, as it is when read from a file.
+    An inconsistent plan raises `InvalidProblemError`, as it does when read from a file.
     """
     if tamper == "bound":
         return _raised(stored, rng)
@@ -170,11 +170,11 @@ def is_untrue(stored: StoredPlan) -> bool:
 def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     """Raise one of the bounds, of the plan or of its action's part."""
     criteria = stored.plan.criteria
-    room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - RAISE]
+    room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - EXTRA]
     if not room:
         return None
     k = int(rng.choice(room))
-    more = RAISE * criteria[k].unit
+    more = EXTRA * criteria[k].unit
     raised = replace(criteria[k], bound=criteria[k].bound + more)
     if rng.random() < 0.5:
         raised = replace(criteria[k], kept_bound=criteria[k].kept_bound + more)
@@ -183,7 +183,7 @@ def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
 
 
 def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Name another action that could be chosen as well."""
+    """Replace the action by another available one."""
     plan = stored.plan
     usable = np.flatnonzero(np.isfinite(stored.belief.mean().reward[plan.state]))
     others = usable[usable != plan.action]
@@ -193,19 +193,19 @@ def _renamed(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
 
 
 def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Raise a bound of an action that could be chosen, in the table of actions."""
+    """Raise a bound of an available action in the table of actions."""
     plan, rows = stored.plan, list(stored.plan.evidence)
     room = [
         (row.action, k)
         for row in rows
         for k, c in enumerate(plan.criteria)
-        if row.verdict != Verdict.UNAVAILABLE and (c.kind == "earn" or row.safety[k] <= 1.0 - RAISE)
+        if row.verdict != Verdict.UNAVAILABLE and (c.kind == "earn" or row.safety[k] <= 1.0 - EXTRA)
     ]
     if not room:
         return None
     action, k = room[int(rng.integers(len(room)))]
     safety = list(rows[action].safety)
-    safety[k] += RAISE * plan.criteria[k].unit
+    safety[k] += EXTRA * plan.criteria[k].unit
     rows[action] = rows[action]._replace(safety=tuple(safety))
     return replace(stored, plan=replace(plan, evidence=tuple(rows)))
 
@@ -232,7 +232,7 @@ def _denied(stored: StoredPlan) -> StoredPlan | None:
 
 
 def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
-    """Yield the plan with one entry of one of its policies changed, some of all there are."""
+    """Yield plans with one changed entry of an outbound policy, for a sample of entries."""
     plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
     for place in rng.permutation(plan.outbound.size)[:MAX_CHANGES]:
         at = np.unravel_index(int(place), plan.outbound.shape)
@@ -244,7 +244,7 @@ def _outbound(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPl
 
 
 def _return(stored: StoredPlan, rng: np.random.Generator) -> Iterator[StoredPlan]:
-    """Yield the plan with one entry of a way home changed, some of all there are."""
+    """Yield plans with one changed entry of a return policy, for a sample of entries."""
     plan, usable = stored.plan, np.isfinite(stored.belief.mean().reward)
     for k, criterion in enumerate(plan.criteria):
         if criterion.kind != "return":
@@ -291,7 +291,7 @@ def _wrong(found: Certificate) -> list[str]:
 
 
 def _missed(found: Certificate) -> tuple[bool, bool]:
-    """Return whether a claim is off by more than its interval, and whether sampling let it pass."""
+    """Return whether a claim is wrong by more than its interval, and whether sampling missed it."""
     off = [
         verdict
         for verdict in found.verdicts
@@ -327,6 +327,6 @@ def try_plans(
 
 
 def refusal(sound: StoredPlan, tamper: Tamper) -> Trial:
-    """Return the trial of a forged plan that was refused when it was put together."""
+    """Return the trial of a forged plan that was refused when it was built."""
     none = (False, False, False, False, False)
     return Trial(type(sound.belief).__name__, tamper, True, *none, refused=True)

@@ -108,7 +108,7 @@ def test_a_worth_that_is_wrong_exits_with_one(tmp_path: Path) -> None:
     result = invoke(file_of(tmp_path, lie), "--method", "arithmetic")
     assert result.exit_code == 1
     assert "Refuted: no safe plan is claimed to be worth more than 0.1" in result.stdout
-    assert "No bound is refuted, but something else is" in result.stdout
+    assert "No bound is refuted, but another claim is" in result.stdout
 
 
 def test_a_plan_without_a_correction_is_said_to_be_unproven(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_ctrl_c_stops_cleanly_and_it_goes_on_to_the_same_end(
     for name, words in (("one", (*asked, "--out", "one")), ("two", ("runs", "resume", "two"))):
         monkeypatch.setattr(Explorer, "step", stopped)
         said = homeward(*asked, "--out", name, "--json", code=130)
-        assert said.err.endswith(f"7 steps; to go on: homeward runs resume {name}\n")
+        assert said.err.endswith(f"7 steps; to resume: homeward runs resume {name}\n")
         assert (said.json["status"], said.json["steps"]) == ("interrupted", 7)
         assert said.json["outputs"] == []
         assert Run.open(name).status is RunStatus.INTERRUPTED
@@ -504,7 +504,7 @@ def test_fewer_steps_than_there_are_change_nothing(
     monkeypatch.setattr(Explorer, "step", stopped)
     homeward(*asked, 20, code=130)
     said = homeward(*asked, 5, code=2)
-    assert "one: has 11 steps already, more than the 5 of --steps; to go on: " in said.err
+    assert "one: has 11 steps already, more than the 5 of --steps; to resume: " in said.err
 
 
 def test_ctrl_c_while_steps_are_taken_again_tells_how_many_are_recorded(
@@ -521,7 +521,7 @@ def test_ctrl_c_while_steps_are_taken_again_tells_how_many_are_recorded(
 
     monkeypatch.setattr("homeward.runs.run.replay", stop)
     said = homeward(*asked, 6, code=130)
-    assert said.err == "stopped, 4 steps; to go on: homeward runs resume one\n"
+    assert said.err == "stopped, 4 steps; to resume: homeward runs resume one\n"
     assert (said.json["status"], said.json["steps"]) == ("interrupted", 4)
     assert said.json["outputs"] == []
     monkeypatch.setattr("homeward.kinds.rover.kind.prior_of", stop)
@@ -595,7 +595,7 @@ def test_a_disk_that_fills_up_is_told_with_the_way_to_go_on(
             patch.setattr(os, "write", no_space)
         said = homeward("explore", raster, "--steps", 3, "--out", "one", code=2)
     assert f"one/{file}: can't be written: No space left on device" in said.err
-    assert "what was done is kept; to go on: homeward runs resume one\n" in said.err
+    assert "what was done is kept; to resume: homeward runs resume one\n" in said.err
     assert not Path("one", file).exists() or file == "steps.jsonl"
     assert not [name for name in os.listdir("one") if name.startswith(".")]
     homeward("runs", "resume", "one")
@@ -732,21 +732,21 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--back-within", 0), "--back-within is 0: "),
         (("--recall", 0), "--recall is 0: "),
         (("--back-within", 3, "--back-within-delta", 0), "--back-within-delta is 0.0: "),
-        (("--back-within-delta", 0.5), "--back-within-delta says nothing without --back-within"),
-        (("--keep-in-delta", 0.5), "--keep-in-delta says nothing without --keep-in"),
+        (("--back-within-delta", 0.5), "--back-within-delta has no effect without --back-within"),
+        (("--keep-in-delta", 0.5), "--keep-in-delta has no effect without --keep-in"),
         (("--recall", 9), "--recall is kept plan by plan: it needs --algorithm paper"),
         (("--home", "current"), "--home current is kept plan by plan: it needs --algorithm paper"),
         (
             ("--recall", 10**8, *PAPER),
             "a recall after 100,000,000 steps over 108 states ",
         ),
-        (("--each-base",), "--each-base says nothing without --base"),
+        (("--each-base",), "--each-base has no effect without --base"),
         (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
         (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),
-        (("--base", HERE, "--unsafe"), "--base is for an explorer that keeps something safe"),
-        (("--delta", 0.98, "--unsafe"), "--delta is for an explorer that keeps something safe"),
-        (("--home", "start", "--unsafe"), "--home is for an explorer that keeps something safe"),
-        (("--correction", "moves", "--unsafe"), "--correction is for an explorer that keeps "),
+        (("--base", HERE, "--unsafe"), "--base needs an explorer with a safety level"),
+        (("--delta", 0.98, "--unsafe"), "--delta needs an explorer with a safety level"),
+        (("--home", "start", "--unsafe"), "--home needs an explorer with a safety level"),
+        (("--correction", "moves", "--unsafe"), "--correction needs an explorer with a safety "),
         (("--correction", "moves", "--naive"), "--correction: the naive explorer plans without "),
         (("--base", HERE, "--home", "start"), "--home and --base: choose one"),
         (("--discount", 0.999), "--discount needs --algorithm paper: the default algorithm "),
@@ -813,7 +813,7 @@ def test_a_key_of_a_config_file_that_changes_nothing_is_named(
 ) -> None:
     (tmp_path / "c.toml").write_text('explorer = "unsafe"\ndelta = 0.5\n')
     said = homeward("explore", "--config", "c.toml", code=2)
-    assert said.err == "homeward: c.toml: delta is for an explorer that keeps something safe\n"
+    assert said.err == "homeward: c.toml: delta needs an explorer with a safety level\n"
 
 
 def test_a_misfit_in_a_config_file_names_the_file(
@@ -821,4 +821,4 @@ def test_a_misfit_in_a_config_file_names_the_file(
 ) -> None:
     (tmp_path / "c.toml").write_text("each_base = true\n")
     said = homeward("explore", "--config", "c.toml", code=2)
-    assert said.err == "homeward: c.toml: each_base says nothing without bases\n"
+    assert said.err == "homeward: c.toml: each_base has no effect without bases\n"

@@ -64,7 +64,7 @@ def test_people_are_told_which_terrain_and_which_correction(
     said = runner.invoke(app, command, catch_exceptions=False).stdout
     told = " ".join(said.split())
     assert "Terrain: synthetic Mars, seeds 0 to 0." in told
-    assert "is not ours to ship" in told
+    assert "is not included" in told
     assert "the moves correction" in told
     assert (tmp_path / "mars-1x20-scale0.2-moves-paper-60m.sqlite").exists()
 

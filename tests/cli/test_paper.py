@@ -172,7 +172,7 @@ def test_sat_decides_a_satisfiable_file_and_shows_the_way_back(run: Any, tmp_pat
         "f.cnf: satisfiable",
         "3 of 8 worlds (3 variables, 2 clauses) have a way back from S to D.",
         "Assignment: -1 -2 -3",
-        "Likeliest way back, works with 0.25:",
+        "Likeliest way back, with probability 0.25:",
         "  S → 1y:¬x2 → 2x:¬x1 → D",
         "SAT solver: satisfiable",
     ]

@@ -138,13 +138,13 @@ def test_a_recall_at_a_fixed_step_is_planned_for() -> None:
         (["--map", "gone.txt"], "gone.txt: can't be read: No such file or directory"),
         (["--explorer", "bold"], '--explorer is "bold"'),
         (["--home", "current"], "--home current is kept plan by plan: it needs --algorithm paper"),
-        (["--each-base"], "--each-base says nothing without --base"),
-        (["--base", "5,5", "--explorer", "rmax"], "--base is for an explorer that keeps"),
-        (["--delta", "1", "--explorer", "uncover"], "--delta is for an explorer that keeps"),
-        (["--home", "start", "--explorer", "rmax"], "--home is for an explorer that keeps"),
+        (["--each-base"], "--each-base has no effect without --base"),
+        (["--base", "5,5", "--explorer", "rmax"], "--base needs an explorer with a safety"),
+        (["--delta", "1", "--explorer", "uncover"], "--delta needs an explorer with a safety"),
+        (["--home", "start", "--explorer", "rmax"], "--home needs an explorer with a safety"),
         (
             ["--correction", "moves", "--explorer", "near-bayesian"],
-            "--correction is for an explorer that keeps",
+            "--correction needs an explorer with a safety",
         ),
         (["--home", "start", "--base", "5,5"], "--home and --base: choose one"),
         (["--discount", "0.99"], "--discount needs --algorithm paper: the default algorithm"),
@@ -167,7 +167,7 @@ def test_bad_input_is_named_and_makes_no_run(
 def test_a_map_leaves_nothing_to_draw(tmp_path: Path, name: str) -> None:
     (tmp_path / "map.txt").write_text("11a11\n")
     error = refused("run", "grid", "--map", "map.txt", f"--{name}", 10 if name == "size" else 0)
-    assert str(error).startswith(f"--{name} and --map: a map says itself")
+    assert str(error).startswith(f"--{name} and --map: a map already defines")
 
 
 def test_the_same_command_goes_on_and_another_one_is_refused() -> None:

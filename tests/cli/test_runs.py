@@ -150,7 +150,7 @@ def test_ctrl_c_stops_a_run_cleanly_and_it_goes_on_the_same_way(tmp_path: Path) 
     log = tmp_path / "run/steps.jsonl"
     code, errors = stopped(arguments, lambda: log.exists() and log.stat().st_size > 0, tmp_path)
     assert code == 130, errors
-    assert re.fullmatch(r"stopped, \d+ steps; to go on: homeward runs resume run\n", errors)
+    assert re.fullmatch(r"stopped, \d+ steps; to resume: homeward runs resume run\n", errors)
     run = Run.open(tmp_path / "run")
     taken = len(list(run.records()))
     assert 0 < taken < 100

@@ -40,7 +40,7 @@ def test_it_prints_the_address(called: Call, tmp_path: Path) -> None:
     result = invoke(str(tmp_path / "runs"), "--port", "0", "--workers", "3")
     assert result.exit_code == 0
     assert f"at http://127.0.0.1:{called['port']}/\n" in result.output
-    assert "two are made" in result.output
+    assert "making two examples" in result.output
     assert (called["jobs"], called["token"], called["root"]) == (3, None, tmp_path / "runs")
 
 

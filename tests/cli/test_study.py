@@ -94,5 +94,5 @@ def test_ctrl_c_stops_a_study_cleanly_and_it_goes_on(tmp_path: Path) -> None:
     assert 3 < done() < 200
     assert errors == (
         f"stopped: {done()} of 200 tasks are done and kept in {out}; "
-        "give the same command again to go on\n"
+        "run the same command again to resume\n"
     )

@@ -133,9 +133,9 @@ def test_who_keeps_nothing_promises_nothing() -> None:
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
-        ({"back_within_delta": 0.5}, "back_within_delta says nothing without back_within"),
-        ({"keep_in_delta": 0.5}, "keep_in_delta says nothing without keep_in"),
-        ({"each_base": True}, "each_base says nothing without bases"),
+        ({"back_within_delta": 0.5}, "back_within_delta has no effect without back_within"),
+        ({"keep_in_delta": 0.5}, "keep_in_delta has no effect without keep_in"),
+        ({"each_base": True}, "each_base has no effect without bases"),
         ({"bases": [(1, 2)], "home": "current"}, "home current and bases: choose one"),
         ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
         ({"recall": 3}, "recall is kept plan by plan: it needs algorithm paper"),
@@ -157,9 +157,9 @@ def test_what_does_not_go_together_is_named(values: dict[str, Any], fault: str |
 @pytest.mark.parametrize(
     ("given", "nothing", "fault"),
     [
-        ({"delta": 1.0}, True, "delta is for an explorer that keeps something safe"),
-        ({"correction": "moves"}, True, "correction is for an explorer that keeps something safe"),
-        ({"home": "start"}, True, "home is for an explorer that keeps something safe"),
+        ({"delta": 1.0}, True, "delta needs an explorer with a safety level"),
+        ({"correction": "moves"}, True, "correction needs an explorer with a safety level"),
+        ({"home": "start"}, True, "home needs an explorer with a safety level"),
         (
             {"explorer": "naive", "correction": "moves"},
             False,
@@ -167,7 +167,7 @@ def test_what_does_not_go_together_is_named(values: dict[str, Any], fault: str |
         ),
         ({"home": "start", "bases": [(1, 2)]}, False, "home and bases: choose one"),
         ({"home": "start", "bases": []}, False, None),
-        ({"map": "1a", "size": 9}, False, "size and map: a map says itself what the world is"),
+        ({"map": "1a", "size": 9}, False, "size and map: a map already defines the world"),
         (
             {"discount": 0.9},
             False,
@@ -193,14 +193,14 @@ def test_the_complete_configuration_of_a_run_makes_another(tmp_path: Path) -> No
     one = Run.create(tmp_path / "one", "grid", {"explorer": "uncover", "size": 4})
     Run.create(tmp_path / "two", "grid", one.config)
     changed = {**one.config, "delta": 0.5}
-    with pytest.raises(InvalidInputError, match=r"^delta is for an explorer that keeps"):
+    with pytest.raises(InvalidInputError, match=r"^delta needs an explorer with a safety"):
         Run.create(tmp_path / "three", "grid", changed)
 
 
 @pytest.mark.parametrize("name", [n for n in ASKED if n != "recall"])
 def test_an_explorer_that_keeps_nothing_is_asked_for_nothing(name: str) -> None:
     said = misfit({name: 1 if name != "bases" else [(1, 2)]}, True, lambda key: f"--{key}")
-    assert said == f"--{name} is for an explorer that keeps something safe"
+    assert said == f"--{name} needs an explorer with a safety level"
     assert misfit({"recall": 3, "algorithm": "paper"}, True, str) is None
 
 
@@ -213,7 +213,7 @@ def test_an_explorer_that_keeps_nothing_is_asked_for_nothing(name: str) -> None:
         ({"back_within_delta": 1.5}, "back_within_delta is 1.5"),
         ({"bases": [[1, -2]]}, r"bases.0.1 is -2"),
         ({"bases": [[1]]}, "bases.0"),
-        ({"each_base": True}, "each_base says nothing without bases"),
+        ({"each_base": True}, "each_base has no effect without bases"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:

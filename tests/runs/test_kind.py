@@ -38,7 +38,7 @@ def test_a_name_is_given_once() -> None:
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_told() -> None:
-    with pytest.raises(InvalidInputError, match="'mars': known are grid, rover, toytext"):
+    with pytest.raises(InvalidInputError, match="'mars': expected one of grid, rover, toytext"):
         find_kind("mars")
 
 
@@ -52,8 +52,8 @@ def test_what_is_no_kind_is_refused() -> None:
     [
         ({"name": "a:b"}, "'a:b' can't be the name"),
         ({"name": ""}, "'' can't be the name"),
-        ({"config": dict}, "the config of meadow is no subclass of Config"),
-        ({"observations": (int,)}, "is no dataclass"),
+        ({"config": dict}, "the config of meadow is not a subclass of Config"),
+        ({"observations": (int,)}, "is not a dataclass"),
         ({"spacing": 0}, "the spacing of meadow is 0, expected 1 or more"),
     ],
 )

@@ -123,7 +123,7 @@ def test_types_must_be_dataclasses_that_can_be_told_apart() -> None:
     clash: type = dataclass(type("Visit", (), {"__annotations__": {"x": int}}))
     with pytest.raises(InvalidInputError, match="two observations are named Visit"):
         check_types((Visit, clash))
-    with pytest.raises(InvalidInputError, match="is no dataclass"):
+    with pytest.raises(InvalidInputError, match="is not a dataclass"):
         check_types((int,))
     with pytest.raises(InvalidInputError, match="can't be named array"):
         check_types((dataclass(type("array", (), {})),))

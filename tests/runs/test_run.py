@@ -415,7 +415,7 @@ def test_a_run_is_not_made_over_something(tmp_path: Path) -> None:
 def test_a_run_that_is_there_already_is_named_with_how_to_go_on(tmp_path: Path) -> None:
     meadow(tmp_path / "my run")
     there = tmp_path / "my run"
-    said = f"{there}: there is a run already; to go on: homeward runs resume '{there}'"
+    said = f"{there}: there is a run already; to resume: homeward runs resume '{there}'"
     with pytest.raises(InvalidFileError, match=f"^{re.escape(said)}$"):
         meadow(there)
 

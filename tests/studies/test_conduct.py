@@ -175,7 +175,7 @@ def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None
         outcomes += office.settle(report)
     assert deaths == MAX_DEATHS
     assert [(o.position, o.failed) for o in outcomes] == [(0, False), (1, True)]
-    assert outcomes[1].error == "3 workers died over it. gone"
+    assert outcomes[1].error == "3 workers died while running it. gone"
 
 
 def test_a_scheduler_that_tries_by_itself_still_does_not_fail_the_innocent(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_deadly_task_fails_and_costs_no_other(tmp_path: Path) -> None:
         assert sorted(o.position for o in outcomes) == list(range(12))
         (failure,) = ledger.failures()
     assert failure.position == 5
-    assert str(failure.error).startswith("3 workers died over it.")
+    assert str(failure.error).startswith("3 workers died while running it.")
     assert len(list(tmp_path.glob("5.*"))) == 3
 
 

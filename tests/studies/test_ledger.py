@@ -86,7 +86,7 @@ def test_a_study_can_be_read_while_it_is_written_but_not_written_twice(tmp_path:
         ({"name": "t"}, "its name is 's', not 't'"),
         ({"task": "x:z"}, "its task is 'x:y', not 'x:z'"),
         ({"version": 2}, "its version is 1, not 2"),
-        ({"cells": [{"a": 1}]}, "its 2 cells are not these 1"),
+        ({"cells": [{"a": 1}]}, "its number of cells is 2, not 1"),
         (
             {"cells": [{"a": 1}, {"a": 2.0}]},
             r"its cells, counted from 0, hold {'a': 2} at 1, not {'a': 2\.0}",

@@ -65,7 +65,7 @@ def test_our_own_names_are_let_in(host: str) -> None:
 def test_a_foreign_host_is_refused(host: str | None, method: str) -> None:
     status, _, body = ask(local(), method, host=host, x_homeward="1")
     assert status == 403
-    assert json.loads(body)["error"] == "this server does not go by that name"
+    assert json.loads(body)["error"] == "the Host header does not name this server"
 
 
 def test_two_hosts_are_none() -> None:

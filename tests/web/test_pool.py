@@ -157,7 +157,7 @@ def test_who_has_hung_up_is_not_served(tmp_path: Path) -> None:
 
     async def scene() -> None:
         one = worker(tmp_path)
-        with pytest.raises(RefusalError, match="nobody waits"):
+        with pytest.raises(RefusalError, match="the client disconnected"):
             await one.ask("hello", (), 20.0, gone)
         assert one.process is None
         one.close()

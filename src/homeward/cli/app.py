@@ -16,7 +16,7 @@ class Root(TyperGroup):
     """The commands; the options of ``explore`` are made when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the words name, after a look for what has a new name."""
+        """Return the command that the words name; raise if it was renamed."""
         check_retired(args)
         name, found, rest = super().resolve_command(ctx, args)
         if name == "explore":
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 @app.command()
 def explore() -> None:
-    """Explore terrain with a vehicle that keeps a way home, and draw the map that comes of it."""
+    """Explore terrain with a vehicle that keeps a way home, and draw the map."""
 
 
 app.command()(demo.demo)

@@ -29,18 +29,18 @@ def certify(
     step: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Of a run: which step's plan.", show_default="the last that has one"
+            min=1, help="For a run: the step to check.", show_default="the last that has one"
         ),
     ] = None,
     episodes: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Worlds to draw from the belief and to play in.", show_default="10000"
+            min=1, help="Number of worlds to sample from the belief.", show_default="10000"
         ),
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(help="The probability that all intervals together hold.", show_default="0.99"),
+        typer.Option(help="Joint confidence level of all intervals.", show_default="0.99"),
     ] = None,
     method: Annotated[
         str | None,
@@ -59,8 +59,8 @@ def certify(
     """Check every bound that a plan claims, without trusting the planner.
 
     exact enumerates the worlds of a finite belief. sampling draws worlds from any belief, follows
-    the plan out, recalls it at a random time, follows its way home, and counts. arithmetic works
-    the plan's own numbers out again, sharing no code with the planner.
+    the plan out, recalls it at a random time, follows its way home, and counts. arithmetic
+    recomputes the plan's numbers without the planner's code.
 
     Of a run of the paper's algorithm, the plan of a step is made again from the record, and must
     say what the log says. Of any other run the level is the whole run's: its budget is audited
@@ -138,7 +138,7 @@ def certify(
 
 
 def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: bool) -> NoReturn:
-    """Print the verdict on a run whose level is that of the whole run, and exit."""
+    """Print the verdict on a run with a level for the whole run, and exit."""
     from homeward.errors import InvalidInputError
     from homeward.planning.plan import floored
 
@@ -176,7 +176,7 @@ def _tell_run(recorded: RecordedPlan, what: Path, out: Path | None, *, as_json: 
 
 @contextmanager
 def _bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that shows progress on standard error; None if that is no terminal."""
+    """Yield a function that shows progress on standard error; None without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -243,7 +243,7 @@ def _conclusions(found: Certificate) -> Iterator[str]:
     yield (
         f"{count} of {len(found.verdicts)} bounds refuted, in {found.seconds:.1f} s."
         if count or not found.refuted
-        else f"No bound is refuted, but something else is, in {found.seconds:.1f} s."
+        else f"No bound is refuted, but another claim is, in {found.seconds:.1f} s."
     )
 
 

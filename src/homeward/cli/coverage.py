@@ -15,7 +15,7 @@ from homeward.cli.study import conducted
 
 def coverage(
     scale: Annotated[
-        float, typer.Option(min=0.001, max=10.0, help="How many times the paper's worlds.")
+        float, typer.Option(min=0.001, max=10.0, help="Factor on the paper's worlds.")
     ] = 1.0,
     out: Figure = Path("coverage.png"),
     study: Annotated[
@@ -27,7 +27,7 @@ def coverage(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Let safe and unsafe explorers loose in random grid worlds, and draw what they uncover.
+    """Run safe and unsafe explorers in random grid worlds, and draw what they uncover.
 
     Worlds of 10², 20², 30² and 40² squares, walls on .2, .4 and .6 of them; the safe explorer
     (δ = 1), the same without safety (adapted R-max), R-max and near-Bayesian exploration, all in
@@ -35,7 +35,7 @@ def coverage(
     (rate) beside the paper's, other levels and both corrections, how many runs ended without a way
     back, and how much was uncovered of what can be uncovered without ever losing it.
 
-    Killed or interrupted, the same command goes on where it was.
+    If interrupted, run the same command again to resume.
 
     Examples: homeward paper coverage --scale 0.05
 

@@ -1,4 +1,4 @@
-"""``homeward paper criteria``: a small story for each criterion, with its picture."""
+"""``homeward paper criteria``: a small example of each criterion, with its figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def criteria(
     ] = Path("criteria"),
     as_json: Json = False,
 ) -> None:
-    """Show what each criterion means: stories whose answers can be done by hand.
+    """Show what each criterion means: small worlds that can be solved by hand.
 
     The paper names what its framework also covers: return within a horizon, staying in a set,
     earning at least a given amount, several at once, a recall at a fixed step. Each has a world of

@@ -13,16 +13,16 @@ from homeward.cli.show import check_writable, save, say, track
 
 def demo(
     delta: Annotated[
-        float, typer.Option(help="Probability of coming home that the safe rover's run keeps.")
+        float, typer.Option(help="Probability of coming home, for the safe rover.")
     ] = 0.98,
-    steps: Annotated[int, typer.Option(min=1, help="How many each rover may take.")] = 1500,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum steps per rover.")] = 1500,
     seed: Annotated[int, typer.Option(min=0, help="Which ground.")] = 0,
     out: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")] = Path("demo.png"),
 ) -> None:
     """Explore synthetic Mars, safely and unsafely, and draw both side by side.
 
     Two rovers start in the same place, 2 km x 1 km of cratered ground around them. They climb 5°
-    and descend 45°, so that what they drive into they may not get out of. Each knows the ground as
+    and descend 45°, so they may drive into a place that they cannot leave. Each knows the ground as
     seen from orbit, measures the cells around it, and goes where it learns most per step. Whenever
     the safe one is called off, it comes back to the start with probability δ or more, over the
     whole run; the unsafe one promises nothing.

@@ -1,4 +1,4 @@
-"""``homeward explore``: a terrain model and a rover in, a safe exploration out."""
+"""``homeward explore``: explore a terrain model with a rover, safely."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def explore(
         ),
     ] = None,
     sample: Annotated[
-        bool, typer.Option("--sample", help="Explore the hills that Matplotlib has as a sample.")
+        bool, typer.Option("--sample", help="Explore Matplotlib's sample terrain.")
     ] = False,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Explore without any safety level.")
@@ -42,15 +42,15 @@ def explore(
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Explore terrain with a vehicle that keeps a way home, and draw the map that comes of it.
+    """Explore terrain with a vehicle that keeps a way home, and draw the map.
 
     The rover measures heights from afar and can drive slopes between two limits. It goes where
     there is most to learn per step, and only where it keeps a way home: whenever it is called off,
     it can come home to the start with probability δ. In the run's folder: path.geojson, terrain.tif
     (heights and their deviations), map.png, summary.md, and the record.
 
-    Ctrl-C stops it. Give the same command with the same --out, or only --out, to go on; more
-    --steps lengthen a run that met its limit. A place is ROW,COL, a cell of the terrain counted
+    Ctrl-C stops it. Run the same command with the same --out, or only --out, to resume; a larger
+    --steps extends a run that reached its limit. A place is ROW,COL, a cell of the terrain counted
     from 0, or map:X,Y in map coordinates.
 
     Examples: homeward explore --steps 500

@@ -1,4 +1,4 @@
-"""``homeward paper levels``: what the level of a whole run keeps, and what it buys."""
+"""``homeward paper levels``: how often runs keep their level, and how much they learn."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def levels(
-    worlds: Annotated[int, typer.Option(min=1, help="Worlds of each noise and level.")] = 300,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of a run at most.")] = 200,
+    worlds: Annotated[int, typer.Option(min=1, help="Number of worlds per noise and level.")] = 300,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")] = 200,
     out: Figure = Path("levels.png"),
     study: Annotated[
         Path | None,
         typer.Option(
-            help=STUDY_HELP, show_default="levels.sqlite, with what is not the default in its name"
+            help=STUDY_HELP, show_default="levels.sqlite, with changed options in its name"
         ),
     ] = None,
     table: Table = None,
@@ -31,14 +31,14 @@ def levels(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Count who can come home at several levels of the whole run, on terrain drawn from the prior.
+    """Count runs that can come home, at several levels, on terrain drawn from the prior.
 
     Small synthetic ground, a sensor that sees the eight cells around it with a noise of 1e-4 and
     1e-2, and the levels 1, .98, .9, .7 and .5. Counted are the worlds in which the way home that
     is held works, and those in which any exists, when the run is called off at a random step and
     at the worst one. Exit code 1 if a level is refuted at 99 %.
 
-    Killed or interrupted, the same command goes on where it was.
+    If interrupted, run the same command again to resume.
 
     Example: homeward paper levels --worlds 50
     """

@@ -17,18 +17,18 @@ from homeward.words import ENDS
 if TYPE_CHECKING:
     from homeward.paper.mars import Setting
 
-NOT_OURS = (
-    "The paper's own ground, HiRISE's DTEEC_010228_1490_016320_1490_A01.IMG, is not ours to ship; "
-    "who has it gives it with --raster."
+NO_RASTER = (
+    "The paper's own ground, HiRISE's DTEEC_010228_1490_016320_1490_A01.IMG, is not included; "
+    "pass it with --raster."
 )
 
 
 MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", "ours, unsafe")
-"""Settings whose runs on the first ground are drawn as maps."""
+"""Settings that are drawn as maps, on the first ground."""
 
 
 class Theorem(StrEnum):
-    """Which correction the safe explorers plan with."""
+    """Correction of the safe explorers."""
 
     GENERAL = "general"
     MOVES = "moves"
@@ -45,22 +45,21 @@ class Which(StrEnum):
 def mars(
     terrains: Annotated[
         int,
-        typer.Option(min=1, help="Number of grounds; of a raster, error draws."),
+        typer.Option(min=1, help="Number of grounds; with a raster, of draws of its error."),
     ] = 5,
-    steps: Annotated[int, typer.Option(min=1, help="How long each run is.")] = 15_000,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = 15_000,
     scale: Annotated[
         float,
-        typer.Option(min=0.05, max=5.0, help="Of synthetic ground: how many times 2 km x 1 km."),
+        typer.Option(min=0.05, max=5.0, help="Synthetic ground: factor on the sides, 2 km x 1 km."),
     ] = 1.0,
     correction: Annotated[
-        Theorem, typer.Option(help="Algorithm 1's: the paper's (general), or our moves.")
+        Theorem,
+        typer.Option(help="Algorithm 1's: general (the paper's) or moves (ours)."),
     ] = Theorem.GENERAL,
     explorers: Annotated[
-        Which, typer.Option(help="Algorithm 1's settings (paper), what stands beside them, or all.")
+        Which, typer.Option(help="Settings to run: Algorithm 1's (paper), the others, or all.")
     ] = Which.ALL,
-    sensor_range: Annotated[
-        float, typer.Option(min=0.0, help="How far rovers measure, in m.")
-    ] = 29.0,
+    sensor_range: Annotated[float, typer.Option(min=0.0, help="Range of the sensor in m.")] = 29.0,
     whole_map: Annotated[
         bool, typer.Option("--whole-map", help="Let rovers measure the whole map at every step.")
     ] = False,
@@ -83,7 +82,7 @@ def mars(
         Path | None,
         typer.Option(
             help=STUDY_HELP,
-            show_default="mars.sqlite, with what is not the default in its name",
+            show_default="mars.sqlite, with changed options in its name",
         ),
     ] = None,
     table: Table = None,
@@ -101,7 +100,7 @@ def mars(
     eight cells around them. What they learn is measured in nats of entropy, and as a share of what
     a clairvoyant would have. The figure has nats over steps, the maps show the first ground.
 
-    Killed or interrupted, the same command goes on where it was.
+    If interrupted, run the same command again to resume.
 
     Examples: homeward paper mars --terrains 2 --steps 1000
 
@@ -169,7 +168,7 @@ def mars(
             "study": str(file),
         },
         {"rows": "Nats learned (medians), and the share of what a clairvoyant would have"},
-        f"Terrain: {where} {NOT_OURS}\nAlgorithm 1 plans with the {correction.value} correction "
+        f"Terrain: {where} {NO_RASTER}\nAlgorithm 1 plans with the {correction.value} correction "
         f"unless another is named; its levels are of each plan, ours of the whole run.\n"
         f"{len(rows)} runs; the figure is in {out}, maps of the first ground in {maps}, the runs "
         f"in {file}",
@@ -178,7 +177,7 @@ def mars(
 
 
 def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
-    """Refuse to go on with a study of a raster that has changed since."""
+    """Raise if the raster changed since the study was begun."""
     from homeward.errors import InvalidFileError
     from homeward.studies import Ledger
 
@@ -216,21 +215,20 @@ def _shown(found: Setting) -> dict[str, str]:
 
 
 def timing(
-    steps: Annotated[int, typer.Option(min=1, help="Steps timed of each setting.")] = 300,
+    steps: Annotated[int, typer.Option(min=1, help="Number of steps to time per setting.")] = 300,
     seed: Annotated[int, typer.Option(min=0, help="Which synthetic ground.")] = 0,
     scale: Annotated[
-        float, typer.Option(min=0.05, max=5.0, help="How many times 2 km x 1 km.")
+        float, typer.Option(min=0.05, max=5.0, help="Factor on the sides, 2 km x 1 km.")
     ] = 1.0,
     correction: Annotated[
-        Theorem, typer.Option(help="The paper's (general), or our tighter one (moves).")
+        Theorem, typer.Option(help="Correction: general (the paper's) or moves (ours, tighter).")
     ] = Theorem.GENERAL,
     as_json: Json = False,
 ) -> None:
     """Time the first steps on Mars, beside the paper's table of planning times.
 
-    A map of 50 x 100 cells unless scaled, γ = .999. Timed is the whole step,
-    planning and all; the paper's are of planning alone, on a machine of 2012. Let nothing else run
-    meanwhile.
+    A map of 50 x 100 cells unless scaled, γ = .999. Times are of the whole step; the paper's are of
+    planning alone, on a machine of 2012. Run no other program meanwhile.
 
     Example: homeward paper timing --steps 100
     """

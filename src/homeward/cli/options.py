@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-STUDY_HELP = "File that keeps the runs as they are done; the same command goes on from there."
-"""The help of --study, whose default each command names."""
+STUDY_HELP = "File that stores finished runs; the same command resumes from it."
+"""Help of --study; each command names its own default."""
 
 Table = Annotated[Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")]
 Workers = Annotated[
     int | None,
-    typer.Option(min=0, help="Processes; 0 computes in this one.", show_default="one per core"),
+    typer.Option(min=0, help="Worker processes; 0 runs in this one.", show_default="one per core"),
 ]
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of a Dask scheduler, instead of processes.")
@@ -28,7 +28,7 @@ STOPPED = 130
 
 
 def find_modules_here() -> None:
-    """Let module:name also mean a file in the current folder, as with ``python -m``."""
+    """Let module:name refer to a file in the current folder too, as ``python -m`` does."""
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)

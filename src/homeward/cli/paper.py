@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 FORMULAS = 200
 DRAWN_AT = 0.99
-WIDE = 120
-"""Columns that a terminal must have for the table to hold its sentences."""
+MIN_TABLE_COLUMNS = 120
+"""Minimum terminal width, in columns, of a table with sentences."""
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
 app.command()(coverage)
@@ -136,21 +136,21 @@ def sat(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE.cnf", help="A DIMACS CNF file to decide, 16 variables at most."
+            metavar="FILE.cnf", help="A DIMACS CNF file to decide, with at most 16 variables."
         ),
     ] = None,
     formulas: Annotated[
         int | None,
-        typer.Option(min=1, help="Without a file: how many random formulas.", show_default="200"),
+        typer.Option(min=1, help="Without a file: number of random formulas.", show_default="200"),
     ] = None,
     variables: Annotated[
         int | None,
         typer.Option(
-            min=3, max=16, help="Without a file: variables of each.", show_default="6 to 11, drawn"
+            min=3, max=16, help="Without a file: variables each.", show_default="6 to 11, drawn"
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Without a file: which ones.", show_default="0")
+        int | None, typer.Option(min=0, help="Without a file: random seed.", show_default="0")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -189,7 +189,7 @@ def sat(
 
 
 def _sat_file(formula: Formula, *, as_json: bool) -> None:
-    """Decide one formula and say how."""
+    """Decide one formula and print the way back."""
     from homeward.errors import MissingExtraError
     from homeward.paper.formulas import assignment, belief_from
     from homeward.paper.satisfiability import ask_solver, decide
@@ -227,7 +227,7 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
         )
         if found is not None:
             typer.echo(f"Assignment: {' '.join(str(k) for k in found)}")
-            typer.echo(f"Likeliest way back, works with {decision.probability:.6g}:")
+            typer.echo(f"Likeliest way back, with probability {decision.probability:.6g}:")
             typer.echo(f"  {' → '.join(path)}")
         typer.echo(
             "SAT solver: not installed (homeward[sat])"
@@ -271,7 +271,7 @@ def _print_stories(rows: Sequence[Row]) -> None:
 
     console = Console()
     if console.is_terminal:
-        wide = console.width >= WIDE
+        wide = console.width >= MIN_TABLE_COLUMNS
         table = Table("story", Column("policy", no_wrap=True), Column("γ", no_wrap=True))
         for name in ("naive", "exact", "general", "moves"):
             table.add_column(name, justify="right", no_wrap=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 0.25
 MAX_SHOWN_SQUARES = 60
-"""Squares across up to which a grid is shown in a terminal."""
+"""Maximum width, in squares, of a grid shown in a terminal."""
 
 
 def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: bool) -> None:
@@ -90,14 +90,14 @@ def _stop_between(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def _kept(bounds: list[float]) -> str:
-    """Return what is proven of a plan."""
+    """Return the lowest bound that is proven of a plan, as text."""
     if not bounds:
         return "no safety level"
     return f"{'home' if len(bounds) == 1 else 'all kept'} ≥ {min(bounds):.4f}"
 
 
 def _describer(run: Run) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function from an explorer to words on what it knows and, of a small grid, a map."""
+    """Return a function from an explorer to a text on what it knows, with a map of a small grid."""
     import numpy as np
 
     from homeward.beliefs.heights import TerrainBelief, entropy_reduction

@@ -1,4 +1,4 @@
-"""Commands and options of earlier versions: each is answered by the name of its successor."""
+"""Commands and options of earlier versions; using one raises an error that names its successor."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ def _summary(kind: Kind, name: str) -> str:
     return (
         f"{inspect.cleandoc(about)}\n\n"
         "The run's folder gets the record, a summary and, if the kind can draw, map.png. Ctrl-C "
-        "stops the run. The same command, or only --out, goes on; more --steps lengthen a run that "
-        f"met its limit.\n\nExample: homeward run {name} --steps 20 --out runs/first"
+        "stops the run. The same command, or only --out, resumes; a larger --steps extends a run "
+        f"that reached its limit.\n\nExample: homeward run {name} --steps 20 --out runs/first"
     )
 
 
@@ -70,7 +70,7 @@ class KindGroup(TyperGroup):
 app = typer.Typer(
     cls=KindGroup,
     no_args_is_help=True,
-    help="Make a run of a kind and take it to its end, or go on with it.\n\n"
+    help="Make or resume a run of a kind, and run it to its end.\n\n"
     "A kind is one of the commands below, or module:name of a Kind of your own. Each has the "
     "options of its configuration.\n\nExample: homeward run grid --size 8 --seed 3 --out runs/one",
 )
@@ -78,4 +78,4 @@ app = typer.Typer(
 
 @app.callback()
 def kinds() -> None:
-    """Let the group have no command of its own."""
+    """Make the app a group, although it has no fixed subcommand."""

@@ -1,4 +1,4 @@
-"""A run from the command line: made or found, taken to its end, drawn, and reported."""
+"""Runs from the command line: make or resume, run to the end, draw, and report."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Kind
 
 RUNS = Path("runs")
-"""The folder of runs for which no other is named."""
+"""Default folder of runs."""
 
 PICTURE, FILM = "map.png", "film"
 SUMMARY = "summary.json"
-"""Facts of a run that has ended, where its kind writes them."""
+"""File of facts on a finished run, if its kind writes one."""
 
 RECORD = ("config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock")
-"""Files of the record itself."""
+"""Files of the record."""
 
 CHANGEABLE = ("limit", "film")
-"""Keys that may differ from those of a run that goes on."""
+"""Keys that may change when a run is resumed."""
 
 AMOUNTS = {
     "seen": "{:.0%} of the squares seen",
@@ -42,13 +42,13 @@ AMOUNTS = {
     "cells_visited": "{:,} cells visited",
     "entropy_reduction": "{:,.0f} nats learned",
 }
-"""How a report words the facts that a kind may write."""
+"""Report texts of facts that a kind may write."""
 
 
 def run_and_report(
     kind: Kind, settings: Settings, out: Path | None, *, stem: str, as_json: bool
 ) -> None:
-    """Make the run that is asked for or go on with it, draw it, and report how it went."""
+    """Make or resume the requested run, draw it, and print a report."""
     run: Run | None = None
     try:
         run, limit = _begin(kind, settings, out, stem)
@@ -85,7 +85,7 @@ def finish(
                 draw(run, run.directory / name)
     except HomewardError:
         if run.explorer is not None and run.status is not RunStatus.FINISHED:
-            sys.stderr.write(f"what was done is kept; to go on: {resume_command(run)}\n")
+            sys.stderr.write(f"what was done is kept; to resume: {resume_command(run)}\n")
         raise
     except Exception as cause:
         reason = f"failed: {type(cause).__name__}: {cause}"
@@ -181,12 +181,12 @@ def kind_of(run: Run) -> Kind:
 
 
 def resume_command(run: Run) -> str:
-    """Return the command that goes on with a run."""
+    """Return the command that resumes a run."""
     return f"homeward runs resume {shlex.quote(str(run.directory))}"
 
 
 def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple[Run, int | None]:
-    """Return the run that is asked for, and a new step limit for one that exists."""
+    """Return the requested run, and a new step limit if it exists already."""
     from homeward.files import refusing
     from homeward.runs import Run, find_kind
 
@@ -216,16 +216,16 @@ def _create(kind: str, config: Config, stem: str) -> Run:
             if not folder.exists():
                 return Run.create(folder, kind, config)
         except InvalidFileError:
-            if not folder.exists():  # otherwise another process was faster
+            if not folder.exists():  # else another process made it first
                 raise
         number += 1
 
 
 def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
-    """Raise if a run has another configuration than the one that is asked for.
+    """Raise if a run's configuration differs from the requested one.
 
-    Where settings that were given differ, only those are named. Settings that are filled in when a
-    run is made follow from the others: if only those differ, a file of theirs has changed.
+    Where settings that were given differ, only those are named. If only settings differ that are
+    filled in when a run is made, a file has changed.
     """
     recorded, given = run.config, settings.given().keys() - CHANGEABLE
     config = settings.checked()
@@ -245,7 +245,7 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
         said = "; ".join(_difference(k, recorded, asked, settings, k in given) for k in told)
         raise InvalidFileError(
             f"{run.directory}: already holds a run of another configuration ({said}); name "
-            f"another folder, or go on with it: {resume_command(run)}"
+            f"another folder, or resume it: {resume_command(run)}"
         )
     if differ:
         kind.make(config_of(run))  # names the file that has changed
@@ -263,7 +263,7 @@ def _difference(
 
 
 def _text(value: Any) -> str:
-    """Return a value as an option takes it, shortened where it is long."""
+    """Return a value in the form that an option takes, shortened if long."""
     if value is None:
         return "none"
     if not isinstance(value, list):
@@ -275,7 +275,7 @@ def _text(value: Any) -> str:
 
 
 def _new_limit(run: Run, limit: int | None) -> int | None:
-    """Return a step limit that differs from the run's own; one below its steps changes nothing."""
+    """Return the new step limit; None to keep the run's own. Raise if it is already exceeded."""
     from homeward.runs import RunStatus
 
     manifest = run.manifest
@@ -287,13 +287,13 @@ def _new_limit(run: Run, limit: int | None) -> int | None:
         return limit
     said = f"{run.directory}: has {taken} steps already, more than the {limit} of --steps"
     if run.status is not RunStatus.FINISHED:
-        raise InvalidInputError(f"{said}; to go on: {resume_command(run)}")
+        raise InvalidInputError(f"{said}; to resume: {resume_command(run)}")
     sys.stderr.write(f"{said}; nothing was changed\n")
     return None
 
 
 def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
-    """Print after Ctrl-C how to go on, and exit."""
+    """Print how to resume, and exit; called after Ctrl-C."""
     if as_json:
         facts = {"status": None, "steps": 0} if run is None else facts_of(run)
         say_json({**facts, "directory": run and str(run.directory), "outputs": []})
@@ -302,7 +302,7 @@ def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
     else:
         done = "the run has ended, but is not drawn" if run.manifest.end else "stopped"
         taken = sum(1 for _ in run.records())
-        sys.stderr.write(f"{done}, {taken} steps; to go on: {resume_command(run)}\n")
+        sys.stderr.write(f"{done}, {taken} steps; to resume: {resume_command(run)}\n")
     raise typer.Exit(STOPPED)
 
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="List, show, resume, draw and export recorded runs.\n\n"
-    "A run that is killed or stopped goes on where it was, to the same result.\n\n"
+    "A run that was killed or stopped resumes to the same result.\n\n"
     "Exit codes: 0 all went well, 1 a run failed, 2 the input was wrong, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
 )
 
 MAX_LINE_LETTERS = 160
-"""Letters of a key and its value that are shown."""
+"""Maximum number of characters shown of a key and its value."""
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The run's folder.")]
 
@@ -105,14 +105,14 @@ def resume(
     ] = None,
     other_versions: Annotated[
         bool,
-        typer.Option("--other-versions", help="Go on even if the rest may differ."),
+        typer.Option("--other-versions", help="Resume although the rest may differ."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Go on with a run to its end, as if it had never been stopped, and draw it.
+    """Resume a run, as if it had never been stopped, and draw it.
 
-    A run that ended goes on only if it met its step limit and --steps allows more. The same path is
-    promised on the same machine with the same versions of the libraries; others are refused without
+    A finished run resumes only if it reached its step limit and --steps allows more. The same path
+    is promised with the same machine and library versions; other versions are refused without
     --other-versions.
 
     Example: homeward runs resume runs/first --steps 4000
@@ -124,7 +124,7 @@ def resume(
     try:
         outputs = running.finish(run, steps, other_versions=other_versions, quiet=as_json)
     except KeyboardInterrupt:
-        typer.echo(f"stopped; to go on: {running.resume_command(run)}", err=True)
+        typer.echo(f"stopped; to resume: {running.resume_command(run)}", err=True)
         raise typer.Exit(STOPPED) from None
     running.report(run, outputs, as_json=as_json)
 
@@ -141,7 +141,7 @@ def draw(
         ),
     ] = None,
 ) -> None:
-    """Draw a run as it stands: a picture, or a film of its steps.
+    """Draw a run up to its last step: a picture, or a film.
 
     Example: homeward runs draw runs/first --out first.pdf
     """
@@ -207,7 +207,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 
 def _promises(run: Run) -> tuple[Promise, ...]:
-    """Return what a run is to keep, where its kind says so."""
+    """Return the promises of a run, if its kind states any."""
     from homeward.kinds.promises import SafeConfig
 
     find_modules_here()
@@ -216,7 +216,7 @@ def _promises(run: Run) -> tuple[Promise, ...]:
 
 
 def _step_row(step: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Return a recorded step as people read it."""
+    """Return a recorded step as text."""
     row = {name: step[name] for name in ("step", "state", "action", "next_state", "status")}
     bounds, held = step["kept_bounds"], step["holding"]
     row |= {n: f"{b:.6f}" for n, b in zip(_names(names, len(bounds)), bounds, strict=True)}
@@ -231,5 +231,5 @@ def _step_row(step: dict[str, Any], names: list[str]) -> dict[str, Any]:
 
 
 def _names(names: list[str], count: int) -> list[str]:
-    """Return the names of criteria; numbers where the kind has no names for them."""
+    """Return the names of the criteria, or their numbers if the kind has no names."""
     return names if len(names) == count else [f"criterion {k}" for k in range(1, count + 1)]

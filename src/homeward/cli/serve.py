@@ -1,4 +1,4 @@
-"""``homeward serve``: the page, on which runs are watched, asked why, and started."""
+"""``homeward serve``: the web page that shows, explains and starts runs."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def serve(
         Path, typer.Argument(metavar="DIR", help="The folder that the runs are in.")
     ] = Path("runs"),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port; if taken, the next that is free.")
+        int, typer.Option(min=0, max=65535, help="Port; if it is taken, the next free one.")
     ] = PORT,
     host: Annotated[
-        str, typer.Option(help="What to listen on; beyond this machine a token is asked for.")
+        str, typer.Option(help="Host to listen on; beyond this machine a token is required.")
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(help="What has to be shown to get in.", show_default="made up where needed"),
+        typer.Option(help="Access token.", show_default="random, if needed"),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs that go at once; the rest wait.", show_default="by cores"),
+        typer.Option(min=1, help="Maximum simultaneous runs.", show_default="by cores"),
     ] = None,
     open_page: Annotated[
         bool | None,
         typer.Option("--open/--no-open", help="Open the page.", show_default="on a terminal"),
     ] = None,
 ) -> None:
-    """Serve a page on which runs are watched and started, until Ctrl-C.
+    """Serve a web page that shows and starts runs, until Ctrl-C.
 
     Where the folder has no run, two small ones are made: a safe and an unsafe explorer in the same
-    world. What is going when the server stops goes on when it is started again.
+    world. Runs that are in progress when the server stops continue when it is started again.
 
     Example: homeward serve runs --port 8080
     """
@@ -81,7 +81,7 @@ def serve(
         address += f"?token={quote(token, safe='')}"
 
     def begins() -> None:
-        say(f"There are no runs in {directory}: two are made to look at.")
+        say(f"There are no runs in {directory}: making two examples.")
         sys.stdout.flush()
 
     def started() -> None:
@@ -108,5 +108,5 @@ def serve(
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    """End as by Ctrl-C, so that nothing is left behind."""
+    """Exit on a signal with cleanup, as Ctrl-C does."""
     sys.exit(128 + number)

@@ -32,13 +32,13 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Settings in TOML or JSON, such as config.json of a run; options win.",
+        help="Settings in TOML or JSON, such as config.json of a run; options override them.",
     ),
 ]
 
 
 def option_of(field: FieldInfo) -> Option:
-    """Return how the command line offers a field."""
+    """Return the `Option` of a field."""
     return next((one for one in field.metadata if isinstance(one, Option)), Option())
 
 
@@ -91,7 +91,7 @@ def make_command(
 
 
 class Settings(NamedTuple):
-    """Settings of a kind as a user gave them: by options, over those of a file."""
+    """Settings that a user gave, by a file and by options, which override it."""
 
     kind: str
     model: type[Config]
@@ -186,7 +186,7 @@ def _plain(annotation: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a default as one would give it."""
+    """Return a default in the form that the option takes."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

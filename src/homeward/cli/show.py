@@ -1,4 +1,4 @@
-"""How the command line shows results: tables for people, one JSON object for programs."""
+"""Output of the command line: tables for people, one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = None) -> Iterable[T]:
-    """Go through items with a progress bar on standard error, if that is a terminal."""
+    """Iterate over items with a progress bar on standard error, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         return items
     from rich.console import Console
@@ -31,7 +31,7 @@ def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = No
 
 
 def say(line: str) -> None:
-    """Print a line for people."""
+    """Print a line of text."""
     sys.stdout.write(line + "\n")
 
 
@@ -62,7 +62,7 @@ def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_jso
 
 
 def check_writable(out: Path) -> None:
-    """Refuse, before the work is done, a place that a figure can't be written to."""
+    """Raise before the work is done if a figure can't be written to a path."""
     kinds = (".png", ".pdf", ".svg")
     if out.suffix.lower() not in kinds:
         raise InvalidFileError(f"{out}: a figure can be written as {', '.join(kinds)}")
@@ -80,7 +80,7 @@ def save(figure: Figure, out: Path) -> None:
 def write_whole(out: Path, write: Callable[[Path], None]) -> None:
     """Let `write` write a file, which is put in place only when it is complete."""
     check_writable(out)
-    # Its own name in a folder, since writers go by the suffix; a resumed run sweeps such folders.
+    # Keep the name, since writers go by its suffix; a resumed run deletes such folders.
     folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
     try:
         folder.mkdir(exist_ok=True)

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from homeward.studies import Ledger, Outcome, Study
 
 app = typer.Typer(
-    help="Conduct studies of many tasks.\n\nA study that is killed or stopped goes on where it "
-    "was.\n\nExit codes: 0 all went well, 1 a task failed, 2 the input was wrong, 130 stopped by "
-    "Ctrl-C.",
+    help="Conduct studies of many tasks.\n\nA study that was killed or stopped can be resumed."
+    "\n\nExit codes: 0 success, 1 a task failed, 2 the input was wrong, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
 )
 
@@ -39,8 +38,8 @@ def run_study(
     with a list for each axis, whose combinations are the cells, or an array of tables named cells.
     The results are in --out, and in --table as rows.
 
-    Give the same command again to go on: what is done is not done again, what failed is tried
-    again. A file of another definition or of another version of homeward is refused.
+    Run the same command again to resume: only unfinished and failed tasks are computed. A file of
+    another definition or of another version of homeward is refused.
 
     Example: homeward study run levels.toml --out levels.sqlite --table levels.csv
     """
@@ -96,7 +95,7 @@ def conducted(
     *,
     as_json: bool,
 ) -> list[dict[str, Any]]:
-    """Do the rest of a study and return its rows; exit with 1 if tasks failed."""
+    """Finish a study and return its rows; exit with 1 if tasks failed."""
     from homeward.studies import Ledger, check_table, table_of, write_table
 
     if table is not None:
@@ -113,7 +112,7 @@ def conducted(
 
 
 def _do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_json: bool) -> None:
-    """Do the rest of a study, with a progress bar; Ctrl-C says how to go on and exits with 130."""
+    """Finish a study, with a progress bar; Ctrl-C prints how to resume and exits with 130."""
     from homeward.studies import conduct
 
     study, before = ledger.study, ledger.done
@@ -125,7 +124,7 @@ def _do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_js
     except KeyboardInterrupt:
         sys.stderr.write(
             f"stopped: {ledger.done} of {study.tasks} tasks are done and kept in {ledger.path}; "
-            "give the same command again to go on\n"
+            "run the same command again to resume\n"
         )
         raise typer.Exit(STOPPED) from None
 

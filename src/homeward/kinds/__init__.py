@@ -1,1 +1,1 @@
-"""Kinds of worlds: each folder holds all that belongs to one kind, and nothing else does."""
+"""Kinds of worlds, one folder each, and the modules that they share."""

@@ -1,4 +1,4 @@
-"""What the Gymnasium environments of the kinds share: resetting, stepping and rendering."""
+"""Base class of the Gymnasium environments of the kinds: reset, step and render."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Observation: TypeAlias = dict[str, Any]
 
 
 class MapEnv(gymnasium.Env[Observation, np.int64]):
-    """An explorer on a map; ``info["stranded"]`` is whether no way back to the start is left."""
+    """An explorer on a map; ``info["stranded"]`` is True if there is no way back to the start."""
 
     metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
     world: Any

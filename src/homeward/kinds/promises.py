@@ -1,11 +1,10 @@
-"""What a run promises: the keys by which configurations ask for criteria, and what came of them.
+"""Promises of a run: the configuration keys that ask for criteria, and how they were kept.
 
-Beside the way home at level δ, a run may ask to be home within so many steps of the call, to do
-nothing outside of an area, and for bases to return to, any of them or each. With the default
-algorithm δ is the level of the whole run, whose home is its start. The paper's Algorithm 1 keeps it
-plan by plan; only there home may be the current place and the recall at a fixed step.
-
-Keys that ask for nothing are not written down.
+Beside the way home at level δ, a run may ask to be home within a number of steps of the call, to
+never act outside of an area, and to return to bases, any of them or each. With the default
+algorithm, δ is the level of the whole run, and home is its start. The paper's Algorithm 1 keeps δ
+in each plan; only there home may be the current place, and the recall may be at a fixed step. Keys
+that are not set are not recorded.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
     *("bases", "each_base", "recall"),
 )
-"""Keys that ask for nothing unless they are given."""
+"""Keys that have no effect unless given."""
 
 
 class Promise(NamedTuple):
@@ -104,7 +103,7 @@ class Promise(NamedTuple):
 
 # fmt: off
 class SafeConfig(Config):
-    """What must stay true while exploring; a kind with an area to keep in adds `keep_in`."""
+    """Keys of the safety criteria; a kind with an area to keep in adds `keep_in`."""
 
     delta: Delta = 0.98
     algorithm: Annotated[Algorithm, Field(
@@ -193,7 +192,7 @@ class SafeConfig(Config):
 
 
 def naming(info: ValidationInfo) -> Named:
-    """Return how messages of a validator name keys."""
+    """Return the function that names keys in a validator's messages."""
     named: Named = (info.context or {}).get("named", str)
     return named
 
@@ -203,14 +202,14 @@ def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str 
     asked = {name for name in ASKED if _is_asked(values.get(name))}
     needless = [name for name in ASKED if name in asked and name != "recall"]
     if keeps_nothing and needless:
-        return f"{named(needless[0])} is for an explorer that keeps something safe"
+        return f"{named(needless[0])} needs an explorer with a safety level"
     for name, other in (
         ("back_within_delta", "back_within"),
         ("keep_in_delta", "keep_in"),
         ("each_base", "bases"),
     ):
         if name in asked and other not in asked:
-            return f"{named(name)} says nothing without {named(other)}"
+            return f"{named(name)} has no effect without {named(other)}"
     if "bases" in asked:
         if values.get("home") == "current":
             return f"{named('home')} current and {named('bases')}: choose one"
@@ -235,7 +234,7 @@ def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str |
     if keeps_nothing:
         for name in ("delta", "correction", "home"):
             if name in given:
-                return f"{named(name)} is for an explorer that keeps something safe"
+                return f"{named(name)} needs an explorer with a safety level"
     if given.get("explorer") == "naive" and "correction" in given:
         return f"{named('correction')}: the naive explorer plans without a correction"
     if "home" in given and _is_asked(given.get("bases")):
@@ -243,7 +242,7 @@ def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str |
     if "map" in given:
         for name in ("size", "walls", "seed"):
             if name in given:
-                return f"{named(name)} and {named('map')}: a map says itself what the world is"
+                return f"{named(name)} and {named('map')}: a map already defines the world"
     if given.get("algorithm") == "paper":
         return None
     paper = f"{named('algorithm')} paper"
@@ -291,7 +290,7 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
 
 
 def place_of(config: SafeConfig) -> str:
-    """Return in words what a run is to return to: its start, or its bases."""
+    """Return the place to return to as text: the start, or the bases."""
     if not config.bases:
         return "the start"
     named = ", ".join(f"{row},{column}" for row, column in config.bases)
@@ -324,7 +323,7 @@ def surely(level: float) -> str:
 
 
 def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line on what was kept of each criterion, where a step was taken."""
+    """Return a line on each criterion's bound, if a step was taken."""
     kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
     return [
         f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
@@ -348,9 +347,9 @@ def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, column
 
 
 def check_start(config: SafeConfig, setup: Setup) -> None:
-    """Refuse criteria that no policy keeps from the start, by the fewest that conflict.
+    """Raise if no policy keeps the criteria from the start; name the fewest that conflict.
 
-    Nothing but a way back to where one is can always be kept, by staying.
+    Only the way back to the current place can always be kept, by staying.
     """
     if all(not _is_asked(getattr(config, name, None)) for name in ASKED):
         return
@@ -385,10 +384,7 @@ def conflict_said(conflict: Sequence[str]) -> str:
 
 
 def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
-    """Name what could not be kept together where a run ended for that; None if it did not.
-
-    The record says that it ended so; by what it knew then, it is planned once more to say why.
-    """
+    """Return the criteria that conflict if a run ended for that reason, else None."""
     if ended.manifest.end is not End.INFEASIBLE:
         return None
     if config.of_the_run():
@@ -400,7 +396,7 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
     """Return, as JSON values, each criterion's lowest bound and the number of infeasible steps.
 
-    Where levels are the whole run's, bounds are what it had kept of them.
+    If levels are the whole run's, bounds are what the run has kept.
     """
     lowest = [math.inf] * len(config.promises())
     infeasible = 0
@@ -415,5 +411,5 @@ def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
 
 
 def _is_asked(value: Any) -> bool:
-    """Return whether a key asks for something."""
+    """Return whether a key is set."""
     return value is not None and value is not False and value not in ((), [])

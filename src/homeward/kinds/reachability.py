@@ -1,4 +1,4 @@
-"""Which states of a map can be reached from which, by moves that work."""
+"""Reachability between the states of a map, by moves that work."""
 
 from __future__ import annotations
 

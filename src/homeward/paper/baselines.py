@@ -30,7 +30,7 @@ class Nearest(RateSearch):
     def best(self, view: View) -> Proposal | None:
         """Return the nearest place."""
         looks, here = view.whole, np.zeros(1, np.int32)
-        once = looks.weight.max()  # a look from inside leaves a precision of at least that
+        once = looks.weight.max()  # the precision of a cell is at least this after a visit
         unvisited = (looks.amount * once > 1.0).astype(np.float64)
         itself = Looks(looks.shape, here, here, np.ones(1), unvisited, False)
         reachable = np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0)

@@ -1,19 +1,18 @@
-"""The paper's three stories in numbers: what each definition of safety says of each policy.
+"""The paper's three counterexamples: values of policies by each definition of safety.
 
 For a policy out of a story's home, and recall with chance 1 − γ per step:
 
-- *naive* is the refuted definition's own number. Known odds: each state-action the policy uses
-  while home can be reached is judged alone, by the chance to get home after taking it once; the
-  least counts. Which way back: each world is given its own pair of policies that leaves home.
-  The average loop: the exact value on the mean model.
+- *naive* is the refuted definition's own number. Known odds: the least, over the state-actions that
+the policy uses, of the probability to get home after taking it once. Which way back: each world has
+its own pair of policies that leaves home. The average loop: the exact value on the mean model.
 - *exact* is the paper's definition by enumeration: the best over deterministic return policies, the
   same one in every world, of the mean probability of getting home.
 - *bounds* are what the planner would prove, with the general and, where the worlds are
   move-or-stay, with the moves correction; never above the exact value.
 
 The paper says of the second story that its naive condition holds. With geometric recall and the
-way out fixed as well, it holds in one world only: going on from B by the wrong road is for good.
-It is certain for a call in B, and for a pair of policies per world, which is what is counted here.
+way out fixed as well, it holds in one world only: the wrong road from B has no way back. It holds
+for a recall in B, and for a pair of policies per world, which is computed here.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Row:
     naive: float
     exact: float
     bound_general: float
-    bound_moves: float | None  # None where the worlds are not move-or-stay
+    bound_moves: float | None  # None unless the worlds are move-or-stay
     shows: str
 
     @property

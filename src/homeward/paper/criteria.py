@@ -36,7 +36,7 @@ WORK = ("work", "go")
 
 
 def ridge() -> FiniteBelief:
-    """Return camp and a ridge: up is sure, the way down exists in half of the worlds."""
+    """Return a camp and a ridge: the way up is sure, the way down exists in half of the worlds."""
     dest = np.array([[0, 1], [1, 0]])
     downs = (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]))
     return FiniteBelief(
@@ -45,7 +45,7 @@ def ridge() -> FiniteBelief:
 
 
 def hut() -> FiniteBelief:
-    """Return a hut with home one doubtful move away, or two sure ones over the pass."""
+    """Return a hut that is one uncertain move from home, or two sure moves over the pass."""
     dest = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 2]])
     doubtful = np.ones((3, 3))
     doubtful[1, 1] = 0.0
@@ -57,7 +57,7 @@ def hut() -> FiniteBelief:
 
 
 def crater(actions: tuple[str, str] = GO) -> FiniteBelief:
-    """Return camp and a crater without a way back."""
+    """Return a camp and a crater without a way back."""
     dest, names = np.array([[0, 1], [1, 1]]), ("camp", "crater")
     return FiniteBelief([Moves(dest, np.ones((2, 2)), state_names=names, action_names=actions)])
 
@@ -78,8 +78,8 @@ class Case:
     belief: FiniteBelief
     bonus: FloatArray  # [S, A]
     criteria: tuple[Criterion, ...]
-    policies: Mapping[str, tuple[IntArray, Side]]  # [S] or [n, S], and the side of its dot's name
-    axes: tuple[str, str]  # labels: what is kept, and what that is weighed against
+    policies: Mapping[str, tuple[IntArray, Side]]  # [S] or [n, S], and its label's side
+    axes: tuple[str, str]  # axis labels
     recall: int | None = None  # step of the recall; None: at any step
 
     def planner(self) -> Planner:
@@ -109,7 +109,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """What a criterion means, in a world of two or three states."""
+    """Example of a criterion, in a world of two or three states."""
 
     name: str  # name of its picture
     title: str

@@ -1,21 +1,21 @@
-"""The paper's nine panels of example grid worlds, run anew, and whether each caption comes true.
+"""The paper's nine panels of example grid worlds, rerun, with a check of each caption.
 
-The paper's maps are not published, so three were made to match its captions, a row of panels each.
-Nothing else is given: every panel is found by exploring (`tours`).
+The paper's maps are not published, so three were made to match its captions, one per row of panels.
+Every panel is the result of an exploration (`tours`).
 
-*The pit* and *the detour*: a careful explorer at δ = 1 and a bold one take the first step together
-and then part. The careful one's plan judges the bold one's move unsafe. In the pit it is a trap. In
-the detour a way back exists, over low ground that is out of sight at first; the careful explorer
-looks there, comes back and makes the move. The bold one makes it blindly, and the next one, which
-has no way back.
+*The pit* and *the detour*: a careful explorer at δ = 1 and a bold one take the same first step and
+then differ. The careful plan judges the bold explorer's move unsafe. In the pit it is a trap. In
+the detour a way back exists, over low ground that is unseen at first; the careful explorer looks
+there, comes back and makes the move. The bold one makes it without looking, and its next move has
+no way back.
 
 *The gamble*: at the start, on a ridge, moving East is a drop. Every way back leads over one unseen
 square, too high to enter at one of its five heights. So East is safe with probability .8; the
-general correction proves .6, and ours .8. In truth the square is too high: the explorer at δ = 1
-sees that later and never moves East, the one at δ = .6 is out of luck. The way back begins
+general correction proves .6, and ours .8. In the true world the square is too high: the explorer at
+δ = 1 sees that later and never moves East, the one at δ = .6 is stranded. The way back begins
 South-East, so dropping there is as safe as East. Walls around it keep it from uncovering more, so
-the two are worth the same, and at a tie the planner takes the first. The panel shows the first
-plan, since the caption is about the start, where the other rows show the second.
+both have the same value, and the planner breaks the tie by order. Its first panel shows the first
+plan, since the caption is about the start; the other rows show the second plan.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["DISCOUNT", "TITLE", "WORLDS", "Finding", "run_all"]
 
 MIN_WORTH_RATIO = 2.0
-"""Ratio of exploration values from which bonuses count as much higher elsewhere."""
+"""Minimum ratio of exploration values for bonuses to count as much higher."""
 
 PIT = HeightMap.from_text("""
     5523222
@@ -88,7 +88,7 @@ class Finding:
     letter: str
     claim: str
     holds: bool
-    panel: Panel  # its caption is made from the numbers
+    panel: Panel  # with a caption made from the numbers
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
@@ -132,7 +132,7 @@ def tell_pit(grid: HeightMap) -> list[Finding]:
 
 
 def tell_detour(grid: HeightMap) -> list[Finding]:
-    """Return panels (d) to (f): a move that is refused until its way back has come into sight."""
+    """Return panels (d) to (f): a move that is refused until its way back is seen."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     move = at.origin, at.target
@@ -258,7 +258,7 @@ def _show_refusal(
     numbers: dict[str, Any] | None = None,
     doubt: int | None = None,
 ) -> Finding:
-    """Return the panel of what was known when a move was refused for want of a visible way back."""
+    """Return the panel of what was known when a move without a visible way back was refused."""
     grid, steps, move = careful.grid, at.steps, (at.origin, at.target)
     title = f"({letter})  {f'after step {steps}' if steps else 'at the start'}"
     seen, path = careful.seen(steps), careful.path[: steps + 1]

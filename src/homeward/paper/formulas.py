@@ -1,10 +1,10 @@
-"""Formulas as beliefs: the paper's reduction from 3SAT (Theorem 1), and DIMACS files to feed it.
+"""The paper's reduction from 3SAT to beliefs (Theorem 1), and a reader of DIMACS files.
 
 A formula (x₁ ∨ y₁ ∨ z₁) ∧ … ∧ (x_m ∨ y_m ∨ z_m) becomes a belief over move-or-stay worlds, one per
 truth assignment, equally likely. The states are S, D and one per literal of each clause, in layers:
 S leads to the first clause's literals, each literal to the next clause's three, the last ones to D,
 and D back to S. A move out of a literal's state works iff the literal is true in that world; those
-out of S and D always work. One may also stay.
+out of S and D always work. Staying is always possible.
 
 From D go to S and wait there. Home is D, so that policy can be made safe at some level above 0 iff
 D is reachable from S in some world, that is, iff the formula is satisfiable.

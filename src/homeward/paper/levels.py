@@ -1,18 +1,17 @@
-"""Is the level of a whole run kept, and what does it buy? Terrain drawn from the prior.
+"""How often runs keep their level, and how much they learn, on terrain drawn from the prior.
 
-Small synthetic ground whose true heights are drawn from the prior, so that the belief is right and
-the promise can be counted: our explorer with the ring sensor, whose noise leaves real risk, at
-several levels δ of the whole run. The promise holds for every recall rule that uses observations
+The true heights of small synthetic ground are drawn from the prior, so that the belief is right and
+the promise can be tested. Our explorer, with a short-range noisy sensor that leaves real risk, runs
+at several levels δ of the whole run. The promise holds for every recall rule that uses observations
 only. Two such rules are counted:
 
 - at a step drawn beforehand, uniformly up to the step limit;
 - at the worst step: the one after which the fewest worlds have a way home.
 
-A run that has ended stays where it is. Two things are counted at each step: whether the held way
-home works in the true world, which is what the theorem promises; and whether any way home exists,
-which is at least as often. The second can't come back once it is lost, so its worst step is the
-last. Limits are Clopper and Pearson's, one-sided at 99 %; a level is refuted where the upper limit
-of the fraction is below it.
+A run that has ended stays where it is. Two events are counted at each step: the held way home works
+in the true world, as the theorem promises; and any way home exists, which is at least as frequent.
+A lost way home never comes back, so the worst step of the second is the last. Limits are Clopper
+and Pearson's, one-sided at 99 %; a level is refuted if the upper limit of the fraction is below it.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ ROWS, COLUMNS = 160, 240
 """Pixels of 1 m: 8 × 12 cells of 20 m."""
 
 LIMIT = 200
-"""Steps of a run at most."""
+"""Maximum number of steps of a run."""
 
-FLOOR = 0.5
-"""Nats per step below which a run ends: less than a second look brings once all is visited."""
+FLOOR_NATS = 0.5
+"""Nats per step below which a run ends: less than a second visit of each cell brings."""
 
 
 def cells_of(
@@ -70,7 +69,7 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
         "sensor_range": RING,
         "sensor_noise": cell["noise"],
         "delta": cell["delta"],
-        "floor": FLOOR,
+        "floor": FLOOR_NATS,
         "limit": cell["limit"],
     }
     return checked(RoverConfig, given, "the rover")
@@ -79,8 +78,8 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the row of one rover on one drawn terrain; a task of the study.
 
-    ``turns`` has the steps after which the held way home began not to work or to work again,
-    separated by spaces.
+    ``turns`` has the steps after which the held way home stopped or resumed working, separated by
+    spaces.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
@@ -238,14 +237,14 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Level]:
 def _at_random(
     runs: Sequence[dict[str, Any]], delta: float, holds: Callable[[dict[str, Any], int], bool]
 ) -> Count:
-    """Count the runs that hold at their random step."""
+    """Count the runs with a way home at their random step."""
     return Count(sum(holds(row, row["recall"]) for row in runs), len(runs), delta)
 
 
 def _at_worst(
     runs: Sequence[dict[str, Any]], delta: float, holds: Callable[[dict[str, Any], int], bool]
 ) -> Count:
-    """Count the runs that hold after the worst step; the count changes only at these steps."""
+    """Count the runs with a way home after the worst step; it is one of these steps."""
     lost = {int(row["stranded_at"]) for row in runs if row["stranded_at"] is not None}
     steps = {0}.union(lost, *map(_turns, runs))
     counts = {step: sum(holds(row, step) for row in runs) for step in sorted(steps)}

@@ -1,22 +1,22 @@
-"""The paper's Mars figure: what a rover learns of 2 km x 1 km of ground at several safety levels.
+"""The paper's Mars figure: information that a rover gains on 2 km x 1 km at several safety levels.
 
-The paper's rover explores a window of one HiRISE terrain model, which we can't ship. Here the study
-runs on synthetic ground, over several terrains, or on a given raster, over several draws of its
-error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and 15,000 steps. Algorithm
-1 runs at the levels .98, .90 and .70 of each plan, beside an unsafe explorer and a naive one, which
-plans on the mean model without a correction. Our explorer runs at the same levels, of the whole
-run, and without any; and twice more with its search replaced by a simpler one (`baselines`).
+The paper's rover explores a window of one HiRISE terrain model, which is not included. Here the
+study runs on synthetic ground, over several terrains, or on a given raster, over several draws of
+its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and 15,000 steps.
+Algorithm 1 runs at the levels .98, .90 and .70 of each plan, beside an unsafe explorer and a naive
+one, which plans on the mean model without a correction. Our explorer runs at the same levels, of
+the whole run, and without any; and twice more with its search replaced by a simpler one
+(`baselines`).
 
 The paper does not state the sensor's range. By default ours sees the cells around it, as in the
-paper's grid world: that reading gives the paper's order. The paper does not state the start either.
-Here it is a landing site chosen on the terrain model: nearest to the middle in the largest part of
-the map where likely moves lead from everywhere to everywhere. In the very middle, one rover in
-three would start in a pit.
+paper's grid world: this gives the paper's order. The paper does not state the start either. Here it
+is a landing site chosen on the terrain model: nearest to the middle in the largest part of the map
+that likely moves connect strongly. In the exact middle, one rover in three would start in a pit.
 
 The measure is the entropy reduction in nats, also as a share of what a clairvoyant would have. A
-step brings news if it takes off `NEWS` or more. ``still`` is the entropy reduction of a rover that
-never moves. Variances do not depend on what is measured, so ``still``, and the rest of a run whose
-rover is stuck, have a closed form.
+step brings news if it gains `NEWS_NATS` or more. ``still`` is the entropy reduction of a
+rover that never moves. Variances do not depend on what is measured, so ``still``, and the rest of a
+run whose rover is stuck, have a closed form.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ MARKS = (1000, 3000, 6000)
 POINTS = 60
 """Points of a run's curve of nats over steps."""
 
-NEWS = 0.05
+NEWS_NATS = 0.05
 """Nats that a step must bring to count as news: the floor of our explorer."""
 
 PAPER_NATS: dict[tuple[str, float | None], float | None] = {
@@ -74,7 +74,7 @@ PAPER_NATS: dict[tuple[str, float | None], float | None] = {
 
 LEVELS = (0.98, 0.90, 0.70)
 KEY = ("algorithm", "explorer", "delta", "correction", "choice")
-"""Keys of a cell that tell settings apart."""
+"""Keys of a cell that distinguish settings."""
 
 
 def settings_of(
@@ -127,7 +127,7 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the study's cells with the digest of the raster's cells, if they are on a raster.
 
-    So a raster that has changed makes another study, and a task refuses one that changes meanwhile.
+    So a changed raster makes another study, and a task raises if it changes meanwhile.
     """
     if not cells or cells[0].get("raster") is None:
         return list(cells)
@@ -180,7 +180,7 @@ def is_stuck(rover: Rover) -> bool:
 
 
 class Clairvoyant(NamedTuple):
-    """What an explorer that knows the true ground would learn.
+    """What an explorer that knows the true heights would learn.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the row of one rover on one terrain; a task of the study.
 
-    ``moves`` has a digit for each step, the action that would lead to its place: 0 for none.
+    ``moves`` has one digit per step, the action that leads to the next cell: 0 for none.
     ``curve`` has the nats after `POINTS` equal parts of the steps, separated by spaces. Algorithm
     1's rover that can't move any more measures from where it is until the last step.
     """
@@ -265,8 +265,8 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def longest_without_news(nats: Sequence[float]) -> int:
-    """Return the largest number of consecutive steps without `NEWS`."""
-    at = np.flatnonzero(np.diff(nats) >= NEWS)
+    """Return the largest number of consecutive steps without `NEWS_NATS`."""
+    at = np.flatnonzero(np.diff(nats) >= NEWS_NATS)
     return int(np.diff([-1, *at, len(nats) - 1]).max()) - 1
 
 
@@ -396,7 +396,7 @@ def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
     """Return the panel of one run: its path from the row, its measurements from the seed."""
-    from homeward.kinds.rover.figure import TerrainPanel  # late: no task of the study draws
+    from homeward.kinds.rover.figure import TerrainPanel  # tasks do not draw
 
     config = config_of(row, int(row["seed"]))
     setup = make(config)

@@ -1,4 +1,4 @@
-"""Theorem 1 at work: deciding whether a safe policy exists decides 3SAT.
+"""Theorem 1 as a program: deciding whether a safe policy exists decides 3SAT.
 
 On the belief that `paper.formulas` makes of a formula, the policy "from D to S, then wait"
 can be recalled with some probability of return iff D is reachable from S in some world. All worlds
@@ -7,10 +7,10 @@ are searched at once, on the belief's own success arrays; the formula is not use
 The best return policy is found too. Between S and D no state can be entered twice, and a move that
 fails once fails for good, so a deterministic policy is a path and a random one an average of paths.
 Best-first search over (state, worlds in which the path so far works and D is still reachable)
-expands the likeliest path first. The probability only falls along a path: the first to arrive is
-the best.
+expands the likeliest path first. The probability never increases along a path, so the first to
+arrive is the best.
 
-A SAT solver is the referee: it and the search must agree on every formula.
+The search must agree with a SAT solver on every formula.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs import FiniteBelief
 
-RATIO = 4.26
+CLAUSES_PER_VARIABLE = 4.26
 """Clauses per variable at which random formulas turn from satisfiable to unsatisfiable."""
 
 SIZES = (6, 7, 8, 9, 10, 11)
@@ -117,7 +117,7 @@ def try_formulas(
     """Draw formulas at the threshold ratio and decide each twice; sizes are drawn unless given."""
     for _ in range(number):
         size = int(rng.choice(SIZES)) if variables is None else variables
-        formula = random_formula(size, round(RATIO * size), rng)
+        formula = random_formula(size, round(CLAUSES_PER_VARIABLE * size), rng)
         yield Trial(formula, decide(belief_from(formula)).safe, ask_solver(formula))
 
 

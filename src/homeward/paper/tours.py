@@ -1,4 +1,4 @@
-"""Explorations of small maps with the paper's settings, and where two explorers part.
+"""Explorations of small maps with the paper's settings, and where two explorers differ.
 
 The settings are the paper's: no action to stay, the general correction, γ = .99, home is the
 current square, and a bonus for what a move would uncover (adapted R-max). The bold explorer has the
@@ -46,7 +46,7 @@ class Tour:
     """One exploration, from its start to its end."""
 
     grid: HeightMap
-    plans: tuple[Plan, ...]  # [n], one behind each step
+    plans: tuple[Plan, ...]  # [n], one per step
     path: tuple[int, ...]  # [n + 1] states
     end: End
 
@@ -78,23 +78,23 @@ class Tour:
 
     @property
     def stuck(self) -> bool:
-        """Whether the way back is lost and unseen squares are out of sight for good, in truth."""
+        """Whether the way back is lost and no unseen square can be seen, in the true world."""
         left = reach(self.grid, self.path[-1])
         return self.lost is not None and not (self.seen() | self.grid.seen_from(left)).all()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parting:
-    """Where two explorers part: a move that the bold one makes and the careful one does not."""
+    """Where two explorers differ: a move that the bold one makes and the careful one does not."""
 
-    steps: int  # steps that they took together
+    steps: int  # number of common first steps
     origin: int
     target: int
     direction: str
-    verdict: Verdict  # of the careful plan on the move
+    verdict: Verdict  # the careful plan's evidence on the move
     bound: float
     way_home: float  # lower bound on the probability of return from the target
-    way_seen: bool  # whether some way back leads over seen squares alone
+    way_seen: bool  # whether a way back over seen squares exists
 
     @property
     def refused(self) -> bool:
@@ -114,7 +114,7 @@ class Doubt:
 def explore(
     grid: HeightMap, delta: float | None, correction: Correction = Correction.GENERAL
 ) -> Tour:
-    """Explore a map with the paper's settings, at a safety level or, without one, boldly."""
+    """Explore a map with the paper's settings, at a safety level or without one."""
     world, belief = HeightGridWorld(grid, stay=False), grid.belief(stay=False)
     steps: list[Step] = []
     setup = Setup(planner(delta, correction), belief, world, MAX_STEPS, algorithm="paper")
@@ -125,7 +125,7 @@ def explore(
 
 
 def planner(delta: float | None, correction: Correction = Correction.GENERAL) -> Planner:
-    """Return the paper's planner for these worlds; without a level it keeps nothing safe."""
+    """Return the paper's planner for these worlds; without a level it has no criterion."""
     criteria = () if delta is None else (ReturnHome(delta, "current"),)
     return Planner(Uncover(), criteria, DISCOUNT, correction)
 
@@ -164,7 +164,7 @@ def part(careful: Tour, bold: Tour) -> Parting:
             way_home=float(plan.way_home[target]),
             way_seen=is_way_seen(careful.grid, careful.seen(steps), origin, target),
         )
-    raise InvalidProblemError("the two explorers never part")
+    raise InvalidProblemError("the two explorers never differ")
 
 
 def is_way_seen(grid: HeightMap, seen: BoolArray, home: int, state: int) -> bool:
@@ -180,7 +180,7 @@ def reach(grid: HeightMap, state: int) -> set[int]:
 
 
 def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:
-    """Return the squares of a plan's return policy, if every move works, as far as it leads."""
+    """Return the squares that a plan's return policy visits if every move works."""
     dest, way = grid.moves(stay=False).dest, [state]
     while plan.return_policy[way[-1]] >= 0:
         way.append(int(dest[way[-1], plan.return_policy[way[-1]]]))
@@ -200,7 +200,7 @@ def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> Doubt:
         if any(heights[b] > heights[a] + 1 for a, b in pairwise(way)):
             blocked.append(height)
     if not blocked:
-        raise InvalidProblemError(f"the way {list(way)} is open whatever is at s={square}")
+        raise InvalidProblemError(f"the way {list(way)} does not depend on s={square}")
     return Doubt(square, blocked, 1.0 - len(blocked) / LEVELS)
 
 

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 DISCOUNT = 0.99
 
 SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)
-"""As after some fifty successful trials on firm ground."""
+"""Prior counts of about fifty successful trials on firm ground."""
 
 KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
-"""As after long trials on ice: ahead, left and right alike, hardly ever back."""
+"""Prior counts of long trials on ice: ahead, left and right equally often, hardly ever back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The paper's three counter-examples (section 3.3), each against one tempting definition of safety.
+"""The paper's three counterexamples (section 3.3), each against one weaker definition of safety.
 
 A story is a small belief on which a weaker definition of "safe" accepts a policy that ours refuses.
 States and actions carry the paper's letters. The second and third are move-or-stay: in each world a
@@ -84,7 +84,7 @@ def which_way_back() -> Story:
         naive="every sampled MDP has its own way home",
         lesson=(
             "Each sampled MDP has a sure way home, so asking for one per MDP accepts leaving S. "
-            "Whoever stands in B does not know which MDP it is: one return policy must serve "
+            "In B the explorer does not know the MDP: one return policy must serve "
             "both, and none is worth more than .5 + .5(1−γ). Ours refuses to leave S for any "
             "δ from .6 up."
         ),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FILMS = (".gif", ".mp4")
 BLOCK = 16
-"""Pixels; the sides of a film are multiples of it, which every player can show."""
+"""Pixels: the sides of a film are multiples of this, as every player requires."""
 
 
 def check_film(out: Path) -> None:

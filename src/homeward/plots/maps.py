@@ -1,7 +1,7 @@
-"""Runs drawn as maps side by side, with words above and a key below, and as films.
+"""Runs drawn as maps side by side, with titles above and a legend below, and as films.
 
-A kind draws its own ground and path; layout, words, marks, key and film frames are shared. All that
-is drawn is handed in; the same data gives the same pixels.
+A kind draws its own ground and path; layout, texts, marks, legend and film frames are shared. The
+same data gives the same pixels.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ DPI = 120
 
 
 class Layout(NamedTuple):
-    """Where things stand around maps; lengths are in inches."""
+    """Layout around maps; lengths are in inches."""
 
     ink: str  # colour of titles
     left: float = 0.0  # room for coordinates beside a map
     gap: float = 0.34  # between maps
     edge: float = 0.0  # beside the last map
-    over: float = 0.06  # between the words and a map
+    over: float = 0.06  # between the text and a map
     under: float = 0.34  # below a map
-    foot: float = 0.38  # room for the key, beyond `under`
+    foot: float = 0.38  # room for the legend, beyond `under`
     head: tuple[float, float] = (0.62, 0.22)  # above the maps, with and without a title
-    title: tuple[float, float] = (0.34, 15.0)  # how far below the edge, and its size in points
-    line: float = 0.17  # height of a line of words
-    letters: float = 13.5  # to an inch of words
+    title: tuple[float, float] = (0.34, 15.0)  # distance from the edge, and font size in points
+    line: float = 0.17  # height of a line of text
+    letters: float = 13.5  # characters per inch
     words: tuple[float, float, float] = (0.5, 0.06, 0.55)  # x as a fraction; offsets in y
     min_width: float = 4.6
 
 
 class MapPanel(Protocol):
-    """One map with its words."""
+    """One map with its texts."""
 
     @property
     def title(self) -> str:
-        """What stands above, in bold."""
+        """The title above the map, in bold."""
         ...
 
     @property
     def note(self) -> str:
-        """What stands below the title."""
+        """The text below the title."""
         ...
 
 
@@ -71,10 +71,10 @@ def draw_maps(
     aspect: Callable[[P], float],
     draw: Callable[[Axes, P], object],
 ) -> Figure:
-    """Draw maps side by side, row after row; the kind draws its key below them.
+    """Draw maps side by side, row after row; the kind draws its legend below them.
 
-    `side` returns the width of a map in inches, by the number of columns; `aspect` its height over
-    its width.
+    `side` returns the width of a map in inches, given the number of columns; `aspect` is its height
+    over its width.
     """
     if not panels:
         raise InvalidProblemError("there is no panel to draw")
@@ -138,20 +138,20 @@ def _draw_words(axes: Axes, words: list[str], count: int, has_title: bool, layou
 
 
 def _write(axes: Axes, line: str, at: tuple[float, float], points: float, **style: Any) -> None:
-    """Write a line so many points above a place, given as fractions of the map's sides."""
+    """Write a line at an offset in points above a position in fractions of the map's sides."""
     near: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
     axes.annotate(line, at, (0.0, points), va="center", **near, **style)
 
 
 def mark(marker: str, size: float, fill: str, edge: str, width: float) -> Line2D:
-    """Return a mark that stands nowhere yet; sizes are in points."""
+    """Return a mark without a position yet; sizes are in points."""
     return Line2D([], [], ls="", marker=marker, ms=size, mfc=fill, mec=edge, mew=width)
 
 
 def draw_key(
     figure: Figure, entries: Sequence[tuple[str, Any]], inches: float, **style: Any
 ) -> None:
-    """Write below the maps what marks mean, so many inches above the lower edge."""
+    """Write the legend of the marks below the maps, at a height in inches above the lower edge."""
     figure.legend(
         handles=[handle for _, handle in entries],
         labels=[word for word, _ in entries],
@@ -166,7 +166,7 @@ def draw_key(
 
 
 def checked_path(path: Sequence[int], states: int) -> tuple[int, ...]:
-    """Return a path as plain numbers; refuse one that is empty or leaves the map."""
+    """Return a path as integers; raise if it is empty or leaves the map."""
     found, error = np.asarray(path), InvalidProblemError
     if found.ndim != 1 or not found.size:
         raise error(f"the path has shape {found.shape}, expected [n] with the start first")
@@ -175,7 +175,7 @@ def checked_path(path: Sequence[int], states: int) -> tuple[int, ...]:
 
 
 class FilmFigure:
-    """A figure that gives the frames of a film, with a line of words at the top."""
+    """A figure that renders the frames of a film, with a line of text at the top."""
 
     def __init__(self, wide: float, high: float, ink: str, down: float) -> None:
         self.wide, self.high = whole_blocks(wide, high, DPI)
@@ -186,7 +186,7 @@ class FilmFigure:
         )
 
     def frame(self, words: str) -> Any:
-        """Return the pixels [height, width, 3] of the figure as it is."""
+        """Return the current pixels [height, width, 3] of the figure."""
         self._text.set_text(words)
         self._canvas.draw()
         return np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()

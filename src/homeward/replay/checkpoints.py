@@ -1,4 +1,4 @@
-"""Values of a run after every so many steps, from which any later one is a few steps away."""
+"""Checkpoints of a run: values at regular steps, from which later ones are recomputed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ T = TypeVar("T")
 
 
 class Checkpoints(Generic[T]):
-    """Some values of a sequence in which each follows from the one before.
+    """Some values of a sequence in which each is computed from the previous one.
 
-    Where they take more than `max_bytes`, every other one is dropped, and from then on twice as
-    many steps lie between two.
+    If they take more than `max_bytes`, every other one is dropped and the spacing doubles.
 
     Parameters
     ----------
     first
         The value after 0 steps.
     follow
-        Returns the value after a step, from its number and the value before.
+        Returns the value after a step, given the step's number and the previous value.
     size
-        Returns the bytes that a value takes beside the checkpoint before it.
+        Returns the bytes that a value takes in addition to the previous checkpoint.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Checkpoints(Generic[T]):
         self._recent: tuple[int, T] = (0, first)
 
     def at(self, step: int) -> T:
-        """Return the value after so many steps."""
+        """Return the value after a number of steps."""
         number = min(step - step % self.spacing, max(self.kept))
         value = self.kept[number]
         if number < self._recent[0] <= step:

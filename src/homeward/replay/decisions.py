@@ -1,4 +1,4 @@
-"""Decisions of a run whose safety level is the run's, made again after any of its steps.
+"""Decisions of a run with a level for the whole run, made again after any of its steps.
 
 Such a run carries along what it holds: ways home that are paid for, and its proposal. Records hold
 the differences from step to step.
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from homeward.runs import Setup
 
 SPACING = 32
-"""Steps between two checkpoints, while there is room."""
+"""Initial number of steps between two checkpoints."""
 
 MAX_BYTES = 64 << 20
-"""Memory for the checkpoints of one run."""
+"""Maximum size of the checkpoints of one run, in bytes."""
 
 
 class Decisions:
@@ -49,20 +49,20 @@ class Decisions:
         )
 
     def held(self, step: int) -> Held:
-        """Return what was held after so many steps."""
+        """Return what was held after a number of steps."""
         return self.kept.at(step)
 
     def decide(self, moment: Moment) -> Decision:
         """Return the decision that was made after a moment.
 
-        Each has a guide of its own: what a guide remembers of gains holds for later steps only.
+        Each has its own guide, since the gains that a guide remembers hold for later steps only.
         """
         return self._guide().decide(moment.belief, moment.state, self.held(moment.step))
 
     def returns(self, moment: Moment) -> tuple[IntArray, ReturnSolution] | None:
-        """Return the first home of the criteria and the ways there as the run sees them.
+        """Return the first home of the criteria and the ways there, by what the run knows.
 
-        Moves that it relies on already are taken before surer ones. None without such a criterion.
+        Moves that it already relies on are preferred to surer ones. None without a home.
         """
         ledgers = self._guide().ledgers(moment.belief)
         if not ledgers:

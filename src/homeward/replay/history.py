@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from homeward.runs import Setup
 
 SPACING = 8
-"""Steps between two checkpoints, while there is room."""
+"""Initial number of steps between two checkpoints."""
 
 MAX_BYTES = 160 << 20
-"""Memory for the checkpoints of one run."""
+"""Maximum size of the checkpoints of one run, in bytes."""
 
 
 class History:
-    """A run as it was learned: the belief after each step, and how much was known.
+    """What a run learned: the belief after each step, and how much was known.
 
-    Where the scene can place the world, the recorded actions are taken in it again. Elsewhere the
+    Where the scene can place the world, the recorded actions are taken in it again. Otherwise the
     recorded observations, of these `types`, are read from the log.
     """
 
@@ -60,7 +60,7 @@ class History:
         return len(self.known) - 1
 
     def advance(self, step: int, seconds: float) -> bool:
-        """Learn on up to a step, for at most so many seconds; return whether it was reached."""
+        """Learn up to a step, within a time in seconds; return whether it was reached."""
         until = time.monotonic() + seconds
         while self.reached < step:
             if time.monotonic() > until:
@@ -72,7 +72,7 @@ class History:
         return True
 
     def at(self, step: int) -> Belief:
-        """Return the belief after so many steps; a copy, so that what it caches goes with it."""
+        """Return a copy of the belief after a number of steps, which is freed with its caches."""
         self.advance(step, float("inf"))
         return copy.copy(self._last if step == self.reached else self.beliefs.at(step))
 

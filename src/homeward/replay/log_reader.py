@@ -1,7 +1,7 @@
 """Readers that follow a step log while it grows.
 
 The log is only ever appended to, except that a half-written last line is cut off before the next is
-written. So what was read stays true as long as the file is the same one and no shorter.
+written. So what was read stays valid as long as the file is the same and has not become shorter.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LogFollower:
         return len(self._ends)
 
     def read_on(self) -> bool:
-        """Read the added lines; return False if the file is, or may be, another one by now."""
+        """Read the added lines; return False if the file may have been replaced."""
         begun, known = self._begin(len(self)), self.damage
         with (
             refusing(self.path, "can't be read"),
@@ -90,7 +90,7 @@ class LogFollower:
         return None
 
     def _begin(self, lines: int) -> int:
-        """Return the byte after so many lines."""
+        """Return the offset in bytes after a number of lines."""
         return self._ends[lines - 1] if lines else 0
 
 
@@ -106,7 +106,7 @@ class LogReader(LogFollower):
         self.bounds = array("d")  # [N · K]
         self.kept = array("d")  # [N · K]
         self.criteria: int | None = None  # K
-        self.holdings: list[Any] = []  # what each step changed of what is held, as recorded
+        self.holdings: list[Any] = []  # recorded change of what is held, per step
         self.seeded = array("i")  # the steps that have a warm start in the log
 
     def fault(self, line: bytes) -> str | None:

@@ -1,4 +1,4 @@
-"""A moment of a run: what is known after some steps, and the way home as it is seen then."""
+"""A moment of a run: what is known after some steps, and the way home by that knowledge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Moment:
     belief: Belief
     path: IntArray  # [step + 1] from the start to here
     planner: Planner
-    decisions: Decisions | None = None  # of a run whose safety level is the run's
+    decisions: Decisions | None = None  # None unless the safety level is the whole run's
 
     @property
     def start(self) -> int:
@@ -44,10 +44,9 @@ class Moment:
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
-        """What counts as home, and the way there.
+        """The home of the first criterion that has one, and the way there.
 
-        It is that of the first criterion with a home. Without such a criterion it is the way to the
-        start: what an unsafe explorer would have to go back on.
+        Without such a criterion, the way to the start.
         """
         if self.decisions is not None:
             held = self.decisions.returns(self)

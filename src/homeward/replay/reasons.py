@@ -1,4 +1,4 @@
-"""Why a run went on as it did, or ended: a plan with its evidence as JSON values."""
+"""The reasons of a decision, or of a run's end: a plan with its evidence as JSON values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str, Any]:
-    """Return a plan that was made at a moment, on a map of so many columns."""
+    """Return a plan that was made at a moment, on a map with a number of columns."""
     unit = unit_of(setup.planner.bonus)
     ways = [c.way_home for c in plan.criteria if c.home.size]
     ways = ways or [moment.returns[1].value]
@@ -128,7 +128,7 @@ def _proposal(proposal: Proposal, unit: str | None) -> dict[str, Any]:
 
 
 def _placed(text: str, columns: int) -> str:
-    """Return a text with the row and the column in the place of the number of a state."""
+    """Return a text with the number of a state replaced by its row and column."""
     return re.sub(
         r"\bstate (\d+)\b",
         lambda found: "row {}, column {}".format(*divmod(int(found[1]), columns)),

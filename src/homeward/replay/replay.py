@@ -1,11 +1,11 @@
 """A recorded run at any of its steps, also while it is being written.
 
-Beliefs are learned again from the records without planning (`history`). A run whose safety level is
-the run's decides again with what it held (`decisions`). A plan of the paper's Algorithm 1 is made
-again from its recorded warm start. Where there is none for that step, the steps since the last one
-are planned again, so that it is the same plan to the bit. On large maps that would take long: there
-the nearest warm start is tried first, and the plan is taken if it has the recorded action, value
-and bounds; what it says of other actions may differ.
+Beliefs are learned again from the records without planning (`history`). A run with a level for the
+whole run decides again with what it held (`decisions`). A plan of the paper's Algorithm 1 is made
+again from its recorded warm start. Without one for that step, the steps since the last one are
+planned again, so that the plan is identical to the bit. That takes long on large maps: there the
+nearest warm start is tried first, and the plan is used if it has the recorded action, value and
+bounds; its evidence on other actions may differ.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from homeward.runs import Kind, Setup
 
 PLAN_TOLERANCE = 1e-9
-"""Relative difference up to which bounds and values are those of the same plan."""
+"""Relative tolerance on bounds and values of the same plan."""
 
 MAX_PLANS = 8
-"""Plans that are kept; of large maps one."""
+"""Number of plans that are cached; one on large maps."""
 
 SMALL, LARGE = 20_000, 100_000
-"""States up to which the steps since a warm start are planned again always, or if needed."""
+"""Maximum number of states to plan the steps since a warm start again: always, or if needed."""
 
 
 class NotRecordedError(InvalidInputError):
@@ -54,18 +54,18 @@ class NotRecordedError(InvalidInputError):
 
 
 class InterruptedReplayError(HomewardError):
-    """A plan was not made to its end, since something else is wanted first; ask again."""
+    """Planning was interrupted by another request; ask again."""
 
 
 class Replay:
-    """One run, to be looked at: `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
+    """One run to inspect: `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
 
     def __init__(self, directory: Path | str, max_bytes: int = MAX_BYTES) -> None:
         self.run = Run.open(directory)
         self.max_bytes = max_bytes
         self.log = LogReader(Path(directory) / STEPS)
         self.log.read_on()
-        self.interrupted: Callable[[], bool] = lambda: False  # whether to break off planning
+        self.interrupted: Callable[[], bool] = lambda: False  # whether to interrupt planning
         self.identity = self.run.manifest.config_sha256, self.run.manifest.created
         self._decided: tuple[int, Decision] | None = None  # the last, and the step before it
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
@@ -123,7 +123,7 @@ class Replay:
         return "history" in vars(self)
 
     def at(self, step: int) -> Moment:
-        """Return what was known after so many steps."""
+        """Return what was known after a number of steps."""
         if not 0 <= step <= len(self.log):
             raise NotRecordedError(f"the run has {len(self.log)} steps, there is no step {step}")
         start = np.array([self.history.start], np.int32)
@@ -132,7 +132,7 @@ class Replay:
         return Moment(step, int(path[-1]), belief, path, planner, self.decisions)
 
     def layers(self, step: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return maps [R, C] by name, of what was known after so many steps."""
+        """Return maps [R, C] by name, of what was known after a number of steps."""
         if step == len(self.log) and not self.is_set_up:
             kept = self._kept_layers(names)
             if kept is not None:
@@ -154,7 +154,7 @@ class Replay:
         return {name: found[name] for name in names}
 
     def way(self, step: int, cell: int) -> dict[str, Any]:
-        """Return the way home from a cell as it was seen after so many steps, as JSON values."""
+        """Return the way home from a cell by what was known after a step, as JSON values."""
         moment = self.at(step)
         rows, columns = self.scene.shape
         if not 0 <= cell < rows * columns:
@@ -162,7 +162,7 @@ class Replay:
         return moment.way(cell)
 
     def why(self, step: int) -> dict[str, Any]:
-        """Return the plan that was made after so many steps, or why there is none, as JSON."""
+        """Return the plan made after a number of steps, or the reason for the end, as JSON."""
         moment = self.at(step)
         recorded = None
         if step < len(self.log):
@@ -178,14 +178,14 @@ class Replay:
         return {**told, "recorded": recorded, "agrees": agrees}
 
     def plan(self, step: int) -> tuple[Plan, bool]:
-        """Return the plan made after so many steps, and whether it is the recorded one."""
+        """Return the plan made after a number of steps, and whether it is the recorded one."""
         if step in self._plans:
             self._plans.move_to_end(step)
             return self._plans[step]
         moment = self.at(step)
         plan = self._plan_again(moment) if self.decisions is None else self._decision(moment).plan
         if plan is None:
-            raise NotRecordedError("the run ends here: there is nothing left to decide")
+            raise NotRecordedError("the run ends here, so there is no further decision")
         self._plans[step] = plan, self._agrees(plan, step)
         most = MAX_PLANS if self.decisions is not None or moment.model.states <= LARGE else 1
         while len(self._plans) > most:
@@ -205,7 +205,7 @@ class Replay:
         if not exact and (found is None or (states <= LARGE and not self._agrees(found, step))):
             for number in range(first, step):
                 if number > first and self.interrupted():
-                    raise InterruptedReplayError("something else was asked for first; ask again")
+                    raise InterruptedReplayError("another request came first; ask again")
                 seeds = WarmStart.of(self._plan(self.at(number), seeds))
                 self._note(number + 1, seeds)
             found, exact = self._plan(moment, seeds), True
@@ -226,7 +226,7 @@ class Replay:
         return self._decided[1]
 
     def _note(self, step: int, seeds: WarmStart) -> None:
-        """Keep the warm start that a step left, for a while."""
+        """Cache the warm start that a step left."""
         self._seeds[step] = seeds
         while len(self._seeds) > 8 * MAX_PLANS:
             self._seeds.popitem(last=False)

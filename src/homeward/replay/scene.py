@@ -1,4 +1,4 @@
-"""What of a run can be drawn as maps, layer by layer.
+"""The map layers of a run.
 
 A kind makes its scene from a `Scene` with layers of its own; the layers that every map has (the way
 home, the bonus, the surest move, the visited cells, the set to stay inside) are added here.
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from homeward.runs import Setup
 
 BELIEF, PLAN = "belief", "plan"
-"""What a layer costs: nothing beyond the belief, or about as much as a plan."""
+"""Cost of a layer: none beyond the belief, or about that of a plan."""
 
 
 class Layer(NamedTuple):
-    """One map: what is said of it as JSON values, and its values [S] at a moment."""
+    """One map: its description as JSON values, and its values [S] at a moment."""
 
     facts: dict[str, Any]
     values: Callable[[Moment], NDArray[Any]]
@@ -50,7 +50,7 @@ def layer(
 def mask_layer(
     name: str, title: str, no: str, yes: str, values: Callable[[Moment], NDArray[Any]]
 ) -> Layer:
-    """Return a layer of a mask: cells that are so, and cells that are not."""
+    """Return the layer of a mask, with a label for each of its two values."""
     categories = [{"value": 0, "title": no}, {"value": 1, "title": yes}]
     return layer(name, title, None, "categorical", values, categories=categories)
 
@@ -61,21 +61,21 @@ class Scene:
     Parameters
     ----------
     setup
-        The run as it is set up again.
+        Setup of the run, made again.
     shape
         Rows and columns; their product is the number of states S.
     known, truth
         Layers of what is believed, and of what is true.
     bonus
-        What the bonus counts, and its unit.
+        Label of the bonus, and its unit.
     closed
-        Returns the mask [S] of the cells where nobody can stand.
+        Returns the mask [S] of the cells that can't be entered.
     measure
-        Returns how much is known, from an observation, the belief after it and how much it was
-        before. Called once for each step, in their order.
+        Returns how much is known, given an observation, the belief after it and the previous
+        measure. Called once per step, in order.
     place
-        Puts the world where it was after so many steps, so that it observes again what it did then;
-        None where that can't be, and the recorded observations are taken instead.
+        Puts the world into its state after a number of steps, so that it repeats its observations;
+        None if it can't, and the recorded observations are used instead.
     cell
         The height and the width of a cell in m.
     """
@@ -100,7 +100,7 @@ class Scene:
 
     @property
     def layers(self) -> list[dict[str, Any]]:
-        """What can be drawn, as JSON values."""
+        """Descriptions of the layers, as JSON values."""
         return [each.facts for each in self._layers.values()]
 
     def maps(self, names: Sequence[str], moment: Moment) -> dict[str, NDArray[Any]]:
@@ -190,7 +190,7 @@ def actions_of(setup: Setup) -> list[dict[str, Any]]:
 
 
 def allowed_of(setup: Setup) -> BoolArray | None:
-    """Return the cells [S] inside every set to stay inside; None without such a set."""
+    """Return the mask [S] of the cells in every set to stay inside; None without such a set."""
     inside: BoolArray | None = None
     for criterion in setup.planner.criteria:
         allowed = getattr(criterion, "allowed", None)

@@ -1,4 +1,4 @@
-"""Runs: recorded as they go, resumed to the same way, listed."""
+"""Runs on disk: recorded step by step, resumed to the same result, listed."""
 
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import Config

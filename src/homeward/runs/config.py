@@ -1,4 +1,4 @@
-"""Configurations: checked when they are handed in, complete when they are written down.
+"""Configurations of runs: validated on input, complete when written.
 
 Each setting is declared once, as a field of a configuration: its type, limits, default and
 description, and with `Option` how the command line offers it. Options, configuration files, forms
@@ -18,7 +18,7 @@ from homeward.errors import InvalidInputError
 
 M = TypeVar("M", bound=BaseModel)
 Named = Callable[[str], str]
-"""Returns the name by which a message calls a key: the key itself, or the option that sets it."""
+"""Returns a key's name in messages: the key itself, or the option that sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Option:
     form
         Form of the value as help shows it, such as ``ROW,COL``.
     unset
-        What holds where the option is not given, if the default does not say it.
+        Help text for the default, if the default itself does not say it.
     is_file
         The option names a file, and its text is the value.
     hidden
@@ -47,7 +47,7 @@ class Option:
 
 
 class Strict(BaseModel):
-    """A value read from outside: unknown keys are refused, and no type is converted."""
+    """A value from outside: unknown keys are refused, types are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -59,7 +59,7 @@ class Config(Strict):
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values as typed by a user, with texts that depend on other values replaced."""
+        """Return a user's values with those texts converted that depend on other values."""
         return values
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
@@ -102,7 +102,7 @@ def _unwritable(given: Any, cause: Exception, named: Named) -> str:
 def _fault(error: Any, named: Named) -> str:
     """Return which key is at fault and why."""
     place = [str(part) for part in error["loc"]]
-    if error["type"] == "value_error":  # a validator of ours, whose message is complete
+    if error["type"] == "value_error":  # raised by our own validator; its message is complete
         reason = str(error["ctx"]["error"])
         return f"{named(place[0])}: {reason}" if place else reason
     key = ".".join([named(place[0]), *place[1:]]) if place else "it"

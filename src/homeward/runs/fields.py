@@ -1,7 +1,7 @@
-"""Arrays beside a run, in one NumPy archive (``.npz``) that is whole or not there.
+"""Arrays of a finished run, in one NumPy archive (``.npz``), written completely or not at all.
 
 Runs of earlier versions kept them in a folder, as a Zarr group with one compressed chunk per array;
-such a folder is read where there is no archive, and goes away when one is written.
+such a folder is read if there is no archive, and deleted when one is written.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-DAMAGE = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
-"""What NumPy and the standard library raise for a file that is not one of ours."""
+DAMAGE_ERRORS = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)
+"""Exceptions of NumPy and the standard library for a file that is not an archive."""
 
 
 def write_fields(path: Path, arrays: Mapping[str, ArrayLike]) -> None:
-    """Put arrays in the place of an archive, or of none."""
+    """Write arrays as an archive, and replace an existing one."""
     checked = {name: np.asarray(values) for name, values in arrays.items()}
     for name, array in checked.items():
         if not NAME.fullmatch(name):
@@ -57,7 +57,7 @@ def read_fields(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with refusing(path, "can't be read"), np.load(path, allow_pickle=False) as archive:
             return {name: frozen(archive[name]) for name in sorted(archive)}
-    except DAMAGE as cause:
+    except DAMAGE_ERRORS as cause:
         raise InvalidFileError(f"{path}: does not hold our arrays: {cause}") from cause
 
 
@@ -69,7 +69,7 @@ def field_shape(path: Path, name: str) -> tuple[int, ...] | None:
         with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
             np.lib.format.read_magic(file)
             return np.lib.format.read_array_header_1_0(file)[0]
-    except (*DAMAGE, OSError):
+    except (*DAMAGE_ERRORS, OSError):
         return None
 
 
@@ -85,5 +85,5 @@ def _read_zarr(path: Path) -> NDArray[Any]:
             data = gzip.decompress(chunk.read_bytes())
         flat = np.frombuffer(data, dtype.newbyteorder("<"))
         return frozen(flat.reshape(shape).astype(dtype, copy=False))
-    except DAMAGE as cause:
+    except DAMAGE_ERRORS as cause:
         raise InvalidFileError(f"{path}: is not one of our arrays: {cause}") from cause

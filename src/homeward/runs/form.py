@@ -1,4 +1,4 @@
-"""What a page may set for a new run of a kind, and how large such a run may be."""
+"""The form of a kind: the keys that the page may set for a new run, and their limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_CELLS = 4_000_000
-"""Cells of the largest map that is explored from a page."""
+"""Maximum number of cells of a map that is explored from a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +21,19 @@ class Form:
     Parameters
     ----------
     keys
-        Keys of the configuration that a client may set; none names a file, but those of `files`.
+        Keys of the configuration that a client may set; only those of `files` may name a file.
     files
-        Keys whose value is a file: a client names one that it sent, or one of these names.
+        Keys whose value is a file: the client gives an upload of its own, or one of these names.
     of_the_file
-        Keys that a file which was sent says itself.
+        Keys that are read from an uploaded file.
     check
         Raises `InvalidInputError` for a configuration that is too large for a page.
     safe, unsafe
-        What turns a configuration into that of a safe explorer, and of one that keeps nothing safe.
+        Values that turn a configuration into that of a safe or an unsafe explorer.
     promises
         Keys that the unsafe explorer does not take.
     preview
-        From a configuration to maps [R, C] by name and what is said of them, as JSON values.
+        From a configuration to maps [R, C] by name, and their description as JSON values.
     preview_keys
         The keys that a preview depends on.
     """

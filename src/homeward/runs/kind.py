@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """What an explorer needs to set out."""
+    """All that an explorer needs to start."""
 
     planner: Planner
-    belief: Belief  # before the first look
-    world: World  # answers the same to the same actions: its chances come from the seed alone
+    belief: Belief  # before the first observation
+    world: World  # deterministic given the actions: random numbers come from the seed alone
     limit: int  # steps
-    strict: bool = False  # end with an error where no action keeps every level
+    strict: bool = False  # raise if no action keeps every level
     algorithm: Literal["rate", "paper"] = "rate"
-    floor: float | None = None  # gain per step that ends a run, of the rate explorer
+    floor: float | None = None  # gain per step below which the rate explorer ends
 
     def explorer(self) -> Loop:
         """Return an explorer that has not yet taken a step."""
@@ -57,11 +57,11 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ended:
-    """A run that has come to its end, for those that write its outputs."""
+    """A finished run, for the functions that write its outputs."""
 
     directory: Path
     config: Config
-    manifest: Manifest  # with how it ended
+    manifest: Manifest  # with the end
     setup: Setup  # with the world as the explorer left it
     belief: Belief  # the last
     records: Callable[[], Iterator[Record]]  # what was recorded, observations as JSON
@@ -75,9 +75,9 @@ class Kind:
     Parameters
     ----------
     name
-        What it is registered under.
+        Name in the registry.
     version
-        Grows whenever the same configuration would give another run.
+        Increases whenever the same configuration would give another run.
     config
         The model that configurations are checked against, a subclass of `Config`.
     make
@@ -88,20 +88,20 @@ class Kind:
         From the last belief and the world to arrays that are kept when the run ends, beside
         ``outbound`` [J, S], the last plan's policies.
     settle
-        From a checked configuration to the one that is written when a run is made: what it names
-        outside of the run is pinned, so that a change is noticed.
+        From a checked configuration to the one that is written when a run is made: files outside of
+        the run are pinned by digest, so that a change is noticed.
     products
-        Writes the run's own outputs into its folder, when it has ended and before it says so. It is
-        called again if the process is killed there, so files must be put in place as a whole.
+        Writes the kind's outputs into the run's folder, before its status becomes ended. It is
+        called again if the process is killed meanwhile, so each file must be written atomically.
     digests
-        Record only a digest of each observation: for worlds that observe much.
+        Record only a digest of each observation: for worlds with large observations.
     spacing
         Least number of steps between two recorded warm starts; a run that is resumed plans again
         from the last one.
     title, description
-        What people read: a name, and one line.
+        Name and one-line description for people.
     draw
-        Writes a picture of a run as it stands to a file.
+        Writes a picture of a run, up to its last step, to a file.
     film
         Writes a film of a run to a file, .gif or .mp4.
     scene
@@ -109,8 +109,8 @@ class Kind:
     kept_layers
         From the arrays of a finished run to the layers [R, C] that need nothing else.
     shape
-        From a configuration as JSON values to rows and columns; None if they are not known at once.
-        Fields named ``height`` of a finished run go before it.
+        From a configuration as JSON values to rows and columns; None if they take long to compute.
+        A field ``height`` of a finished run overrides it.
     form
         What a page may set for a new run; None if it can't make one.
     demo
@@ -141,7 +141,7 @@ class Kind:
         if not self.name or ":" in self.name:
             raise InvalidInputError(f"{self.name!r} can't be the name of a kind of run")
         if not issubclass(self.config, Config):
-            raise InvalidInputError(f"the config of {self.name} is no subclass of Config")
+            raise InvalidInputError(f"the config of {self.name} is not a subclass of Config")
         if self.spacing < 1:
             raise InvalidInputError(
                 f"the spacing of {self.name} is {self.spacing}, expected 1 or more"
@@ -176,7 +176,7 @@ def find_kind(name: str) -> Kind:
     if ":" not in reference:
         known = ", ".join(kind_names())
         raise InvalidInputError(
-            f"there is no kind of run named {name!r}: known are {known}, and module:name"
+            f"there is no kind of run named {name!r}: expected one of {known}, or module:name"
         )
     kind = load(reference, "the kind of run")
     if not isinstance(kind, Kind):

@@ -1,7 +1,7 @@
 """One writer at a time: a lock that dies with the process that holds it.
 
-`filelock` takes the system's own lock on an open file, so that a killed process leaves none. The
-file says who holds it. It goes away with the lock; one that a killed process left is no obstacle.
+`filelock` takes the system's own lock on an open file, which ends with the process. The file names
+the holder and is deleted on release; a file that a killed process left does not block.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class BusyError(HomewardError):
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock on the file `path`; refuse if another process does, and say which."""
+    """Hold the lock on the file `path`; raise, naming the holder, if another process has it."""
     lock = FileLock(path, LOCK_TIMEOUT, poll_interval=0.02, thread_local=False, on_acquired=_sign)
     with refusing(path.parent, "can't be written"):
-        path.parent.stat()  # else the lock would make a directory that is missing
+        path.parent.stat()  # else the lock would create a missing directory
         try:
             lock.acquire()
         except Timeout:
@@ -48,14 +48,14 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 
 def _sign(handle: int) -> None:
-    """Write into a lock who holds it."""
+    """Write the holder into the lock file."""
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
 
 
 def _holder(path: Path) -> str:
     """Return who holds a lock."""
-    with suppress(OSError):  # it may have just been let go
+    with suppress(OSError):  # it may have been released just now
         return path.read_bytes()[:200].decode(errors="replace") or "another process"
     return "another process"
 

@@ -1,12 +1,12 @@
 r"""The step log: one line of JSON per step, appended and never changed.
 
-A line ends with a checksum of what stands before it. Writers may be killed at any moment, so the
-last line may be half there: it is left out when read and cut off before the next is written. Any
-other line that is not as it was written means that the file was damaged, and is refused.
+Each line ends with a checksum. A writer may be killed at any moment, so the last line may be
+incomplete: readers skip it, and the next writer truncates it. Any other invalid line means that the
+file is damaged, and is refused.
 
-A line goes to the system at once, so a killed process loses none that it has written. It goes on to
-the disk unless the last one did so less than `SYNC` seconds ago: a power cut loses at most that
-much. What is lost is done again, the same way; nothing depends on it having been written.
+Each line is flushed to the system, so a killed process loses no line. It is synced to disk unless
+the last sync was less than `SYNC_SECONDS` ago, so a power cut loses at most that time. Lost steps
+are computed again, with the same result.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SYNC = 0.2
+SYNC_SECONDS = 0.2
 
 BLOCK_BYTES = 1 << 20
-"""Bytes that a reader takes at once."""
+"""Bytes per read."""
 
 MAX_LINE_BYTES = 64 << 20
-"""A longer line is damage: one with a warm start has a few million bytes."""
+"""A longer line is damaged: one with a warm start has a few million bytes."""
 
 _BEFORE = b',"crc":"'
 _AFTER = b'"}\n'
@@ -40,20 +40,20 @@ _TAIL = len(_BEFORE) + 8 + len(_AFTER)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One step as it was recorded."""
+    """One recorded step."""
 
     step: int  # from 1
     state: int  # before the action
     action: int
     next_state: int
-    observation: Any  # JSON, or what it stands for
+    observation: Any  # as JSON, or decoded
     status: str  # the plan's
-    value: float  # of the plan: discounted reward plus bonus, on the mean model
-    upper: float  # no safe plan is worth more
-    bounds: tuple[float, ...]  # per criterion, proven of the plan
-    kept_bounds: tuple[float, ...]  # per criterion, proven of what starts with the action
-    seeds: Any = None  # JSON of the `WarmStart`, where they were written down
-    holding: Any = None  # JSON of what `Held` says has changed, if levels are the run's
+    value: float  # of the plan: discounted reward plus bonus on the mean model
+    upper: float  # upper bound on the value of every safe plan
+    bounds: tuple[float, ...]  # lower bound per criterion, of the plan
+    kept_bounds: tuple[float, ...]  # likewise, of its part that starts with the action
+    seeds: Any = None  # JSON of the `WarmStart`, if recorded
+    holding: Any = None  # JSON of the changes of `Held`, if levels are the run's
 
 
 def to_line(record: Record) -> bytes:
@@ -71,7 +71,7 @@ def to_line(record: Record) -> bytes:
 
 
 def text_of(line: bytes) -> bytes:
-    """Return the JSON of a line without its checksum; a `ValueError` says why that does not fit."""
+    """Return the JSON of a line without its checksum; raise `ValueError` if that does not fit."""
     if not line.endswith(b"\n"):
         raise ValueError("it ends in the middle")
     if line[-_TAIL : -_TAIL + len(_BEFORE)] != _BEFORE:
@@ -83,7 +83,7 @@ def text_of(line: bytes) -> bytes:
 
 
 def from_line(line: bytes) -> Record:
-    """Read a line of the log; a `ValueError` says why it is not as it was written."""
+    """Read a line of the log; raise `ValueError` if it is invalid."""
     value = json.loads(text_of(line))
     for name in ("value", "upper"):
         value[name] = float(value[name])
@@ -112,10 +112,10 @@ def read_log(path: Path) -> Iterator[tuple[Record, int]]:
 
 
 class Log:
-    """The log, open to be written to by its only writer."""
+    """The log, opened for appending by its only writer."""
 
     def __init__(self, path: Path, end: int) -> None:
-        """Open it and cut off what stands after `end`."""
+        """Open the log and truncate it at byte `end`."""
         self.path = path
         with refusing(path, "can't be written"):
             self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -131,11 +131,11 @@ class Log:
             while left:
                 left = left[os.write(self._handle, left) :]
             self._dirty = True
-            if time.monotonic() - self._synced >= SYNC:
+            if time.monotonic() - self._synced >= SYNC_SECONDS:
                 self.sync()
 
     def sync(self) -> None:
-        """Bring what was added to the disk."""
+        """Sync the appended lines to disk."""
         if self._dirty:
             with refusing(self.path, "can't be written"):
                 os.fsync(self._handle)
@@ -143,7 +143,7 @@ class Log:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Bring everything to the disk and close."""
+        """Sync to disk and close."""
         try:
             self.sync()
         finally:

@@ -1,4 +1,4 @@
-"""The manifest: what a run is and how far it has come."""
+"""The manifest of a run: kind, versions, sessions, status and number of steps."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 1
-"""Grows whenever what is written could not be read by those who read the format before."""
+"""Increases whenever earlier versions could not read the new format."""
 
-MATTER = ("numpy", "scipy", "numba", "highspy")
-"""Packages whose other versions may round differently, and so go another way."""
+RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")
+"""Packages with versions that may round differently, which may change a run."""
 
 
 class RunStatus(StrEnum):
-    """How a run stands."""
+    """Status of a run."""
 
-    RUNNING = "running"  # a process is at it
-    INTERRUPTED = "interrupted"  # nobody is at it; it can be resumed
-    FAILED = "failed"  # it met an error; it can be tried again
-    FINISHED = "finished"  # it came to its end
+    RUNNING = "running"  # a process is working on it
+    INTERRUPTED = "interrupted"  # no process is working on it; it can be resumed
+    FAILED = "failed"  # stopped by an error; it can be resumed
+    FINISHED = "finished"  # finished
 
 
 class Session(Strict):
     """One process's work on a run."""
 
     started: str  # UTC
-    ended: str | None  # None while it goes on, and for ever if it was killed
-    first: int  # the first step that it took
+    ended: str | None  # None while it is running or if it was killed
+    first: int  # its first step
     versions: dict[str, str]
-    seconds: float = 0.0  # how long it has been at it
-    plan_ms: float | None = None  # the median time of its plans, in ms
+    seconds: float = 0.0  # working time
+    plan_ms: float | None = None  # median planning time in ms
 
 
 class Manifest(Strict):
-    """What a run is and how far it has come, as of `updated`; the log may be a little ahead."""
+    """The manifest of a run, as of `updated`; the log may be a few steps ahead."""
 
     format: int
     kind: str
@@ -55,19 +55,19 @@ class Manifest(Strict):
     created: str  # UTC
     updated: str  # UTC
     status: RunStatus
-    steps: int  # how many were taken
-    limit: int | None  # a step limit in the place of the kind's own
-    end: End | None  # why it came to an end
+    steps: int  # number of steps taken
+    limit: int | None  # overrides the kind's step limit
+    end: End | None  # why it ended
     error: str | None  # why it failed, with the traceback
     sessions: tuple[Session, ...]
 
     def write(self, path: Path) -> None:
-        """Put it in the place of the one before."""
+        """Write it, replacing the previous one."""
         replace_json(path, self.model_dump(mode="json"))
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
-        """Read it; one of another format is refused."""
+        """Read it; raise if it has another format."""
         value = read_json(path)
         check_format(value, path)
         try:
@@ -78,7 +78,7 @@ class Manifest(Strict):
 
 
 def check_format(value: object, path: Path) -> None:
-    """Refuse what is not of the format that this version reads."""
+    """Raise if a file does not have the format of this version."""
     if not isinstance(value, dict) or "format" not in value:
         raise InvalidFileError(f"{path}: was not written by homeward")
     if value["format"] != FORMAT:
@@ -88,17 +88,17 @@ def check_format(value: object, path: Path) -> None:
 
 
 def now() -> str:
-    """Return the time, UTC, to the second."""
+    """Return the current UTC time, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions_here() -> dict[str, str]:
-    """Return the versions of all that a way depends on; Python's own for information."""
+    """Return the versions of the packages that a run depends on, and Python's for information."""
     return {
         "homeward": __version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        **{name: _version(name) for name in MATTER},
+        **{name: _version(name) for name in RELEVANT_PACKAGES},
     }
 
 
@@ -106,7 +106,7 @@ _version = lru_cache(version)
 
 
 def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
-    """Name what has another version now and may make a difference."""
+    """Return which packages have another version now that may change the run."""
     return [
         f"{name} {before.get(name)} is now {here[name]}"
         for name in here
@@ -115,7 +115,7 @@ def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
 
 
 def made_alike(sessions: tuple[Session, ...], first: int, last: int, here: dict[str, str]) -> bool:
-    """Return whether the steps from `first` to `last` were all taken with the versions here."""
+    """Return whether the steps from `first` to `last` were all taken with the current versions."""
     ends = [*(session.first - 1 for session in sessions[1:]), last]
     return not any(
         changes(session.versions, here)

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MARKS = ("float", "array", "map", "digest")
-"""First keys of the objects that stand for something that JSON has not."""
+"""First keys of JSON objects that encode types which JSON lacks."""
 
-DIGEST = 16
-"""Bytes of a digest."""
+DIGEST_BYTES = 16
+"""Length of a digest in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Stands for an observation that was not kept: whether another is the same can be told."""
+    """Stands for an observation that was not recorded; equal observations have equal digests."""
 
     digest: str
 
     @classmethod
     def of(cls, value: Any) -> Digest:
-        """Return the digest of an observation; one bit more or less in it gives another."""
-        about = hashlib.blake2b(digest_size=DIGEST)
+        """Return the digest of an observation; any different bit changes it."""
+        about = hashlib.blake2b(digest_size=DIGEST_BYTES)
         _feed(value, about)
         return cls(about.hexdigest())
 
@@ -99,7 +99,7 @@ def decode(value: Any, types: Sequence[type]) -> Any:
 
 
 def _feed(value: Any, about: hashlib.blake2b) -> None:
-    """Add all that tells a value from others."""
+    """Add a value, with its type and shape, to a digest."""
     if isinstance(value, np.ndarray):
         about.update(f"array {value.dtype.str} {value.shape};".encode())
         about.update(np.ascontiguousarray(value).data)
@@ -119,10 +119,10 @@ def _feed(value: Any, about: hashlib.blake2b) -> None:
 
 
 def check_types(types: Sequence[type]) -> None:
-    """Refuse types that can't be told apart or taken apart."""
+    """Raise if a type is not a dataclass or its name is not unique."""
     for kind in types:
         if not (isinstance(kind, type) and is_dataclass(kind)):
-            raise InvalidInputError(f"{kind!r} is no dataclass, so it can't be recorded")
+            raise InvalidInputError(f"{kind!r} is not a dataclass, so it can't be recorded")
         if kind.__name__ in MARKS:
             raise InvalidInputError(f"an observation can't be named {kind.__name__}")
     names = [kind.__name__ for kind in types]

@@ -1,4 +1,4 @@
-"""Names of things that another process can find: ``module:name``."""
+"""References ``module:name`` that another process can import."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""From a step to its record, and from records back to the explorer that made them.
+"""Conversion of steps to records, and reconstruction of an explorer from its records.
 
-The recorded actions are taken in the world without planning; what it answers must be what was
-recorded, and the belief learns from it. What a run holds is taken up from the record, on trust; to
-check it, have every step planned again, with no seeds (`seeded` = 0).
-The last recorded seeds are what the next plan starts from. Steps after them were recorded without,
-since theirs were too large or their kind spares them: those are planned again, and must come out as
-recorded.
+The recorded actions are taken in the world without planning; its observations must equal the
+recorded ones, and the belief learns from them. What a run holds is read from the record and not
+checked; to check it, plan every step again without a warm start (`seeded` = 0). The next plan
+starts from the last recorded warm start. Later steps have none in the record (too large, or the
+kind records fewer): they are planned again and must reproduce the record.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Kind
 
 ROOM = 65_536
-"""Bytes of seeds that the log takes per step on average; larger ones are written more rarely."""
+"""Bytes of warm starts per step, on average; larger ones are recorded less often."""
 
 
 def start_from(explorer: Loop, seeds: WarmStart) -> None:
-    """Let an explorer's next plan start from seeds, which stand in for its last plan."""
+    """Let an explorer's next plan start from a warm start, which replaces its last plan."""
     explorer.plan = cast("Plan", seeds)
 
 
 def to_record(
     step: Step, before: Held | None, seeds: WarmStart | None, kind: Kind, seeded: int
 ) -> Record:
-    """Return the record of a step, with its seeds if it is time since step `seeded` had them.
+    """Return the record of a step, with its warm start if that of step `seeded` is old enough.
 
     `before` is what was held before the step, since only differences are recorded.
     """
@@ -65,7 +64,7 @@ def to_record(
 def holding_of(step: Step, before: Held | None) -> dict[str, Any] | None:
     """Return what a step changed of what the run holds, as JSON; None if it holds nothing.
 
-    The first step also says which ways home were relied on when the run set out.
+    The first step also records the ways home that the run started with.
     """
     if step.held is None or before is None:
         return None
@@ -84,7 +83,7 @@ def replay(
     *,
     plan_again: bool,
 ) -> None:
-    """Bring an explorer that has just set out to where the records end.
+    """Bring a new explorer to the end of the records.
 
     The warm start is read from step `seeded`, the last that has one (0: none has). Unless later
     steps are planned again, the next plan starts from it.
@@ -122,7 +121,7 @@ def replay(
 
 
 def _agree(record: Record, name: str, found: Any, directory: Path) -> None:
-    """Refuse to go on where the world or the planner is not the one that was recorded."""
+    """Raise if the world or the planner does not reproduce the record."""
     written = getattr(record, name)
     if written != found:
         raise InvalidFileError(

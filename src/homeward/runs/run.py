@@ -3,17 +3,17 @@
 A run is a directory:
 
 - ``config.json``: the kind and its complete configuration; written once.
-- ``manifest.json``: status, times, versions, how far it came; replaced as a whole.
+- ``manifest.json``: status, times, versions, number of steps; replaced as a whole.
 - ``steps.jsonl``: one line per step; appended, see `log`.
-- ``plan_ms.f32``: how long each step planned; appended, see `stopwatch`.
+- ``plan_ms.f32``: planning time of each step; appended, see `stopwatch`.
 - ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
 - what else its kind writes when it has ended, see `Kind.products`.
 - ``lock``: while a process is writing.
 
 Resuming: the configuration makes the same explorer and the same world again, and the recorded steps
-are taken without planning; see `replay`.
+are taken without planning; see `retracing`.
 
-Law: whenever the process is killed, and as often as it is, the run resumes to the same log, byte
+Invariant: however often the process is killed, the run resumes to the same log, byte
 for byte, as one that was never killed (on the same machine with the same versions).
 """
 
@@ -74,7 +74,7 @@ CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
     "lock",
 )
 REFRESH = 1.0
-"""Seconds after which the manifest says anew how far the run has come."""
+"""Seconds between two updates of the manifest."""
 
 
 class Run:
@@ -83,7 +83,7 @@ class Run:
     def __init__(self, directory: Path | str) -> None:
         """Name a run; `open` also checks that it is one."""
         self.directory = Path(directory)
-        self.explorer: Loop | None = None  # once `steps` has brought it to where it was
+        self.explorer: Loop | None = None  # set by `steps` once the recorded steps are retraced
 
     def __repr__(self) -> str:
         return f"Run({str(self.directory)!r})"
@@ -92,9 +92,9 @@ class Run:
     def create(
         cls, directory: Path | str, kind: str, config: Config | Mapping[str, Any] | None = None
     ) -> Run:
-        """Make a run with no steps: completely, or not at all.
+        """Make a run with no steps, completely or not at all.
 
-        Whatever is wrong with the configuration is found now, by setting it up once.
+        It is set up once, so that an invalid configuration is refused now.
         """
         run = cls(directory)
         known = find_kind(kind)
@@ -106,7 +106,7 @@ class Run:
         with refusing(target, "can't be written"):
             if (target / CONFIG).is_file():
                 again = f"homeward runs resume {shlex.quote(str(target))}"
-                raise InvalidFileError(f"{target}: there is a run already; to go on: {again}")
+                raise InvalidFileError(f"{target}: there is a run already; to resume: {again}")
             if target.exists() and not target.is_dir():
                 raise InvalidFileError(f"{target}: is a file, expected a new folder")
             if target.exists() and any(target.iterdir()):
@@ -150,7 +150,7 @@ class Run:
 
     @classmethod
     def open(cls, directory: Path | str) -> Run:
-        """Open a run; refuse a folder without one, and one that is damaged or of another format."""
+        """Open a run; raise if there is none, or if it is damaged or of another format."""
         run = cls(directory)
         if not run.directory.is_dir():
             raise InvalidFileError(f"{run.directory}: there is no run")
@@ -162,13 +162,13 @@ class Run:
 
     @property
     def manifest(self) -> Manifest:
-        """What the run is and how far it had come when that was last written down."""
+        """The manifest as last written."""
         return Manifest.read(self.directory / MANIFEST)
 
     @property
     def status(self) -> RunStatus:
-        """How the run stands; one whose process was killed is interrupted."""
-        # In this order: a process writes the manifest before it lets go of the lock.
+        """Status of the run; interrupted if its process was killed."""
+        # In this order: a process writes the manifest before it releases the lock.
         if is_held(self.directory / LOCK):
             return RunStatus.RUNNING
         written = self.manifest.status
@@ -190,7 +190,7 @@ class Run:
         return (record for record, _ in read_log(self.directory / STEPS))
 
     def trajectory(self) -> tuple[Record, ...]:
-        """Return the recorded steps with their observations, also of a run of another version."""
+        """Return the recorded steps with decoded observations, also of a run of another version."""
         types = find_kind(self._written()["kind"]).observations
         return tuple(
             replace(record, observation=decode(record.observation, types), seeds=None)
@@ -202,7 +202,7 @@ class Run:
         return read_fields(self.directory / FIELDS)
 
     def resume(self, *, limit: int | None = None, other_versions: bool = False) -> End:
-        """Go on to the end and return why it ended; see `steps`."""
+        """Continue to the end and return why it ended; see `steps`."""
         for _ in self.steps(limit=limit, other_versions=other_versions):
             pass
         end = self.manifest.end
@@ -212,17 +212,16 @@ class Run:
     def steps(
         self, *, limit: int | None = None, other_versions: bool = False
     ) -> Generator[Step, None, None]:
-        """Go on, and yield each new step once it is recorded; nothing if the run has ended.
+        """Continue, and yield each new step once it is recorded; no step if the run has ended.
 
-        A `limit` takes the place of the kind's own step limit, for good. With `other_versions` the
-        run goes on although something that it was made with has another version now; its way may
-        then differ from the one that it would have taken.
+        A `limit` replaces the kind's step limit permanently. With `other_versions` the run
+        continues although a package has another version now; its path may then differ.
         """
         with locked(self.directory / LOCK, str(self.directory)):
             yield from self._steps(limit, other_versions)
 
     def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
-        """Go on; the caller holds the lock."""
+        """Continue; the caller holds the lock."""
         sweep(self.directory)
         manifest, kind = self.manifest, self._find_kind()
         here = versions_here()
@@ -231,7 +230,7 @@ class Run:
             if differ:
                 raise InvalidFileError(
                     f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
-                    "its way might not go on as it would have; allow other versions to go on"
+                    "its path might differ; allow other versions to continue"
                 )
         taken, end, seeded = self._survey(manifest)
         if limit is not None and limit < taken:
@@ -297,12 +296,12 @@ class Run:
             raise
         except Exception:
             error = traceback.format_exc()
-            with suppress(InvalidFileError):  # a full disk, and then the first refusal counts
+            with suppress(InvalidFileError):  # the disk is full: report the first error
                 self._close(watch.read(manifest), explorer, RunStatus.FAILED, error=error)
             raise
 
     def _survey(self, manifest: Manifest) -> tuple[int, int, int]:
-        """Read the log through: steps taken, bytes they fill, the last step with seeds."""
+        """Return the number of recorded steps, their bytes and the last step with a warm start."""
         taken, end, seeded = 0, 0, 0
         for record, place in read_log(self.directory / STEPS):
             taken, end = record.step, place
@@ -315,7 +314,7 @@ class Run:
         return taken, end, seeded
 
     def _keep(self, explorer: Loop, setup: Setup, kind: Kind) -> None:
-        """Write down the arrays that are kept at the end."""
+        """Write the arrays of a finished run."""
         arrays: dict[str, Any] = {}
         if kind.fields is not None:
             arrays |= kind.fields(explorer.belief, setup.world)
@@ -324,26 +323,26 @@ class Run:
         write_fields(self.directory / FIELDS, arrays)
 
     def _note(self, manifest: Manifest, explorer: Loop) -> Manifest:
-        """Write down how far the run has come."""
+        """Write the number of steps to the manifest."""
         noted = manifest.model_copy(update={"steps": explorer.steps, "updated": now()})
         noted.write(self.directory / MANIFEST)
         return noted
 
     def _close(self, manifest: Manifest, explorer: Loop, status: RunStatus, **ending: Any) -> None:
-        """Write down that a session ended so."""
+        """Write the end of a session to the manifest."""
         self._note(self._closed(manifest, explorer, status, **ending), explorer)
 
     def _closed(
         self, manifest: Manifest, explorer: Loop, status: RunStatus, **ending: Any
     ) -> Manifest:
-        """Return the manifest of a session that ended so, with its `end` or its `error`."""
+        """Return the manifest after a session ended, with its `end` or its `error`."""
         last = manifest.sessions[-1].model_copy(update={"ended": now()})
         sessions = (*manifest.sessions[:-1], last)
         update = {"status": status, "end": None, "error": None, "sessions": sessions, **ending}
         return manifest.model_copy(update={**update, "steps": explorer.steps})
 
     def _written(self) -> dict[str, Any]:
-        """Read ``config.json``, which must be as it was when the run was made."""
+        """Read ``config.json``; raise if it changed since the run was made."""
         path = self.directory / CONFIG
         value = read_json(path)
         check_format(value, path)
@@ -356,7 +355,7 @@ class Run:
         return written
 
     def _find_kind(self) -> Kind:
-        """Find the kind, of the version that the run was made by."""
+        """Return the kind; raise if its version is not the run's."""
         written = self._written()
         kind = find_kind(written["kind"])
         if kind.version != written["version"]:
@@ -367,7 +366,7 @@ class Run:
         return kind
 
     def _checked_config(self, kind: Kind) -> Config:
-        """Return the configuration, which must still be complete."""
+        """Return the configuration; raise if it is not complete."""
         what = str(self.directory / CONFIG)
         written = self.config
         config = checked(kind.config, written, what)
@@ -377,7 +376,7 @@ class Run:
 
 
 def list_runs(root: Path | str) -> tuple[Run, ...]:
-    """List the runs in a directory by name, and itself if it is one; none is opened."""
+    """List the runs in a directory by name, and itself if it is a run, without opening them."""
     root = Path(root)
     if not root.is_dir():
         raise InvalidFileError(f"{root}: there is no such folder")

@@ -1,8 +1,8 @@
-"""How long a session has been at a run, and how long its plans take.
+"""Working time of a session, and planning time of each step.
 
-Times are no part of the step log, which is the same however often a run was stopped. Those of a
-session stand in the manifest; those of each step in a file beside the log, four bytes each, in ms.
-Nothing depends on that file: where it falls short of the log, those steps have no time.
+Times are not in the step log, which must not depend on interruptions. A session's time is in the
+manifest; planning times are in a file beside the log, as float32 in ms. That file is optional:
+steps that it lacks have no time.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TYPE = np.dtype("<f4")
 
 
 class Stopwatch:
-    """Records how long the steps of a session planned; it is the only writer of the file."""
+    """Records the planning times of a session; the only writer of the file."""
 
     def __init__(self, path: Path, steps: int) -> None:
-        """Open the file as one of so many steps; missing and surplus entries are mended."""
+        """Open the file, padded or truncated to the number of steps."""
         self.path = path
         self.began = time.perf_counter()
         self.plans = array("d")  # s

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from homeward.runs import Run
     from homeward.runs.kind import Kind, Setup
 
-PLANNED = ("state", "action", "status", "observation", "next_state", "holding")
+PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "holding")
 """Fields of a record that planning again must reproduce, beside its bounds."""
 
 
@@ -50,15 +50,15 @@ class RecordedPlan:
     """A step of a run: its record, and the plan that is made again."""
 
     record: Record
-    stored: StoredPlan | None  # None if the level is the run's: then the verdict is in `run`
-    reasons: tuple[str, ...] = ()  # other fields of the record that are not reproduced
-    run: RunVerdict | None = None  # on the whole run, if the level is the run's
-    homes: tuple[HomeVerdict, ...] = ()  # of its audit, one for each way home
+    stored: StoredPlan | None  # None if the level is the whole run's: then see `run`
+    reasons: tuple[str, ...] = ()  # other fields that planning again did not reproduce
+    run: RunVerdict | None = None  # verdict on the run, if the level is the whole run's
+    homes: tuple[HomeVerdict, ...] = ()  # one per way home
     notes: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
-        """Whether there is a reason against a claim of the run."""
+        """Whether a claim of the run is refuted."""
         run = self.run is not None and self.run.refuted
         return run or bool(self.reasons) or any(home.refuted for home in self.homes)
 
@@ -105,7 +105,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         )
     plan = taken_again.plan
     found = to_record(taken_again, None, None, kind, 0)
-    reasons = tuple(_differences(record, found, PLANNED))
+    reasons = tuple(_differences(record, found, PLANNED_FIELDS))
     return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
 
 
@@ -150,7 +150,7 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
         try:
             step = explorer.step()
         except HomewardError as cause:
-            return [f"step {record.step}: it can't be taken: {cause}"]
+            return [f"step {record.step} can't be taken: {cause}"]
         if step is None:
             return [f"step {record.step}: the explorer ends before it"]
         again = to_record(step, before, None, kind, 0)
@@ -221,7 +221,9 @@ def _kept(record: Record, run: Run) -> float:
             f"{run.directory}: step {record.step} does not say what is held: {cause}"
         ) from cause
     if not 0.0 <= kept <= 1.0:
-        raise InvalidFileError(f"{run.directory}: in step {record.step}, {kept:g} is kept")
+        raise InvalidFileError(
+            f"{run.directory}: step {record.step} keeps {kept:g}, expected 0 to 1"
+        )
     return kept
 
 
@@ -237,7 +239,7 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         return replace(certificate, worth=worth)
     verdicts = []
     for i, verdict in enumerate(certificate.verdicts):
-        # Where one part is all of the plan, it stands for both.
+        # A plan of one part has the same bounds for both.
         alone = len(certificate.verdicts) == count
         parts = ("plan", "action") if alone else (verdict.part,)
         reasons = list(verdict.reasons)

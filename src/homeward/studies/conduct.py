@@ -1,12 +1,11 @@
 """Conducting a study: submit the tasks that are left and record their outcomes.
 
 Tasks take from a millisecond to a minute, so they are submitted in batches of `BATCH_SECONDS` or
-so, estimated from finished tasks. A batch that takes longer is cut short, and its tasks that were
-not begun are submitted again. Rows are recorded as they come, so a crash loses only tasks in
-progress.
+so, estimated from finished tasks. A batch that takes longer is cut short, and its remaining tasks
+are submitted again. Rows are recorded as they come, so a crash loses only tasks in progress.
 
-A task whose worker dies is tried again, alone, and not beside another such task: so it is known
-which task killed the worker. After `MAX_DEATHS` dead workers it is recorded as failed.
+If a worker dies, its tasks are tried again one at a time, to find the one that killed it. After
+`MAX_DEATHS` dead workers it is recorded as failed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500
 MAX_DEATHS = 3
 PATIENCE_SECONDS = 60.0
-"""Time that a study waits for workers when there are none."""
+"""Seconds that a study waits for workers when there are none."""
 
 
 def conduct(
@@ -98,7 +97,7 @@ class TaskQueue:
         self.suspects: deque[int] = deque()  # tasks whose worker has died
         self.deaths: Counter[int] = Counter()
         self.submitted = 0  # batches
-        self.suspected: Batch | None = None  # the suspect that is being tried
+        self.suspected: Batch | None = None  # the suspect that is running
         self.pace = BATCH_SECONDS  # estimated seconds of a task
 
     def next(self, slots: int) -> Batch | None:
@@ -132,7 +131,7 @@ class TaskQueue:
         for position in batch.positions:
             self.deaths[position] += report.deaths
             if len(batch.items) == 1 and self.deaths[position] >= MAX_DEATHS:
-                text = f"{self.deaths[position]} workers died over it. {report.cause}"
+                text = f"{self.deaths[position]} workers died while running it. {report.cause}"
                 found.append(Outcome(position, None, text, 0.0))
             else:
                 self.suspects.append(position)

@@ -1,7 +1,7 @@
 """Where tasks run: in this process, in processes on this machine, or on a cluster.
 
 A crew takes batches of tasks and returns reports. Each slot works on one batch at a time, and no
-more batches than slots are submitted: so a worker that dies takes one batch with it.
+more batches than slots are submitted, so a worker that dies loses one batch.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from homeward.studies.work import Outcome
 
 ANSWER_SECONDS = 5.0
-"""Time that a scheduler has to answer."""
+"""Seconds that a scheduler may take to answer."""
 
 POLL_SECONDS = 1.0
-"""Time between two counts of the workers."""
+"""Seconds between two counts of the workers."""
 
 
 class CrewError(HomewardError):
-    """The workers are out of reach; finished tasks are kept."""
+    """The workers can't be reached; finished tasks are kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +56,9 @@ class Report:
     """Result of a batch."""
 
     batch: Batch
-    outcomes: list[Outcome]  # of the tasks that ended
+    outcomes: list[Outcome]  # of finished tasks
     deaths: int = 0  # number of workers that died
-    cause: str = ""  # of their death
+    cause: str = ""  # of the last death
 
 
 class Inline:
@@ -126,7 +126,7 @@ class Cluster:
         except KilledWorker as death:
             return Report(batch, [], death.allowed_failures + 1, str(death))
         except (CancelledError, OSError, TimeoutError) as cause:
-            raise CrewError(f"the scheduler has gone, or was restarted: {cause}") from cause
+            raise CrewError(f"the scheduler was stopped or restarted: {cause}") from cause
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             raise CrewError(f"the workers can't do {batch.task}: {text}") from error
@@ -137,7 +137,7 @@ class Cluster:
         try:
             threads = self._client.nthreads(callback_timeout=self._patience)
         except (OSError, TimeoutError) as cause:
-            raise CrewError(f"the scheduler does not answer any more: {cause}") from cause
+            raise CrewError(f"the scheduler no longer answers: {cause}") from cause
         self._count = sum(threads.values())
         if self._count or self._last_worker == -float("inf"):
             self._last_worker = now
@@ -160,7 +160,7 @@ def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
             processes=True,
             dashboard_address="127.0.0.1:0",  # any free port: several studies may run at once
             silence_logs=logging.CRITICAL,
-            scheduler_kwargs={"allowed_failures": 0},  # how often to try is decided here
+            scheduler_kwargs={"allowed_failures": 0},  # retries are handled here
             preload=["homeward.studies.work"],
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -60,8 +60,8 @@ class Ledger:
     def open(cls, path: Path | str, study: Study) -> Iterator[Ledger]:
         """Open the file of a study to continue it, or create one.
 
-        Refused, and left unchanged: a file of another format, a study of another definition or
-        version, and a study that another process is writing.
+        Raises, and leaves the file unchanged, if it has another format, definition or version, or
+        if another process is writing it.
         """
         path = Path(path)
         if not path.parent.is_dir():
@@ -100,7 +100,7 @@ class Ledger:
         return [position for position in range(self.study.tasks) if position not in done]
 
     def record(self, outcomes: Iterable[Outcome]) -> None:
-        """Record outcomes, all or none of them."""
+        """Record outcomes in one transaction."""
         entries = []
         for outcome in outcomes:
             cell, seed = self.study.task_at(outcome.position)
@@ -138,7 +138,7 @@ def _from_text(text: str) -> dict[str, Scalar]:
 
 @contextmanager
 def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Open a database whose every commit reaches the disk."""
+    """Open a database in which every commit is synced to disk."""
     with refusing(path, "can't be read"):
         if path.exists() and path.stat().st_size:
             with open(path, "rb") as file:
@@ -205,7 +205,7 @@ def _differ(name: str, one: Any, other: Any) -> str:
     if not isinstance(one, list):
         return f"{name} is {one!r}, not {other!r}"
     if len(one) != len(other):
-        return f"{len(one)} {name} are not these {len(other)}"
+        return f"number of {name} is {len(one)}, not {len(other)}"
     pairs = enumerate(zip(one, other, strict=True))
     i = next(i for i, (a, b) in pairs if json.dumps(a) != json.dumps(b))
     return f"{name}, counted from 0, hold {one[i]!r} at {i}, not {other[i]!r}"

@@ -34,7 +34,7 @@ class Study(Strict):
     cells: Annotated[tuple[dict[str, JsonValue], ...], Field(min_length=1)]
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # number of seeds of each cell
-    version: Annotated[int, Field(ge=1)] = 1  # grows whenever a task would return another row
+    version: Annotated[int, Field(ge=1)] = 1  # increases whenever a task would return another row
 
     @field_validator("task")
     @classmethod

@@ -113,7 +113,7 @@ def _as_parquet(table: Table, out: Path) -> bytes:
 
 
 def _pyarrow() -> Any:
-    return need("pyarrow", "parquet", "Parquet needs pyarrow (a .csv needs nothing)")
+    return need("pyarrow", "parquet", "Parquet needs pyarrow (.csv does not)")
 
 
 def _cell(value: Scalar) -> str:

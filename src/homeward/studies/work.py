@@ -1,4 +1,4 @@
-"""What a worker does: some tasks, one after the other, within a time budget."""
+"""The work of one process: run tasks in sequence within a time budget."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 MAX_WARMING_SECONDS = 5.0
-"""How long the start waits for the viewing processes."""
+"""Seconds that the start waits for the viewing processes."""
 
 MAX_LAYERS = 16
 MEDIA_TYPES = {
@@ -79,7 +79,7 @@ class Limits:
     jobs: int = 2  # runs at the same time
     streams: int = MAX_STREAMS
     upload: int = MAX_UPLOAD_BYTES
-    stalled: float = MAX_SILENT_SECONDS  # without a byte of an upload
+    stalled: float = MAX_SILENT_SECONDS  # seconds without a byte of an upload
     longest: float = MAX_SECONDS  # of an upload
     answer: float = LIMIT  # seconds of a viewer's answer
     viewers: int = PROCESSES
@@ -145,9 +145,9 @@ class Server:
             if error.status_code == Refusal.NOT_FOUND.status:
                 code, sentence = Refusal.NOT_FOUND, NOT_FOUND
             elif error.status_code == Refusal.NOT_ALLOWED.status:
-                code, sentence = Refusal.NOT_ALLOWED, f"{request.method} can't be done here"
+                code, sentence = Refusal.NOT_ALLOWED, f"{request.method} is not allowed here"
         elif isinstance(error, ClientDisconnect):
-            code, sentence = Refusal.INVALID, "the request broke off; nothing was kept"
+            code, sentence = Refusal.INVALID, "the request was interrupted"
         else:
             code, sentence = refusal_of(error, self.catalogue.root)
         headers = {"Cache-Control": "no-store"}
@@ -215,7 +215,7 @@ class Server:
         return json_response({"runs": await run_in_threadpool(summaries)})
 
     async def details(self, request: Request) -> Response:
-        """Return all that the page needs to show a run."""
+        """Return the details of a run."""
         name = await self._run(request)
         summary = await self._summary(name)
         if summary["kind"] is None:
@@ -341,7 +341,7 @@ class Server:
         if not self.making:  # a run that is being made may be about to refer to one
             await run_in_threadpool(self.uploads.sweep, used)
         forgotten = asyncio.create_task(self.pool.ask(name, "forget", name))
-        self.forgetting.add(forgotten)  # nobody awaits it
+        self.forgetting.add(forgotten)  # the task is not awaited
         forgotten.add_done_callback(self.forgetting.discard)
         return Response(status_code=204)
 
@@ -367,7 +367,7 @@ class Server:
         return json_response(self.constants[name])
 
     async def preview(self, request: Request) -> Response:
-        """Return the heights of a configuration's cells."""
+        """Return the heights of the cells of a configuration."""
         query = {name: parse_value(text) for name, text in request.query_params.items()}
         frame = await self.pool.ask("", "preview", query, gone=request.is_disconnected)
         return frame_response(request, frame)

@@ -1,7 +1,6 @@
-"""From names to folders, and what is told of each run.
+"""The runs in a folder: from names to paths, and a summary of each run.
 
-A name from a client is checked letter by letter, and each part of a path is looked at itself: a
-link, wherever it leads, is no run of ours.
+A name from a client is checked by character. Every part of a path is checked: links are refused.
 """
 
 from __future__ import annotations
@@ -36,30 +35,30 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 OLD_FIELDS = "fields"
-"""The folder in which earlier versions kept what is in `FIELDS` now."""
+"""Folder in which earlier versions stored what is now in `FIELDS`."""
 
 SHOWN_UP_TO = "the steps before it are shown"
 
 SUFFIXES = ("safe", "unsafe")
-"""How the names of the two runs of a pair end."""
+"""Suffixes of the names of the two runs of a pair."""
 
-STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What comes of values that are of another type or size than ours."""
+BAD_FORMAT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Exceptions for values of an unexpected type or size."""
 
 State = Literal["queued", "going", "paused", "cancelled", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the server itself has to do with a run."""
+    """The server's own state of a run."""
 
     state: State
-    place: int | None = None  # in the queue, from 1
+    place: int | None = None  # position in the queue, from 1
     error: str | None = None  # why it could not be started
 
 
 def check_name(name: Any) -> str:
-    """Refuse what can't be the name of a run."""
+    """Raise if a text can't be the name of a run."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise RefusalError(
             Refusal.INVALID,
@@ -70,7 +69,7 @@ def check_name(name: Any) -> str:
 
 
 def plain_file(folder: Path, *parts: str) -> Path | None:
-    """Return the path of a plain file below a folder; None if there is a link on the way."""
+    """Return the path of a plain file below a folder; None if a part of it is a link."""
     path = folder
     for number, part in enumerate(parts, start=1):
         path = path / part
@@ -98,10 +97,10 @@ class Catalogue:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._counters: dict[str, LogFollower] = {}
-        self._turn = threading.Lock()  # the list is made in a thread of its own
+        self._turn = threading.Lock()  # the list is made in another thread
 
     def find(self, name: Any) -> Path:
-        """Return the folder of a run; refuse names of none, and links."""
+        """Return the folder of a run; raise if it does not exist or has links."""
         folder = self._folder(name)
         for place, folders, files in os.walk(folder / OLD_FIELDS):
             for entry in (*folders, *files):
@@ -112,7 +111,7 @@ class Catalogue:
         return folder
 
     def _folder(self, name: Any) -> Path:
-        """Return the folder of a run, but for a look at its fields."""
+        """Return the folder of a run, without a check of its fields."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
         folder = self.root / name
@@ -127,7 +126,7 @@ class Catalogue:
         for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS, OLD_FIELDS):
             if (folder / part).is_symlink():
                 raise RefusalError(
-                    Refusal.NOT_FOUND, f"{name}: {part} is a link, so this is no run"
+                    Refusal.NOT_FOUND, f"{name}: {part} is a link, so this is not a run"
                 )
         return folder
 
@@ -178,7 +177,7 @@ class Catalogue:
             return len(counter), counter.damage
 
     def stamp(self, name: str) -> tuple[Any, ...] | None:
-        """Return what changes whenever a run does, but for its steps; None once it is gone."""
+        """Return a stamp that changes with the run, except its steps; None if it was deleted."""
         try:
             found = os.lstat(self.root / name / MANIFEST)
         except OSError:
@@ -191,27 +190,26 @@ class Catalogue:
         return [(name, self.stamp(name)) for name in self.names()]
 
     def summary(self, name: str, standing: Standing | None = None) -> dict[str, Any]:
-        """Return the summary of a run, as JSON values; of a damaged one, what is wrong with it."""
+        """Return the summary of a run as JSON values; a damaged run has an error."""
         try:
             found = self._summary(name, standing)
             json.dumps(found, allow_nan=False)
-        except STRANGE:  # what stands in its files is JSON, and nothing that we have written
+        except BAD_FORMAT:  # the files are JSON, but not in our format
             found = _unread(name, "damaged", f"{CONFIG}: is not as it was written")
         if found["status"] == "damaged":
-            self.find(name)  # or it has gone in the meantime
+            self.find(name)  # or it was deleted in the meantime
         return found
 
     def _summary(self, name: str, standing: Standing | None) -> dict[str, Any]:
-        """Return the summary of a run whose files are ours.
+        """Return the summary of a run in our format.
 
-        Where the log alone is damaged, all is told but how the run ended, and `steps` are those
-        before the damage.
+        If only the log is damaged, the end is missing, and `steps` are those before the damage.
         """
         folder = self.find(name)
         try:
             run = Run.open(folder)
             config, status = run.config, run.status
-            manifest, kind = run.manifest, run.kind  # after the status, so that they fit together
+            manifest, kind = run.manifest, run.kind  # after the status, to be consistent
         except HomewardError as error:
             newer = _newer(folder)
             if newer is not None:
@@ -251,7 +249,7 @@ class Catalogue:
         }
 
     def details(self, name: str) -> dict[str, Any]:
-        """Return what is told of a run beyond its summary and what its viewer says."""
+        """Return the details of a run that are in neither its summary nor its viewer's answer."""
         run = Run.open(self.find(name))
         timed = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
         return {
@@ -273,7 +271,7 @@ class Catalogue:
 
 
 def status_of(status: RunStatus, standing: Standing | None) -> str:
-    """Return the status that is told: what the server knows of a run goes before what it wrote."""
+    """Return the status of a run: the server's own state overrides the manifest."""
     if standing is None:
         return str(status)
     if standing.state == "queued":
@@ -286,7 +284,7 @@ def status_of(status: RunStatus, standing: Standing | None) -> str:
 
 
 def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | None:
-    """Return rows and columns where they are quick to find."""
+    """Return rows and columns; None if they take long to compute."""
     if kind not in kind_names():
         return None
     find = find_kind(kind).shape
@@ -298,13 +296,13 @@ def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | Non
 
 
 def _damage(run: Run, manifest: Manifest, steps: int, damage: str | None) -> str | None:
-    """Return what is wrong with the log of a run that is not going."""
+    """Return what is wrong with the log of a run that is not running."""
     if damage is not None:
         return f"{STEPS}: {damage}; {SHOWN_UP_TO}"
     if manifest.status is not RunStatus.FINISHED or steps == manifest.steps:
         return None
     if run.manifest != manifest or run.status is not RunStatus.FINISHED:
-        return None  # it went on in the meantime
+        return None  # it was resumed in the meantime
     return f"its record holds {steps} steps, but it ended after {manifest.steps}"
 
 

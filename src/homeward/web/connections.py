@@ -1,4 +1,4 @@
-"""HTTP connections that are closed when they are idle, so that they free their place."""
+"""HTTP connections that close themselves when idle, to stay within the connection limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import asyncio
 
 CHECK_SECONDS = 10.0
-"""Seconds between two checks; a connection that began no request since the last one is closed."""
+"""Seconds between two checks; a connection without a new request since the last one is closed."""
 
 
 class IdleTimeout(H11Protocol):

@@ -33,7 +33,7 @@ STATUS_KEYS = ("status", "place", "end", "error")
 
 
 class Streams:
-    """All open streams, of which there is a limited number."""
+    """All open streams; their number is limited."""
 
     def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = MAX_STREAMS) -> None:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
@@ -82,7 +82,7 @@ class Streams:
             seen, summary, total = polled
             status = status if summary is None else summary["status"]
             if total != last:
-                first = last if total > last else 0  # the run was made anew
+                first = last if total > last else 0  # the run was replaced
                 last = total
                 yield event("steps", {"from": first, "to": total, "status": status}, total)
             if summary is not None and sent != [summary[key] for key in STATUS_KEYS]:
@@ -126,7 +126,7 @@ class EventStream:
             self.streams.going -= 1
 
     async def _paced(self, polls: AsyncIterator[str], pause: float) -> AsyncIterator[str]:
-        """Yield events with a pause after each poll, and a comment when it was quiet for long."""
+        """Yield events with a pause after each poll, and a comment after a long silence."""
         sent = time.monotonic()
         async for text in polls:
             if text or time.monotonic() - sent > KEEP_ALIVE_SECONDS:

@@ -1,4 +1,4 @@
-"""The paper's example worlds and counter-examples, as the page loads them."""
+"""The paper's example worlds and counterexamples, as JSON for the page."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ STORIES = {
     ),
 }
 LEVELS = {"Known odds": 0.8, "Which way back": 0.6, "The average loop": 0.5}
-"""The safety level at which each story is told."""
+"""Safety level of each story."""
 
 DISCOUNT = 0.99
 
 
 def examples() -> dict[str, Any]:
-    """Return all of them as JSON values."""
+    """Return all examples as JSON values."""
     worlds = [
         {"name": name, "title": title, "story": story, "map": str(WORLDS[name])}
         for name, (title, story) in STORIES.items()

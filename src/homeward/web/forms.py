@@ -1,4 +1,4 @@
-"""New runs from the page: what it may set, and how large they may be."""
+"""Checks of new runs from the page: which keys it may set, and how large they may be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def all_forms() -> dict[str, Form]:
 
 
 def check_kind(kind: Any) -> str:
-    """Refuse kinds that are not started from the page."""
+    """Raise if a kind can't be started from the page."""
     forms = all_forms()
     if not isinstance(kind, str) or kind not in forms:
         raise RefusalError(Refusal.INVALID, f"the kind of run is not one of {', '.join(forms)}")
@@ -34,10 +34,7 @@ def check_kind(kind: Any) -> str:
 
 
 def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the configurations of a safe and an unsafe explorer in the same world.
-
-    The unsafe one promises nothing, and is called off when the safe one is.
-    """
+    """Return the configurations of a safe and an unsafe explorer in the same world."""
     form = all_forms()[kind]
     if not form.unsafe:
         raise RefusalError(Refusal.INVALID, f"a {kind} run has no unsafe explorer to compare with")
@@ -68,7 +65,7 @@ def completed(kind: str, config: Any, root: Path) -> Config:
 
 
 def preview(query: Mapping[str, Any], root: Path) -> bytes:
-    """Return the frame of the maps that a configuration begins with, by the first kind that can."""
+    """Return the frame of a configuration's first maps, by the first kind that has a preview."""
     kind, form = next((kind, f) for kind, f in all_forms().items() if f.preview is not None)
     assert form.preview is not None
     for name in query:
@@ -83,7 +80,7 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
 
 
 def schemas() -> dict[str, Any]:
-    """Return the JSON Schema of each kind's configuration, of what the page may set."""
+    """Return the JSON Schema of each kind's configuration, with the keys that the page may set."""
     found = {}
     for kind, form in all_forms().items():
         model = find_kind(kind).config

@@ -104,7 +104,7 @@ class Guard:
         """Return why a request is refused before its token is checked; None if it is not."""
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
-            return Refusal.FORBIDDEN, "this server does not go by that name"
+            return Refusal.FORBIDDEN, "the Host header does not name this server"
         method, site = scope["method"], _headers(scope, b"sec-fetch-site")
         foreign = bool(site) and site[0] not in ("same-origin", "none")
         if method in READS:  # another site may link to the page but not call the interface

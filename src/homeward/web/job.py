@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from homeward.memory import keep_freed
 
 GRACE_SECONDS = 3.0
-"""How long the current step may go on after the run is asked to stop."""
+"""Seconds that the current step may take after the run is asked to stop."""
 
 DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
 """Exit codes: ended or stopped; met an error; can't continue; another process writes the run."""

@@ -31,10 +31,10 @@ COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
 """The command without the run's folder; ``-P`` keeps the current folder out of the imports."""
 
 STOP_SECONDS = 15.0
-"""How long a process may take to stop before it is killed; its run can be resumed either way."""
+"""Seconds that a process may take to stop before it is killed; its run can still be resumed."""
 
 MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
-"""Attempts to continue a run that another process writes, and the time between two of them."""
+"""Attempts to continue a run that another process writes, and the seconds between two of them."""
 
 logger = logging.getLogger("homeward")
 
@@ -46,7 +46,7 @@ class Jobs:
         self.catalogue, self.most, self.command = catalogue, most, command
         self.path: Path = catalogue.root / JOURNAL
         self.entries: dict[str, tuple[State, str | None]] = {}  # in the order of the queue
-        self.revision = 0  # grows with every change
+        self.revision = 0  # increases with every change
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.processes: dict[str, asyncio.subprocess.Process] = {}
         self.closing = False
@@ -184,7 +184,7 @@ class Jobs:
             stdin=pipe,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=pipe,
-            start_new_session=True,  # Ctrl-C is the server's to handle
+            start_new_session=True,  # the server handles Ctrl-C
         )
         self.processes[name] = process
         if self.closing or self._state(name) != "going":

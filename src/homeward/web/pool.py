@@ -1,11 +1,9 @@
 """Processes that compute for the server, so that its event loop never waits.
 
-A run is always answered for by the same process, which then has it at hand. A process that dies, or
-takes longer than it may, is replaced, and its client is told to ask again. So is a client that
-waits for a plan when something quicker is asked for: what was planned so far is kept there.
-
-Where the system can, they are forked from one process that has imported what they need and does
-nothing else, so that a new one answers at once.
+The same process always answers for a run, and caches it. A process that dies or exceeds its time
+limit is replaced, and the client is told to ask again. A request for a plan is interrupted by a
+quicker request and told to ask again; the process caches what was planned so far. If the system
+can, processes are forked from one that has imported what they need, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -33,26 +31,26 @@ PROCESSES = 2
 LIMIT = 120.0
 """Seconds that an answer may take: a first plan compiles the solvers, which takes half of it."""
 
-LONG = "why"
-"""The question that others do not wait for."""
+INTERRUPTIBLE = "why"
+"""The request that other requests interrupt."""
 
 STOP = ("stop", ())
-"""What is sent to whom is at it; there is no answer."""
+"""Message that interrupts a request; it has no answer."""
 
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"
-"""Keeps a new Python from looking for modules where it is."""
+"""Environment variable that keeps the current folder out of the imports."""
 
 
 def prepare() -> None:
-    """Have what viewing processes need imported, beside what this process does.
+    """Start the fork server, which imports what viewing processes need.
 
     Nothing is imported from the folder that the server was started in.
     """
     if METHOD != "forkserver":
         return
     kinds = [reference.partition(":")[0] for reference in installed_kinds().values()]
-    ours = [module for module in kinds if module.startswith("homeward.")]  # others may not import
+    ours = [module for module in kinds if module.startswith("homeward.")]  # others may fail
     multiprocessing.get_context(METHOD).set_forkserver_preload(["homeward.web.service", *ours])
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
@@ -66,14 +64,14 @@ def prepare() -> None:
 
 
 class Worker:
-    """One process; started when it is first asked."""
+    """One viewing process; started at the first request."""
 
     def __init__(self, root: Path, target: Any = serve) -> None:
         self.root, self.target = root, target
         self.process: BaseProcess | None = None
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        self._doing = ""  # what it was asked for
+        self._doing = ""  # name of the current request
         self._thread = ThreadPoolExecutor(1, "viewer")
 
     async def ask(
@@ -83,14 +81,14 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Return the answer; nobody is served who has `gone` when their turn comes."""
-        if self._doing == LONG != name:
+        """Return the answer; raise if the client has `gone` before its turn."""
+        if self._doing == INTERRUPTIBLE != name:
             self._doing = ""
             with suppress(OSError, AttributeError):
                 self._connection.send(STOP)  # type: ignore[union-attr]
         async with self._turn:
             if gone is not None and await gone():
-                raise RefusalError(Refusal.INVALID, "nobody waits for the answer")
+                raise RefusalError(Refusal.INVALID, "the client disconnected")
             loop = asyncio.get_running_loop()
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
@@ -105,15 +103,15 @@ class Worker:
             if not self._connection.poll(limit):
                 self._stop()
                 raise RefusalError(
-                    Refusal.TIMED_OUT, f"that took longer than {limit:g} s and was given up"
+                    Refusal.TIMED_OUT, f"this took longer than {limit:g} s and was stopped"
                 )
             how, answer = self._connection.recv()
         except RecursionError as cause:
-            raise RefusalError(Refusal.INVALID, "that is nested too deeply") from cause
+            raise RefusalError(Refusal.INVALID, "the request is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
             raise RefusalError(
-                Refusal.RESTARTING, "the viewer died and is started again; ask again"
+                Refusal.RESTARTING, "the viewer died and was restarted; ask again"
             ) from cause
         if how == "refused":
             raise RefusalError(*answer)
@@ -142,13 +140,13 @@ class Worker:
     def close(self) -> None:
         """End the process and the thread."""
         if self.process is not None:
-            self.process.kill()  # the thread that waits for it sees the end
+            self.process.kill()  # the thread that waits for it sees that it ended
         self._thread.shutdown()
         self._stop()
 
 
 class Pool:
-    """The viewing processes, and one for what is of no run: previews and what is being made."""
+    """The viewing processes, and one for requests about no run: previews and new runs."""
 
     def __init__(self, root: Path, processes: int = PROCESSES, limit: float = LIMIT) -> None:
         self.limit = limit
@@ -177,7 +175,7 @@ class Pool:
         return await self.worker_of(run).ask(name, arguments, self.limit, gone)
 
     async def warm(self) -> None:
-        """Have the processes start and import what they need, before somebody asks."""
+        """Start the processes and their imports before the first request."""
         asked = [worker.ask("ready", (), self.limit) for worker in self.viewers]
         await asyncio.gather(*asked, return_exceptions=True)
 

@@ -27,7 +27,7 @@ MAX_MEMORY_BYTES = 4 << 30
 MAX_CPU_SECONDS = 120
 MAX_OUTPUT_BYTES = 2 << 30
 MAX_PIXELS = 64_000_000
-"""512 MB as float64."""
+"""Maximum number of pixels of a raster: 512 MB as float64."""
 
 DRIVERS = ("GTiff", "AAIGrid", "PDS", "ISIS3", "JP2OpenJPEG")
 QUIET = {
@@ -167,7 +167,7 @@ def preview(elevation: Elevation) -> list[list[float | None]]:
 
 
 def main(arguments: list[str]) -> dict[str, Any]:
-    """Read the raster that the arguments name and return what is to be printed."""
+    """Read the raster that the arguments name and return the JSON to print."""
     source, target, name = Path(arguments[0]), Path(arguments[1]), arguments[2]
     pixel = float(arguments[3]) if len(arguments) > 3 else None
     try:
@@ -184,7 +184,7 @@ def main(arguments: list[str]) -> dict[str, Any]:
 
 
 def refused(sentence: str, code: Refusal = Refusal.UNUSABLE) -> dict[str, Any]:
-    """Return what is printed if nothing was read."""
+    """Return the JSON to print if the raster can't be read."""
     return {"error": sentence, "code": code}
 
 

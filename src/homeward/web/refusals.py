@@ -20,7 +20,7 @@ MAX_SENTENCE_LENGTH = 500
 class Refusal(StrEnum):
     """Why a request is refused; each code has an HTTP status."""
 
-    ASK_AGAIN = "ask_again", 202  # another question came first
+    ASK_AGAIN = "ask_again", 202  # another request came first
     INVALID = "invalid", 400
     NO_TOKEN = "no_token", 401
     FORBIDDEN = "forbidden", 403
@@ -31,7 +31,7 @@ class Refusal(StrEnum):
     TOO_LARGE = "too_large", 413
     UNSUPPORTED = "unsupported", 415
     UNUSABLE = "unusable", 422
-    NO_PIXEL_SIZE = "no_pixel_size", 422  # of a raster: the client has to give one
+    NO_PIXEL_SIZE = "no_pixel_size", 422  # the raster has none: the client has to give one
     BUSY = "busy", 429
     FAILED = "failed", 500
     RESTARTING = "restarting", 503
@@ -77,7 +77,7 @@ def told(error: BaseException | str, *folders: Path) -> str:
 
 
 def last_words(report: str, *folders: Path) -> str:
-    """Return the last line of a traceback; of our own exceptions only the message."""
+    """Return the last line of a traceback, without the name of our own exceptions."""
     line = report.rstrip().rpartition("\n")[2]
     name, colon, message = line.partition(": ")
     return told(message if colon and name.startswith("homeward.") else line, *folders)

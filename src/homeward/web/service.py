@@ -1,7 +1,6 @@
-"""What a viewing process does: it keeps a few replays and answers one request after another.
+"""A viewing process: it caches a few replays and answers one request after another.
 
-While nobody asks, it learns on in the run that was looked at last, so that any of its steps is near
-when it is asked for.
+While idle, it continues to learn the last run, so that later requests are answered quickly.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ if TYPE_CHECKING:
 
 MAX_REPLAYS = 3
 LEARNING_SECONDS = 0.01
-"""Seconds of learning between two looks whether somebody asks."""
+"""Seconds of learning between two polls for requests."""
 
 IDLE_SECONDS = 120.0
-"""Seconds after the last request for which it learns on."""
+"""Seconds after the last request during which it continues to learn."""
 
 WAIT_SECONDS = 0.25
-"""Seconds of learning that an answer may wait for, if it can do without."""
+"""Maximum delay, in seconds, of an answer for learning that it can do without."""
 
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell")),
     **{name: [] for name in ("layers", "criteria", "actions")},
 }
-"""What is said of a run without maps."""
+"""Details of a run without maps."""
 
 logger = logging.getLogger("homeward")
 
@@ -54,17 +53,17 @@ class ViewingService:
     """Answers requests, each a name and its arguments."""
 
     def __init__(self, root: Path, interrupted: Callable[[], bool] = lambda: False) -> None:
-        self.root, self.interrupted = root, interrupted  # whether somebody else asks
+        self.root, self.interrupted = root, interrupted  # returns whether another request waits
         self.replays: OrderedDict[str, Replay] = OrderedDict()
         self.asked = 0.0
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Return the answer to a request; a `HomewardError` says why there is none."""
+        """Return the answer to a request; raise `HomewardError` if it is refused."""
         task: Callable[..., Any] = getattr(self, f"do_{name}")
         return task(*arguments)
 
     def work(self) -> bool:
-        """Learn on for a moment; return whether there is more to learn."""
+        """Learn for `LEARNING_SECONDS`; return whether there is more to learn."""
         if not self.replays or time.monotonic() - self.asked > IDLE_SECONDS:
             return False
         replay = next(reversed(self.replays.values()))
@@ -73,7 +72,7 @@ class ViewingService:
         try:
             replay.history.advance(len(replay.log), LEARNING_SECONDS)
         except HomewardError:
-            return False  # the next request is told
+            return False  # the next request reports it
         return is_behind(replay)
 
     def replay(self, run: str) -> Replay:
@@ -101,7 +100,7 @@ class ViewingService:
             find_kind(name)
 
     def do_details(self, run: str) -> dict[str, Any]:
-        """Return what is to be known of a run beyond its summary.
+        """Return the details of a run that its summary lacks.
 
         Where the log is damaged, the status, the steps and the error are those of the intact part.
         """
@@ -134,18 +133,18 @@ class ViewingService:
         first = min(after, last)
         columns = replay.log.columns(first, last)
         columns["plan_ms"] = read_times(replay.run.directory / TIMES, first, last)
-        # Kinds that record whole observations have small worlds, which are set up at once.
+        # Kinds that record whole observations have small worlds, which are quick to set up.
         if has_map(replay) and (replay.is_set_up or not replay.kind.digests):
             try:
                 if replay.history.advance(last, WAIT_SECONDS):
                     known = replay.history.known[first + 1 : last + 1]
                     columns["known"] = np.array(known, np.float64)
             except InvalidFileError:
-                pass  # a request for a map is told
+                pass  # a request for a map reports it
         return pack(columns, step=last, total=total)
 
     def do_fields(self, run: str, step: int, layers: tuple[str, ...]) -> bytes:
-        """Return the frame of maps of what was known after so many steps."""
+        """Return the frame of maps of what was known after a number of steps."""
         replay = self.mapped(run)
         return pack(replay.layers(step, layers), step=step, total=len(replay.log))
 
@@ -174,7 +173,7 @@ class ViewingService:
             raise RefusalError(code, told(cause, self.root)) from cause
 
     def do_preview(self, config: dict[str, Any]) -> bytes:
-        """Return a frame of the maps that a configuration would begin with."""
+        """Return the frame of a configuration's first maps."""
         return forms.preview(config, self.root)
 
     def do_kinds(self) -> dict[str, Any]:
@@ -221,7 +220,7 @@ def criterion_facts(criterion: Any) -> dict[str, Any]:
 
 
 def serve(connection: Connection, root: Path) -> None:
-    """Answer what comes over a connection, until it is closed."""
+    """Answer requests over a connection until it is closed."""
     import multiprocessing
     import signal
 
@@ -236,7 +235,7 @@ def serve(connection: Connection, root: Path) -> None:
             name, arguments = connection.recv()
         except (EOFError, OSError):
             return
-        if name == "stop":  # what was to be stopped has ended
+        if name == "stop":  # the request to interrupt has already ended
             continue
         try:
             answer: tuple[str, Any] = "done", service.answer(name, arguments)
@@ -255,7 +254,7 @@ CODES: tuple[tuple[type[Exception], Refusal], ...] = (
     (MissingExtraError, Refusal.UNUSABLE),
     (HomewardError, Refusal.INVALID),
 )
-"""The code of each exception, the first that fits."""
+"""Codes of exceptions; the first match counts."""
 
 
 def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
@@ -266,6 +265,6 @@ def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
         if isinstance(error, kind):
             return code, told(error, root)
     if isinstance(error, MemoryError):
-        return Refusal.NO_MEMORY, "there is not enough memory for that"
+        return Refusal.NO_MEMORY, "not enough memory for this request"
     logger.error("%s: %s", type(error).__name__, told(error, root))
-    return Refusal.FAILED, "something went wrong here; the server's log says what"
+    return Refusal.FAILED, "internal error; see the server's log"

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_PORTS = 20
-"""How many ports are tried, one after the other."""
+"""Number of consecutive ports to try."""
 
 SHUTDOWN_SECONDS = 2
-"""How long open connections may go on when the server stops."""
+"""Seconds that open connections may take to end when the server stops."""
 
 MAX_CONNECTIONS = 512
 LEFTOVER_SECONDS = 3600.0
-"""Age from which on folders that are half made or half deleted are removed."""
+"""Age, in seconds, above which incomplete folders are deleted."""
 
 FAILED = (1, 3)
 """Uvicorn's exit codes if it can't start."""

@@ -1,6 +1,6 @@
-"""Files that a client sent, as the page names them: an upload by its number.
+"""Names of uploaded files: the page refers to an upload by its number.
 
-No path comes from a client or goes to one.
+No path comes from a client or is sent to one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NUMBER = re.compile(r"[0-9a-f]{16}")
 
 
 def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
-    """Return the path of an upload; `others` are the names that need no file."""
+    """Return the path of an upload; `others` are names of terrains without a file."""
     number = upload.removeprefix(PREFIX) if isinstance(upload, str) else ""
     if not str(upload).startswith(PREFIX) or not NUMBER.fullmatch(number):
         known = ", ".join(others)

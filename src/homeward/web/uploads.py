@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 MAX_UPLOAD_BYTES = 512 << 20
 MAX_SILENT_SECONDS = 15.0
-"""How long no byte of an upload may arrive."""
+"""Maximum seconds without a byte of an upload."""
 
 MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
 UNUSED_SECONDS = 86_400.0
-"""How long an upload is kept that no run refers to."""
+"""Seconds for which an upload is kept that no run refers to."""
 
 MAX_UPLOADS = 2
 SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")

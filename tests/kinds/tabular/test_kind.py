@@ -78,7 +78,7 @@ def test_a_config_that_is_off_is_refused_and_nothing_is_made(
         ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
         (
             {"home": "current", "delta": None, "algorithm": "paper"},
-            "home is for an explorer that keeps something safe",
+            "home needs an explorer with a safety level",
         ),
     ],
 )

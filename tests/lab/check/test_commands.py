@@ -98,7 +98,7 @@ def test_a_wrong_answer_at_an_edge_is_named_with_its_family_and_problem() -> Non
     assert answer["holds"] is False
     assert answer["problems"] == len(edges.FAMILIES)
     assert answer["disagreements"] == answer["problems"]
-    said = "the objective is not the mixture's"
+    said = "the objective is wrong"
     assert {
         "family": "nothing to earn",
         "answer": "warm",

@@ -302,12 +302,12 @@ def test_multipliers_of_zero_do_not_prove_that_a_level_is_out_of_reach() -> None
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "an objective too high": (
         {"objective": 0.5 + 1e-5, "upper": 0.5 + 1e-5},
-        "the objective is not the mixture's",
+        "the objective is wrong",
     ),
-    "an objective too low": ({"objective": 0.5 - 1e-5}, "the objective is not the mixture's"),
-    "a constraint too high": ({"achieved": np.array([0.94])}, "constraint 0 is not the mixture's"),
+    "an objective too low": ({"objective": 0.5 - 1e-5}, "the objective is wrong"),
+    "a constraint too high": ({"achieved": np.array([0.94])}, "constraint 0 is wrong"),
     "a bound below": ({"upper": 0.5 - 1e-5}, "the bound is below the objective"),
-    "a bound above": ({"upper": 0.5 + 1e-5}, "the gap is not up to the bound"),
+    "a bound above": ({"upper": 0.5 + 1e-5}, "gap < bound - objective"),
     "a bound far above": ({"upper": 0.6, "gap": 0.1}, "the bound is far above"),
     "a bound that is no number": ({"upper": np.nan}, "a number is NaN or infinite"),
     "a negative multiplier": ({"multipliers": np.array([-8.0])}, "a multiplier is negative"),
@@ -369,7 +369,7 @@ def test_a_mixture_that_is_not_the_best_is_caught() -> None:
     verdict = judge(problem, mixture(problem, 0.5 - 1e-5), truth_of(problem), 1e-7)
     assert verdict.faults == (
         "the bound is below the best",
-        "the gap is larger",
+        "the gap is too small",
         "it is not the best",
     )
     assert verdict.difference == pytest.approx(5e-6, rel=1e-6)  # of 2, the largest value there is
@@ -395,9 +395,9 @@ def test_a_bound_that_is_a_little_low_is_caught_and_one_that_is_not_sure_may_be_
     assert judge(problem, low, truth, 1e-7).faults == ("the bound is below the best",)
     assert judge(problem, replace(low, upper=0.55), truth, 1e-7).faults == ()
     assert judge(problem, replace(low, gap=0.01), truth, 1e-7).faults == (
-        "the gap is not up to the bound",
+        "gap < bound - objective",
         "the bound is below the best",
-        "the gap is larger",
+        "the gap is too small",
     )
 
 
@@ -421,7 +421,7 @@ def test_infeasible_is_right_but_another_comes_closer() -> None:
     infeasible = {"status": Status.INFEASIBLE, "upper": -np.inf}
     far = mixture(problem, 0.5, **infeasible)
     assert judge(problem, far, truth_of(problem), 1e-7).faults == (
-        "the gap is larger",
+        "the gap is too small",
         "it is not the best",
     )
     near = mixture(
@@ -429,7 +429,7 @@ def test_infeasible_is_right_but_another_comes_closer() -> None:
     )  # lacks 1.5e-9 more, and one of them counts as met
     assert judge(problem, near, truth_of(problem), 1e-7).faults == ()
     assert judge(problem, mixture(problem, 2e-8, **infeasible), truth_of(problem), 1e-7).faults == (
-        "the gap is larger",
+        "the gap is too small",
     )
 
 
@@ -437,7 +437,7 @@ def test_an_answer_that_takes_what_can_not_be_chosen_is_caught() -> None:
     problem = ridge(15 / 16)
     closed = replace(problem, totals=np.stack([np.where([[0, 1], [0, 0]], -np.inf, BONUS), SAFETY]))
     verdict = judge(closed, mixture(problem, 0.5), truth_of(closed), 1e-7)
-    assert verdict.faults == ("it takes what can't be chosen",)
+    assert verdict.faults == ("it takes an unavailable action",)
 
 
 def test_a_value_elsewhere_that_is_not_the_policys_is_caught() -> None:
@@ -446,7 +446,7 @@ def test_a_value_elsewhere_that_is_not_the_policys_is_caught() -> None:
     values = found.values.copy()
     values[1, 1, 1] += 1e-8
     verdict = judge(problem, replace(found, values=values), truth_of(problem), 1e-7)
-    assert verdict.faults == ("constraint 0 is not a policy's",)
+    assert verdict.faults == ("constraint 0 of a policy is wrong",)
 
 
 def test_what_neither_the_lp_nor_a_proof_confirms_is_wrong() -> None:

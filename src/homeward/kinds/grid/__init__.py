@@ -1,1 +1,1 @@
-"""Grid worlds of heights: squares that are seen from beside them, walls among them."""
+"""Grid worlds of heights: squares seen from their neighbours, with walls among them."""

@@ -60,7 +60,7 @@ class GridConfig(SafeConfig):
     ] = None
     explorer: Annotated[
         ExplorerName,
-        Field(description="The explorer; those but safe only look for what is new."),
+        Field(description="The explorer; all but safe keep no safety level."),
     ] = "safe"
     delta: Delta = 1.0
     correction: Annotated[
@@ -69,10 +69,7 @@ class GridConfig(SafeConfig):
     ] = "moves"
     keep_in: Annotated[
         Annotated[tuple[Cell, Cell], BeforeValidator(_window)] | None,
-        Field(
-            description="Do nothing outside of these rows and columns, the first and the last "
-            "included."
-        ),
+        Field(description="Never act outside of these rows and columns, first and last included."),
         Option(form=WINDOW_FORM),
     ] = None
     stay: Annotated[bool, Field(description="Whether the explorer may stay where it is.")] = True

@@ -1,8 +1,7 @@
 """Runs on grids of heights, as pictures and as films.
 
-As in the paper's figure, the size and colour of a square say its height, what is unseen is grey and
-the path is a line. Walls are dark. All that is drawn is handed in; the same data gives the same
-pixels.
+As in the paper's figure, the size and colour of a square show its height, unseen squares are grey
+and the path is a line. Walls are dark. The same data gives the same pixels.
 """
 
 from __future__ import annotations
@@ -53,17 +52,17 @@ LAYOUT = Layout(INK, edge=0.34)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """One run on one map, up to some moment, and what to say of it."""
+    """One run on one map, up to some step, with its texts."""
 
     grid: HeightMap
     seen: BoolArray  # [S] the squares to show; others stay grey
     path: Sequence[int]  # states, from the start to where the explorer is
     title: str = ""
     note: str = ""
-    refused: tuple[int, int] | None = None  # a move, from and to, that was held to be unsafe
+    refused: tuple[int, int] | None = None  # a move (from, to) that was judged unsafe
     stranded: bool = False  # there is no way back
-    taken: tuple[int, int] | None = None  # a move, from and to, that is to stand out
-    doubt: int | None = None  # an unseen square that all depends on
+    taken: tuple[int, int] | None = None  # a move (from, to) to highlight
+    doubt: int | None = None  # an unseen square on which the way back depends
     caption: str = ""  # below the panel
 
     def __post_init__(self) -> None:
@@ -82,7 +81,7 @@ class Panel:
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:
-    """Draw runs side by side, row after row, with the key to what is drawn below."""
+    """Draw runs side by side, row after row, with a legend below."""
     figure = draw_maps(
         panels, columns, title, LAYOUT, lambda columns: _side(panels), _aspect, _draw_panel
     )
@@ -91,7 +90,7 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Write a picture of a run as it stands."""
+    """Write a picture of a run up to its last step."""
     config = checked(GridConfig, run.config, str(run.directory))
     world = HeightGridWorld(map_of(config), stay=config.stay)
     states = [world.state]
@@ -116,18 +115,18 @@ def write_film(
     title: str = "",
     walls_known: bool = True,
 ) -> None:
-    """Write the film of a run, a step a frame, as .gif or .mp4: the whole file or none.
+    """Write the film of a run, one frame per step, as .gif or .mp4, completely or not at all.
 
-    However long the run, no more than a few frames are held at a time.
+    Only a few frames are in memory at a time.
     """
     known = grid.walls if walls_known else np.zeros(grid.states, dtype=bool)
     write_frames(Scene(Panel(grid, known, path, title)).frames(), out, fps)
 
 
 class Scene:
-    """A run as moving pictures, in which only what changes is set anew.
+    """A film of a run; each frame updates only what changed.
 
-    The panel's `seen` is what was known before the first step; the rest is seen on the way.
+    The panel's `seen` is what was known before the first step.
     """
 
     def __init__(self, panel: Panel) -> None:
@@ -181,7 +180,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 def _draw_ground(
     axes: Axes, grid: HeightMap, states: IntArray
 ) -> tuple[PatchCollection, PatchCollection]:
-    """Draw the map, and on it squares of the sizes and colours of their heights."""
+    """Draw the map, with squares sized and coloured by height."""
     rows, columns = grid.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), aspect="equal")
     axes.set_axis_off()
@@ -208,14 +207,14 @@ def _draw_ground(
 
 
 def _tile_colour(height: int) -> str:
-    """Return the colour of what a square lies on; a wall fills all of it."""
+    """Return the background colour of a square; a wall fills all of it."""
     return colour_of(WALL) if height == WALL else GROUND
 
 
 def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D, Line2D]:
     """Draw the path, its start and where the explorer is."""
     inches = float(axes.get_figure(root=True).get_figwidth())  # type: ignore[union-attr]
-    unit = 72.0 * inches * axes.get_position().width / panel.grid.shape[1]  # points to a square
+    unit = 72.0 * inches * axes.get_position().width / panel.grid.shape[1]  # points per square
     places = _places(panel.path, panel.grid)
     colour = WARNING if panel.stranded else INK
     line = Line2D(*places.T, color=colour, lw=max(1.0, 0.085 * unit), zorder=3)
@@ -265,7 +264,7 @@ def _draw_move(axes: Axes, ends: FloatArray, colour: str) -> None:
 
 
 def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
-    """Write below the panels what sizes, colours and marks mean."""
+    """Write the legend of sizes, colours and marks below the panels."""
     square = partial(Line2D, [], [], ls="", marker="s", mew=0)
     squares = [
         (str(h) if h > 1 else f"height {h}", square(ms=15 * side_of(h), color=colour_of(h)))
@@ -293,7 +292,7 @@ def _places(states: Sequence[int], grid: HeightMap) -> FloatArray:
 
 
 def _side(panels: Sequence[Panel]) -> float:
-    """Return the width of a panel in inches: squares can be seen and none is very tall."""
+    """Return the width of a panel in inches: squares are visible and no panel is very tall."""
     wide = np.clip(0.34 * max(p.grid.shape[1] for p in panels), 2.6, 7.0)
     return float(min(wide, 8.0 / max(_aspect(p) for p in panels)))
 

@@ -1,6 +1,6 @@
 """Runs in grid worlds of heights; see `kinds.grid.world`.
 
-What came of a run's criteria is in ``summary.json`` when it has ended.
+When a run has ended, ``summary.json`` says how its criteria were kept.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from homeward.runs import Run
     from homeward.runs.kind import Ended
 
-LONGEST = 20
-"""Unless a limit is given, no run takes more steps than this times the squares there are."""
+STEPS_PER_SQUARE = 20
+"""Default step limit, as a multiple of the number of squares."""
 
 SUMMARY = "summary.json"
 
 
 def bonus_of(explorer: ExplorerName) -> Bonus:
-    """Return what an explorer finds worth seeing."""
+    """Return the bonus of an explorer."""
     if explorer == "rmax":
         return RMax()
     return NearBayesian() if explorer == "near-bayesian" else Uncover()
@@ -65,7 +65,7 @@ def map_of(config: GridConfig) -> HeightMap:
 
 
 def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
-    """Return which squares [S] are to be kept in, if any are; refuse a window without the start."""
+    """Return the mask [S] of the squares to keep in, or None; raise if the start is outside."""
     if config.keep_in is None:
         return None
     (top, bottom), (left, right) = config.keep_in
@@ -84,7 +84,7 @@ def window_of(config: GridConfig, grid: HeightMap) -> BoolArray | None:
 
 
 def make(config: GridConfig) -> Setup:
-    """Set an explorer out in a grid world."""
+    """Return the setup of a run in a grid world."""
     grid = map_of(config)
     for base in config.bases:
         state_of(base, "a base", grid.shape, grid.walls, "a wall")
@@ -92,21 +92,21 @@ def make(config: GridConfig) -> Setup:
     correction = Correction(config.correction) if criteria else None
     bonus = bonus_of(config.explorer)
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
-    limit = LONGEST * grid.states if config.limit is None else config.limit
+    limit = STEPS_PER_SQUARE * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)
     belief = grid.belief("known", stay=config.stay)
     return Setup(planner, belief, world, limit, algorithm=config.algorithm, floor=config.floor)
 
 
 def settle(config: GridConfig) -> GridConfig:
-    """Refuse criteria that can't be kept from the start."""
+    """Raise if the criteria can't be kept from the start."""
     config.check_use()
     check_start(config, make(config))
     return config
 
 
 def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[Any]]:
-    """Keep what was seen and where it has been."""
+    """Return the arrays to keep: what was seen, and which squares were visited."""
     shape = world.grid.shape
     return {
         "heights": world.grid.heights,
@@ -116,13 +116,13 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
 
 
 def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
-    """Return whether there is no way from where the explorer is to the start, or to the bases."""
+    """Return whether the explorer has no way to the start, or to the bases."""
     grid = world.grid
     return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
 
 
 def products(ended: Ended) -> None:
-    """Write what came of the criteria into the run's folder."""
+    """Write how the criteria were kept into the run's folder."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, GridConfig)
     assert isinstance(world, HeightGridWorld)
@@ -140,7 +140,7 @@ def products(ended: Ended) -> None:
 
 
 def draw(run: Run, path: Path) -> None:
-    """Write a picture of a run as it stands."""
+    """Write a picture of a run up to its last step."""
     from homeward.kinds.grid.figure import draw_run
 
     draw_run(run, path)
@@ -162,7 +162,7 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def check(config: GridConfig) -> None:
-    """Refuse a map that is too large to be explored from a page."""
+    """Raise if a map is too large to be explored from a page."""
     if config.map is not None and len(config.map) > MAX_CELLS:
         raise InvalidInputError(f"a map of {len(config.map):,} letters is more than {MAX_CELLS:,}")
 
@@ -172,7 +172,7 @@ DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start
 
 GRID = Kind(
     name="grid",
-    version=2,  # 1: the paper's Algorithm 1 was all there was
+    version=2,  # version 1 had only the paper's Algorithm 1
     config=GridConfig,
     make=make,
     observations=(Reveal,),
@@ -180,7 +180,7 @@ GRID = Kind(
     settle=settle,
     products=products,
     title="Grid world",
-    description="Squares of heights 1 to 5 that are seen from beside them, with walls among them.",
+    description="Squares of heights 1 to 5, seen from their neighbours, with walls among them.",
     draw=draw,
     film=film,
     scene=scene_of,

@@ -1,9 +1,9 @@
-"""Maps of heights and walls: drawn by hand, drawn at random, and what is true on them.
+"""Maps of heights and walls: given as text or random, and their true reachability.
 
-A map is written one character a square::
+A map is written with one character per square::
 
     1 2 ... 5   the height
-    #           a wall, where nobody can stand
+    # a wall, which can't be entered
     a b ... e   where the explorer starts, on height 1, 2, ... 5
 
 so that ``11#`` over ``5b2`` is a grid of two rows and three columns whose start, in the middle of
@@ -46,7 +46,7 @@ STARTS = {"abcde"[height - 1]: height for height in range(1, LEVELS + 1)}
 
 @dataclass(frozen=True, eq=False)
 class HeightMap:
-    """A rectangle of at least two squares, each with a height or a wall, and where one starts."""
+    """A rectangle of at least two squares, each with a height or a wall, and a start."""
 
     heights: IntArray  # [rows, columns] 1 to 5, or WALL
     start: int
@@ -68,7 +68,7 @@ class HeightMap:
 
     @classmethod
     def from_text(cls, text: str) -> HeightMap:
-        """Read a map that is written one character a square; space around it does not count."""
+        """Read a map with one character per square; surrounding whitespace is ignored."""
         if not isinstance(text, str):
             raise InvalidFileError(f"a map is {text!r}, expected text")
         lines = text.splitlines()
@@ -120,9 +120,9 @@ class HeightMap:
     ) -> HeightMap:
         """Draw heights from a `prior` [5] or [S, 5] (uniform unless given), walls and a start.
 
-        Each square but the start is a wall with probability `walls`. The start is drawn, any
-        square alike, unless it is given. One seed has the same heights and start at whatever
-        `walls`, and more walls are added to the fewer.
+        Each square but the start is a wall with probability `walls`. The start is drawn uniformly
+        unless given. A seed gives the same heights and start for all `walls`; a larger fraction
+        only adds walls.
         """
         error = InvalidProblemError
         states = grid_size(shape, error)
@@ -154,12 +154,12 @@ class HeightMap:
 
     @property
     def walls(self) -> BoolArray:
-        """Which squares [S] are walls."""
+        """Mask [S] of walls."""
         found: BoolArray = self.heights.ravel() == WALL
         return found
 
     def moves(self, stay: bool = True) -> Moves:
-        """Return the true world as a model, in which every move works or does not."""
+        """Return the true world as a deterministic model."""
         return model_of_heights(self.shape, self.heights.ravel(), stay)
 
     def belief(
@@ -170,9 +170,9 @@ class HeightMap:
         prior: ArrayLike | None = None,
         stay: bool = True,
     ) -> HeightBelief:
-        """Return what is believed of the map by someone who has seen nothing of it yet.
+        """Return the belief about the map before any observation.
 
-        The walls are known, or else one more unknown: any square is one with that `chance`.
+        Walls are known, or each square is one with probability `chance`.
         """
         if walls not in ("known", "prior"):
             raise InvalidProblemError(f"walls is {walls!r}, expected 'known' or 'prior'")
@@ -187,11 +187,11 @@ class HeightMap:
         return HeightBelief(self.shape, prior, believed, stay)
 
     def around(self, state: int) -> IntArray:
-        """Return what is seen from a square: itself and its neighbours, in order."""
+        """Return the squares seen from a square: itself and its neighbours, in order."""
         return _around(*self.shape, index(state, self.states, "the state", InvalidProblemError))
 
     def seen_from(self, states: Iterable[int]) -> BoolArray:
-        """Return which squares [S] are seen from any of these."""
+        """Return the mask [S] of squares seen from any of these."""
         found = np.zeros(self.states, dtype=bool)
         for state in states:
             found[self.around(state)] = True
@@ -199,7 +199,7 @@ class HeightMap:
 
     @cached_property
     def component(self) -> BoolArray:
-        """Which squares [S] one can reach from the start and come back from, in the true world."""
+        """Mask [S] of squares that have a way from the start and back, in the true world."""
         from scipy.sparse.csgraph import connected_components
 
         true = self.moves(stay=False)
@@ -209,12 +209,12 @@ class HeightMap:
 
     @cached_property
     def way_back(self) -> BoolArray:
-        """From which squares [S] there is a way back to the start, in the true world."""
+        """Mask [S] of squares with a way back to the start, in the true world."""
         return way_back_of(self.moves(stay=False), self.start)
 
     @cached_property
     def safely_seen(self) -> BoolArray:
-        """Which squares [S] one could uncover, knowing the map, and never lose the way back."""
+        """Mask [S] of squares that a clairvoyant can uncover without losing the way back."""
         return frozen(self.seen_from(np.flatnonzero(self.component).tolist()))
 
     def stranded(self, state: int) -> bool:

@@ -82,7 +82,7 @@ def scene_of(setup: Setup) -> Scene:
 
 
 def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the layers that the arrays of a finished run suffice for."""
+    """Return the layers that can be made from the arrays of a finished run."""
     if not {"heights", "seen", "visited"} <= fields.keys():
         return {}
     heights = fields["heights"].astype(np.float64)

@@ -1,8 +1,8 @@
-"""The paper's grid world: heights that one sees from nearby, and drops that lead nowhere back.
+"""The paper's grid world: heights seen from neighbouring squares, and drops without a way back.
 
-A move to one of eight neighbours works if the destination is at most one higher and no wall; any
-drop is fine. Off the map, into a wall or too high, the explorer stays where it is. Standing on a
-square shows it and its neighbours, exactly.
+A move to one of eight neighbours works if the destination is not a wall and at most one higher; any
+drop is fine. If a move fails, the explorer stays where it is. Standing on a square shows its height
+and its neighbours', without error.
 
 `HeightGridWorld` serves an `Explorer`. `HeightGridEnv` is the same as a Gymnasium environment,
 registered as ``homeward/HeightGrid-v0`` when this module is imported.
@@ -31,17 +31,17 @@ ID = "homeward/HeightGrid-v0"
 
 UNSEEN_COLOUR, GROUND, WALL_COLOUR, INK = "#cfd2d5", "#f7f7f5", "#3a3f44", "#1d2429"
 COLOURS = {1: "#aab4f2", 2: "#a9d3a9", 3: "#dfc7a8", 4: "#f2aca6", 5: "#cfa3d6"}
-"""The paper's colours of heights: blue, green, brown, red, violet."""
+"""The paper's colours of heights 1 to 5: blue, green, brown, red, violet."""
 
 PIXELS = 24
-"""The side of a square in a rendered frame."""
+"""Side of a square in a rendered frame, in pixels."""
 
 
 class HeightGridWorld:
-    """A map to be explored: says where the explorer is and what it sees there."""
+    """A map to explore: holds the explorer's position and returns what it sees."""
 
     ended = False
-    """A stranded explorer can still look around, so the world ends nothing."""
+    """The world never ends an episode: a stranded explorer can still look around."""
 
     def __init__(self, grid: HeightMap, *, stay: bool = True) -> None:
         self.grid = grid
@@ -54,7 +54,7 @@ class HeightGridWorld:
 
     @property
     def seen(self) -> BoolArray:
-        """Which squares [S] have been shown so far."""
+        """Mask [S] of squares seen so far."""
         return frozen(self._seen)
 
     @property
@@ -73,7 +73,7 @@ class HeightGridWorld:
         return view
 
     def act(self, action: int) -> Reveal:
-        """Try a move, and look around wherever that leads."""
+        """Try a move; return what is seen after it."""
         action = index(action, self.moves.actions, "the action", InvalidProblemError)
         if self.moves.success[self.state, action]:
             self.state = int(self.moves.dest[self.state, action])
@@ -81,19 +81,19 @@ class HeightGridWorld:
 
 
 class HeightGridEnv(MapEnv):
-    """The grid world for Gymnasium: uncover as much as you can, and mind the drops.
+    """The grid world as a Gymnasium environment.
 
-    Observed are the ``state`` (row-major) and all ``heights`` [rows, columns] seen so far, 0 where
-    unseen, −1 where a wall is. The reward is the number of squares that a step uncovered, and the
-    episode ends once every square that is no wall is seen. ``info["stranded"]`` tells whether there
-    is no way back to the start any more.
+    Observations are the ``state`` (row-major) and all ``heights`` [rows, columns] seen so far, 0
+    where unseen, −1 where a wall is. The reward is the number of squares that a step uncovered, and
+    the episode ends once every square except walls is seen. ``info["stranded"]`` is True if there
+    is no way back to the start.
 
     Parameters
     ----------
     grid
         A map, or one as text (see `maps`). Unless given, each reset draws a new one.
     rows, columns, walls, prior
-        What a drawn map is like, see `HeightMap.random`.
+        Parameters of a drawn map, see `HeightMap.random`.
     walls_known
         Whether walls are shown from the start or have to be seen.
     stay
@@ -124,7 +124,7 @@ class HeightGridEnv(MapEnv):
         self._shape = (rows, columns) if grid is None else grid.shape
         self._stay, self._walls_known = stay, walls_known
         first = HeightMap.random(self._shape, 0, **self._drawn) if grid is None else grid
-        self.world = HeightGridWorld(first, stay=stay)  # refuses what is no map before any reset
+        self.world = HeightGridWorld(first, stay=stay)  # raises if it is not a map
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
             {
@@ -188,12 +188,12 @@ def write(known: IntArray, state: int) -> str:
 
 
 def colour_of(height: int) -> str:
-    """Return the colour of a height, a wall or what is unseen."""
+    """Return the colour of a height, a wall or an unseen square."""
     return {UNKNOWN: UNSEEN_COLOUR, WALL: WALL_COLOUR}.get(height) or COLOURS[height]
 
 
 def side_of(height: int) -> float:
-    """Return the side of a square as drawn, as a fraction of its room: the higher, the larger."""
+    """Return the drawn side of a square, as a fraction of its cell; it grows with the height."""
     return 1.0 if height == WALL else 0.4 + 0.1 * height
 
 

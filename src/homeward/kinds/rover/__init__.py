@@ -1,1 +1,1 @@
-"""Rovers on terrain: heights known up to an error, and slopes that a vehicle can take or not."""
+"""Rovers on terrain: uncertain heights, and a vehicle with slope limits."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MARS, SAMPLE = "mars", "sample"
 """Terrains that need no file: synthetic Mars, and the sample that Matplotlib carries."""
 
-OF_MARS = ("rows", "columns", "terrain_seed")
+MARS_KEYS = ("rows", "columns", "terrain_seed")
 """Keys of synthetic Mars alone."""
 
 PLACE_FORM = "ROW,COL or map:X,Y"
@@ -107,7 +107,7 @@ class RoverConfig(SafeConfig):
 
     def _check_terrain(self, explicit: Collection[str], named: Named) -> None:
         """Raise if a key does not apply to the terrain."""
-        for name in OF_MARS:
+        for name in MARS_KEYS:
             if self.terrain != MARS and (getattr(self, name) or name in explicit):
                 raise InvalidInputError(
                     f"{named(name)} is for synthetic Mars only, not for {self.terrain}"

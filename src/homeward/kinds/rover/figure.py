@@ -1,10 +1,10 @@
-"""Maps of explored terrain: what is known of the ground, and the way a rover took over it.
+"""Maps of explored terrain: what is known of the ground, and the rover's path.
 
-As in the paper's figure, colour says how well a height is known: full where its standard deviation
-is 1 cm or less, grey where it is as large as before the first measurement, on a logarithmic scale
-in between. Hue and lightness say the height, shading from the north-west the slopes. A line is the
-path, the broader the more often a rover went that way; a broken line runs around the area to keep
-in. All that is drawn is handed in; the same data gives the same pixels.
+As in the paper's figure, saturation shows how well a height is known: full where its standard
+deviation is 1 cm or less, grey where it is as large as before the first measurement, on a
+logarithmic scale in between. Hue and lightness show the height, shading from the north-west shows
+slopes. A line is the path, broader where taken more often; a broken line surrounds the area to keep
+in. The same data gives the same pixels.
 """
 
 from __future__ import annotations
@@ -79,33 +79,33 @@ PIXELS = 800
 """A map is smoothed up to about this many pixels along its longer side."""
 
 SPARSE = 0.2
-"""Ways between neighbours to a cell of the map, beyond which they are drawn finer."""
+"""Path segments per cell of the map above which they are drawn finer."""
 
 SHADE = 0.42
-"""How much a slope that faces the light, or turns from it, changes the colour."""
+"""Strength of the shading of slopes."""
 
 
 class Span(NamedTuple):
-    """What the colours of a map reach over."""
+    """Range of a map's colours."""
 
-    low: float  # m, the height of the darkest
-    high: float  # m, of the lightest
-    vague: float  # m, the standard deviation that is grey
+    low: float  # m, height of the darkest colour
+    high: float  # m, height of the lightest colour
+    vague: float  # m, standard deviation from which on colours are grey
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TerrainPanel:
-    """One run on one terrain, up to some moment, and what to say of it."""
+    """One run on one terrain, up to some step, with its texts."""
 
     cells: Cells
-    height: FloatArray  # [R, C] m, what a height is believed to be
+    height: FloatArray  # [R, C] m, mean of the heights
     deviation: FloatArray  # [R, C] m, its standard deviation
     path: Sequence[int]  # states (row · columns + column), from the start to where the rover is
     title: str = ""
     note: str = ""  # below the title
     stranded: bool = False  # there is no way back
-    home: int | None = None  # where the rover must be able to return to, if that is a fixed place
-    area: Area = ()  # what it is to keep in, in map coordinates, if there is such an area
+    home: int | None = None  # fixed place to return to, if any
+    area: Area = ()  # area to keep in, in map coordinates, if any
     bases: Sequence[int] = ()  # states to be able to return to
 
     def __post_init__(self) -> None:
@@ -130,7 +130,7 @@ class TerrainPanel:
 
 
 class Frame(NamedTuple):
-    """One picture of a film: what was known after so many steps."""
+    """One frame of a film: what was known after a number of steps."""
 
     step: int
     height: FloatArray  # [R, C] m
@@ -138,7 +138,7 @@ class Frame(NamedTuple):
 
 
 def draw_terrain(panels: Sequence[TerrainPanel], columns: int = 1, title: str = "") -> Figure:
-    """Draw runs side by side, row after row, with the key to what is drawn below."""
+    """Draw runs side by side, row after row, with a legend below."""
     figure = draw_maps(
         panels,
         columns,
@@ -153,7 +153,7 @@ def draw_terrain(panels: Sequence[TerrainPanel], columns: int = 1, title: str = 
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Write a picture of a run as it stands."""
+    """Write a picture of a run up to its last step."""
     config = checked(RoverConfig, run.config, str(run.directory))
     replay, cells = Replay(run.directory), cells_of(config)
     moves = replay.setup.world.moves  # type: ignore[attr-defined]
@@ -180,7 +180,7 @@ def draw_run(run: Run, path: Path) -> None:
 
 
 def title_of(config: RoverConfig) -> str:
-    """Return the explorer of a run and what it keeps."""
+    """Return the name of a run's explorer and its criteria."""
     if config.explorer == "unsafe":
         return "unsafe"
     home = "" if config.of_the_run() else ", Algorithm 1"
@@ -201,10 +201,10 @@ def write_terrain_film(
     area: Area = (),
     bases: Sequence[int] = (),
 ) -> None:
-    """Write the film of a run as .gif or .mp4, a picture for each frame: the whole file or none.
+    """Write the film of a run as .gif or .mp4, completely or not at all.
 
-    `path` is the whole path; a frame shows it up to its step. The last one shows how it ended. No
-    more than a few frames are held at a time, so they may be made as they are asked for.
+    `path` is the whole path; a frame shows it up to its step. The last one shows how it ended. Only
+    a few frames are in memory at a time, so `frames` may be a generator.
     """
     deviation = np.sqrt(cells.variance)
     scene = Scene(TerrainPanel(cells, cells.mean, deviation, path, title, area=area, bases=bases))
@@ -212,7 +212,7 @@ def write_terrain_film(
 
 
 class Scene:
-    """A run as moving pictures, in which only what changes is set anew."""
+    """A film of a run; each frame updates only what changed."""
 
     def __init__(self, panel: TerrainPanel) -> None:
         self.panel = panel
@@ -254,7 +254,7 @@ class Scene:
 
 
 def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, Line2D]:
-    """Draw the ground, the path and what stands along it; give what a film changes."""
+    """Draw the ground, the path and its marks; return what a film updates."""
     extent = _extent(panel.cells)
     image = axes.imshow(
         _paint(panel, span), extent=extent, origin="upper", interpolation="antialiased", zorder=0
@@ -299,7 +299,7 @@ def _draw_area(axes: Axes, panel: TerrainPanel) -> None:
 
 
 def _homes(panel: TerrainPanel) -> list[int]:
-    """Return the cells that are marked as places to return to; the start has a mark of its own."""
+    """Return the cells to mark as places to return to; the start has its own mark."""
     asked = [*panel.bases, *([] if panel.home is None else [panel.home])]
     return [state for state in dict.fromkeys(asked) if state != panel.path[0]]
 
@@ -368,9 +368,9 @@ def _ways(path: Sequence[int]) -> tuple[IntArray, IntArray]:
 
 
 def _breadths(often: IntArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Return how broad ways are, in points, that were taken so often: their borders, and they.
+    """Return the widths in points of borders and of path segments, by how often each was taken.
 
-    Where they cover the map they are finer, so that the ground between them is still seen.
+    If they cover the map they are finer, so that the ground stays visible.
     """
     fine = math.sqrt(min(1.0, SPARSE * cells.mean.size / max(1, len(often))))
     breadth: FloatArray = fine * np.minimum(1.0 + 0.35 * np.log2(np.maximum(often, 1)), 2.6)
@@ -426,13 +426,13 @@ def _aspect(cells: Cells) -> float:
 
 
 def _side(panels: Sequence[TerrainPanel], columns: int) -> float:
-    """Return how wide a map is, in inches, such that none is very tall."""
+    """Return the width of a map in inches, such that no map is very tall."""
     wide = 8.0 if columns == 1 else 6.2 if columns == 2 else 4.6
     return float(min(wide, 8.0 / max(_aspect(p.cells) for p in panels)))
 
 
 def _span(panels: Sequence[TerrainPanel], panel: TerrainPanel) -> Span:
-    """Return what a panel's colours reach over; the same for all panels of the same cells."""
+    """Return the range of a panel's colours; the same for all panels of the same cells."""
     lows, highs = [], []
     for other in panels:
         if other.cells is panel.cells:
@@ -497,7 +497,7 @@ def _draw_scale(axes: Axes, cells: Cells) -> None:
 
 
 def _draw_coordinates(axes: Axes, cells: Cells) -> None:
-    """Write the coordinates on the axes, and which map they are of."""
+    """Write the coordinates and the name of their system on the axes."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
@@ -519,7 +519,7 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
 
 
 def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
-    """Write below the maps what colours and marks mean."""
+    """Write the legend of colours and marks below the maps."""
     wide, high = (float(side) for side in figure.get_size_inches())
     span = _span(panels, panels[0])
     same = all(panel.cells is panels[0].cells for panel in panels)
@@ -548,7 +548,7 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
 
 
 def _draw_signs(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
-    """Write what the marks mean."""
+    """Write the legend of the marks."""
     signs: list[tuple[str, Line2D | Patch]] = [
         ("path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
         ("start", _start()),

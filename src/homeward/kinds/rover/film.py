@@ -1,4 +1,4 @@
-"""The film of a rover's run that has ended."""
+"""The film of a finished run of a rover."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from homeward.runs.run import Run
 
 MAX_FRAMES = 120
-"""Frames of a film."""
+"""Maximum number of frames of a film."""
 
 
 def write_film(run: Run, out: Path) -> None:

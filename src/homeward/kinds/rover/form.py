@@ -1,4 +1,4 @@
-"""What a page may set for a new run of a rover, and what it shows of the terrain beforehand."""
+"""The form of rover runs: keys that the page may set, size limits, and a terrain preview."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ABOUT = "about.json"
-"""Stands beside a raster that was sent to the server: its shape and the size of a pixel."""
+"""File beside an uploaded raster, with its shape and pixel size."""
 
 MAX_PIXELS = 16_000_000
-"""Pixels of the largest synthetic terrain."""
+"""Maximum number of pixels of a synthetic terrain."""
 
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
 MAX_CORNERS = 1000
-"""Corners of the polygons to keep in, all together."""
+"""Maximum total number of corners of the polygons to keep in."""
 
 PROMISES = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
-"""Keys that are for an explorer that keeps something safe."""
+"""Keys that only a safe explorer takes."""
 
 
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
@@ -64,7 +64,7 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def check(config: RoverConfig) -> None:
-    """Refuse a terrain or an area that is too large to be explored from a page."""
+    """Raise if a terrain or an area is too large to be explored from a page."""
     values = config.model_dump(mode="json")
     corners = sum(len(ring) for rings in values.get("keep_in") or () for ring in rings)
     if corners > MAX_CORNERS:
@@ -84,8 +84,8 @@ def check(config: RoverConfig) -> None:
 def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Return the mean heights [R, C] in m of the cells that a rover would plan on.
 
-    Beside them stand the height and width of a cell in m, and the transform that leads from a
-    column and a row to map coordinates.
+    With them, the height and width of a cell in m, and the transform from (column, row) to map
+    coordinates.
     """
     cells = cells_of(config)
     heights = np.where(cells.blocked, np.nan, cells.mean)

@@ -1,4 +1,4 @@
-"""The compiled pass over a rover's map: which cells the sensor reaches."""
+"""The compiled kernel that finds the cells within a sensor's range."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _look_around(
     cells: IntArray,
     distances: FloatArray,
 ) -> int:
-    """Write the open cells within ``reach`` m of one, in order, and their distances; give how many.
+    """Write the open cells within ``reach`` m, in order, and their distances; return the count.
 
     ``size`` is a cell's height and width in m.
     """

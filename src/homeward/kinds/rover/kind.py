@@ -1,10 +1,9 @@
 """Runs of a rover on terrain; see `kinds.rover.world`.
 
 What the rover measures comes from the seed and the step alone, so only a digest of it is recorded.
-A run pins its terrain by a digest of the cells: a raster that has changed where it matters is
-refused when the run is resumed. The area to keep in is pinned whole: its corners are in the
-configuration, and the file that they came from is not looked at again. What is written when it
-ends: `outputs`.
+A run pins its terrain by a digest of the cells: a raster that changed is refused when the run is
+resumed. The corners of the area to keep in are in the configuration; its file is not read again.
+`outputs` writes the results.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Ended
 
 SPACING = 50
-"""Steps between two that have their seeds written down: the next are planned again on resuming."""
+"""Steps between two recorded warm starts; a resumed run plans again from the last one."""
 
 SURE = 0.9
-"""The chance from which on a move counts for a landing site."""
+"""Minimum probability of a move that counts for a landing site."""
 
 
 def prior_of(config: RoverConfig) -> TerrainBelief:
-    """Return what is known of the terrain before the first look."""
+    """Return the belief about the terrain before the first measurement."""
     cells = cells_of(config)
     return TerrainBelief(
         cells.shape,
@@ -67,7 +66,7 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
 
 
 def area_of(config: RoverConfig) -> Area | None:
-    """Return the area to keep in, in map coordinates; refuse a damaged one."""
+    """Return the area to keep in, in map coordinates; raise if it is invalid."""
     if config.keep_in is None:
         return None
     if isinstance(config.keep_in, str):
@@ -95,9 +94,8 @@ def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
     """Return a start with room around it, in the area to keep in [S] if there is one.
 
     Moves that work with probability `SURE` or more divide the map into parts in which there is a
-    way from each cell to each other; the site is the largest part's cell nearest to the middle. Of
-    parts of the same size the one counts that comes nearest to it, then the first in the order of
-    rows.
+    way from each cell to each other; the site is the largest part's cell nearest to the middle.
+    Among parts of the same size, the nearest to the middle counts, then the first in row order.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -122,7 +120,7 @@ NO_DATA = "blocked: the terrain has no data there"
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
-    """Return the cell where the rover starts; refuse one off the map, without data or outside."""
+    """Return the start cell; raise if it is off the map, without data or outside the area."""
     if config.start is None:
         return landing_site(belief, inside)
     state = state_of(config.start, "the start", belief.shape, belief.blocked, NO_DATA)
@@ -135,16 +133,16 @@ def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | Non
 
 
 def settle(config: RoverConfig) -> RoverConfig:
-    """Pin the terrain, the area and the start; refuse what can't be kept from there.
+    """Pin the terrain, the area and the start; raise if the criteria can't be kept from there.
 
-    A raster is pinned by its whole path and the cells by their digest, the area by its corners.
+    A raster is pinned by its absolute path, its cells by their digest, the area by its corners.
     """
     config.check_use()
     terrain = config.terrain
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())
     there = config.model_copy(update={"terrain": terrain})
-    belief = prior_of(there)  # refuses a terrain that is not the one that was pinned
+    belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
     known = {"terrain_sha256": pinned(there)[1], "start": start, "keep_in": area_of(there)}
     settled = there.model_copy(update=known)
@@ -154,7 +152,7 @@ def settle(config: RoverConfig) -> RoverConfig:
 
 @lru_cache(maxsize=1)
 def _check_start(config: RoverConfig) -> None:
-    """Refuse what can't be kept from the start, once for all that settle the same."""
+    """Raise if the criteria can't be kept from the start; cached by configuration."""
     check_start(config, make(config))
 
 
@@ -170,7 +168,7 @@ def planner_of(
 
 
 def make(config: RoverConfig) -> Setup:
-    """Set a rover out on its terrain."""
+    """Return the setup of a rover on its terrain."""
     belief = prior_of(config)
     for base in config.bases:
         state_of(base, "a base", belief.shape, belief.blocked, NO_DATA)
@@ -189,7 +187,7 @@ def make(config: RoverConfig) -> Setup:
 
 
 def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:
-    """Keep what is known in the end: heights [R, C] in m and their deviations."""
+    """Return the arrays to keep: final heights [R, C] in m and their standard deviations."""
     return {
         "height": belief.height.reshape(belief.shape),
         "deviation": np.sqrt(belief.variance).reshape(belief.shape),
@@ -204,7 +202,7 @@ def products(ended: Ended) -> None:
 
 
 def draw(run: Run, path: Path) -> None:
-    """Write a picture of a run as it stands."""
+    """Write a picture of a run up to its last step."""
     from homeward.kinds.rover.figure import draw_run
 
     draw_run(run, path)
@@ -219,7 +217,7 @@ def film(run: Run, path: Path) -> None:
 
 ROVER = Kind(
     name="rover",
-    version=2,  # 1: the belief learned from measured heights alone, not from moves
+    version=2,  # in version 1, the belief did not learn from moves
     config=RoverConfig,
     make=make,
     observations=(Heights, Transition),

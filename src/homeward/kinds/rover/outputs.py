@@ -1,13 +1,13 @@
-"""What a rover's run leaves behind: its path, its map, and a summary for who plans a mission.
+"""Output files of a rover's run: its path, its map, and a summary for mission planners.
 
 Everything is in the run's folder and in the raster's own coordinates:
 
-- ``path.geojson``: the way, its start and its end.
-- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is there.
+- ``path.geojson``: the path, its start and its end.
+- ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is installed.
 - ``keep_in.geojson``: the area to keep in, if there was one.
-- ``summary.md`` for people and ``summary.json`` for programs: how it went.
+- ``summary.md`` for people and ``summary.json`` for programs: the results.
 
-All but the summaries are the same, byte for byte, however often the run was stopped.
+All but the summaries are identical, byte for byte, however often the run was stopped.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ KEYS = (
     *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "why"),
     "conflict",
 )
-"""The names of the facts of a run."""
+"""Names of the facts of a run."""
 
 APART = ("bases", "each_base", "keep_in")
 """Keys that are options of their own form."""
 
 
 def write_products(ended: Ended) -> None:
-    """Write all of it into the run's folder."""
+    """Write all outputs into the run's folder."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, RoverConfig)
     assert isinstance(ended.belief, TerrainBelief)
@@ -100,7 +100,7 @@ def write_products(ended: Ended) -> None:
 
 
 AMOUNTS = ("distance_m", "cells_visited", "entropy_reduction")
-"""Facts that are told in words wherever a run is."""
+"""Facts that every report of a run has as text."""
 
 
 def read_facts(directory: Path) -> dict[str, Any]:
@@ -118,12 +118,12 @@ def read_facts(directory: Path) -> dict[str, Any]:
 
 
 def path_of(records: Iterable[Record], start: int) -> list[int]:
-    """Return the cells that a rover was in, from the start to the end."""
+    """Return the cells of a rover's path, from start to end."""
     return [start, *(record.next_state for record in records)]
 
 
 def is_seen(belief: TerrainBelief) -> BoolArray:
-    """Return which of the open cells [n] are known to within `SEEN_DEVIATION`."""
+    """Return the mask [n] of open cells that are known to within `SEEN_DEVIATION`."""
     seen: BoolArray = belief.variance[~belief.blocked] <= SEEN_DEVIATION**2
     return seen
 
@@ -135,7 +135,7 @@ def facts_of(
     records: Callable[[], Iterable[Record]],
     manifest: Manifest,
 ) -> dict[str, Any]:
-    """Return how a run went, up to now, as JSON values; what conflicts is known at its end."""
+    """Return the facts of a run so far, as JSON values; conflicts are known only at its end."""
     path = path_of(records(), world.start)
     kept = account(config, records())
     lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
@@ -165,16 +165,16 @@ def facts_of(
 
 
 def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) -> float:
-    """Return how far it is along a path, in m, from centre to centre."""
+    """Return the length of a path in m, from centre to centre."""
     row, column = np.divmod(np.asarray(path), columns)
     return float(np.hypot(size[0] * np.diff(row), size[1] * np.diff(column)).sum())
 
 
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
-    """Return a proven lower bound on the probability of a way back, from here and now.
+    """Return a proven lower bound on the probability of a way back from the current state.
 
-    It is a way to the start or the bases; of ways to each of them, the lowest counts. By our
-    correction whatever the explorer used, so that all are measured alike.
+    The way leads to the start or the bases; with several, the lowest bound counts. It always uses
+    our correction, so that explorers can be compared.
     """
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)
@@ -185,7 +185,7 @@ def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> fl
 
 
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
-    """Return the command that explores the same again; the area is read from `directory`."""
+    """Return the command that repeats the exploration; the area is read from `directory`."""
     words = ["homeward", "explore"]
     if config.terrain == SAMPLE:
         words.append("--sample")
@@ -290,7 +290,7 @@ def summary_of(
         f"- `{FACTS}`: these figures for programs.",
         "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record.",
         "",
-        "## Go on, or do it again",
+        "## Resume or repeat",
         "",
         "```sh",
         f"homeward runs resume {shlex.quote(str(directory))} --steps "
@@ -342,7 +342,7 @@ def _no_promise(config: RoverConfig) -> str:
 
 
 def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
-    """Return what else was to stay true."""
+    """Return the other criteria as text."""
     found = []
     if config.back_within is not None:
         found.append(
@@ -360,7 +360,7 @@ def _more_promises(config: RoverConfig, cells: Cells) -> list[str]:
 
 
 def _kept(facts: dict[str, Any]) -> list[str]:
-    """Return what was proven of each criterion, at the least, and what could not be kept."""
+    """Return the lowest bound of each criterion, and the criteria that could not be kept."""
     bounds = facts["criteria"]
     if not bounds:
         return ["- The lowest bound on the way home in the whole run: none was asked for."]

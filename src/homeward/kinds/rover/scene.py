@@ -32,7 +32,7 @@ def scene_of(setup: Setup) -> Scene:
         world.state, world.steps = state, steps
 
     def measure(observation: Any, belief: Any, before: float) -> float:
-        """Return the entropy that was taken off the heights so far, in nats."""
+        """Return the entropy reduction of the heights so far, in nats."""
         return entropy_reduction(prior, belief)
 
     gain = isinstance(setup.planner.bonus, InformationGain)
@@ -68,7 +68,7 @@ def scene_of(setup: Setup) -> Scene:
 
 
 def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the layers that the arrays of a finished run suffice for."""
+    """Return the layers that can be made from the arrays of a finished run."""
     if not {"height", "deviation"} <= fields.keys():
         return {}
     closed = fields["deviation"] == 0.0

@@ -1,4 +1,4 @@
-"""The terrain of a rover's run: from a configuration to cells, made once and known by a digest."""
+"""The terrain of a rover's run: cells made from a configuration, cached, with a digest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_SHAPE = (1000, 2000)
 
 
 def elevation_of(config: RoverConfig) -> Elevation:
-    """Return the terrain model, or the window of it."""
+    """Return the terrain model, or a window of it."""
     window = None if config.window is None else parse_window(config.window)
     if config.terrain not in (MARS, SAMPLE):
         return read_elevation(config.terrain, window=window, pixel=config.pixel)
@@ -44,7 +44,7 @@ def elevation_of(config: RoverConfig) -> Elevation:
 
 
 def _part(whole: Elevation, window: Window) -> Elevation:
-    """Return the part of a terrain model in a window; refuse one that passes the edge."""
+    """Return the part of a terrain model in a window; raise if it extends beyond the edge."""
     try:
         there = window.within(whole.shape, whole.transform)
     except InvalidInputError as cause:
@@ -58,7 +58,7 @@ def _part(whole: Elevation, window: Window) -> Elevation:
 
 
 def cells_of(config: RoverConfig) -> Cells:
-    """Return the cells of a configuration; refuse a terrain that has changed."""
+    """Return the cells of a configuration; raise if the terrain has changed."""
     cells, digest = pinned(config)
     if config.terrain_sha256 not in (None, digest):
         raise InvalidFileError(
@@ -69,13 +69,13 @@ def cells_of(config: RoverConfig) -> Cells:
 
 
 def pinned(config: RoverConfig) -> tuple[Cells, str]:
-    """Return the cells and their digest, made once; a file that was written to is read again."""
+    """Return the cells and their digest, cached; a modified file is read again."""
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
     key = config.model_copy(update=dict.fromkeys(others))
     try:
         found = None if config.terrain in (MARS, SAMPLE) else Path(config.terrain).stat()
     except (OSError, ValueError):
-        found = None  # reading it says what is wrong
+        found = None  # reading it reports the error
     return _cells(key, None if found is None else (found.st_size, found.st_mtime_ns))
 
 
@@ -87,7 +87,7 @@ def _cells(config: RoverConfig, stamp: tuple[int, int] | None) -> tuple[Cells, s
 
 
 def digest_of(cells: Cells) -> str:
-    """Return the SHA-256 of all that a run takes from its cells."""
+    """Return the SHA-256 of the cells that a run uses."""
     about = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
     for array in (cells.mean, cells.variance, cells.centre, cells.blocked):
         about.update(np.ascontiguousarray(array).data)

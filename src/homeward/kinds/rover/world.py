@@ -1,9 +1,9 @@
 """A rover on terrain: true heights, and a sensor that measures them from afar.
 
 A move works where the true slope is within the vehicle's limits; else the rover stays where it is.
-After every action it tells whether it moved, and measures the height of each open cell in reach,
-the nearer the better. The errors of a step come from the seed and the step's number alone: the same
-actions bring the same measurements again, so measurements need not be recorded.
+After every action it reports whether it moved, and measures the height of each open cell in range;
+errors grow with distance. They depend only on the seed and the number of the step: the same actions
+give the same measurements, which need not be recorded.
 
 `Rover` serves an `Explorer`. `RoverEnv` is the same as a Gymnasium environment, registered as
 ``homeward/Rover-v0`` when this module is imported.
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 ID = "homeward/Rover-v0"
 
 MEASURING, TERRAIN_ERROR, PRIOR = range(3)
-"""What random numbers are for; each has its own, whatever the seed."""
+"""Uses of random numbers; each has its own stream."""
 
-HIGHEST = 1e5
-"""No ground is higher or lower than this, in m: the limits of what the environment observes."""
+MAX_HEIGHT = 1e5
+"""Largest absolute height in m: the limit of the environment's observation space."""
 
 PIXELS = 8
-"""The side of a cell in a rendered frame."""
+"""Side of a cell in a rendered frame, in pixels."""
 
 LOW, HIGH = (94, 44, 24), (244, 214, 168)
 FOG, ROCK, INK = (207, 210, 213), (58, 63, 68), (29, 36, 41)
@@ -61,29 +61,29 @@ def true_heights(centre: ArrayLike, error_variance: float, seed: int) -> FloatAr
 
 
 def draw_heights(belief: TerrainBelief, seed: int) -> FloatArray:
-    """Draw true heights [S] from a belief, so that what it promises can be tested."""
+    """Draw true heights [S] from a belief, so that promises can be tested."""
     return frozen(belief.draw(_randomness(seed, PRIOR)))
 
 
 class Rover:
-    """Terrain to be explored: says where the rover is and what it measures from there.
+    """Terrain to explore: holds the rover's position and returns what it measures.
 
     Parameters
     ----------
     belief
-        What says where the cells are, which of them are blocked and what slopes the rover can go.
+        Belief with the grid of cells, the blocked ones and the slope limits of the rover.
     truth
-        The true heights [S] in m; those of blocked cells are not looked at.
+        True heights [S] in m; those of blocked cells are ignored.
     state
-        Where the rover starts, which is home.
+        Start of the rover, and its home.
     sensor
         What it measures with.
     seed
-        Where the errors of measurements come from.
+        Random seed of the measurement errors.
     """
 
     ended = False
-    """A stranded rover can still look around, so the world ends nothing."""
+    """The world never ends an episode: a stranded rover can still look around."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Rover:
         self.truth = own(
             numbers(truth, "the true height", belief.height.shape, error), truth
         )  # [S] m
-        self.moves = belief.model_of(self.truth)  # which work and which do not, in the true world
+        self.moves = belief.model_of(self.truth)  # which moves work in the true world
         self.steps = 0
         self._cells = np.empty(len(self.truth), np.int32)
         self._distances = np.empty(len(self.truth))
@@ -120,7 +120,7 @@ class Rover:
 
     @cached_property
     def way_back(self) -> BoolArray:
-        """From which cells [S] there is a way back to the start, in the true world."""
+        """Mask [S] of cells with a way back to the start, in the true world."""
         return way_back_of(self.moves, self.start)
 
     @property
@@ -129,11 +129,11 @@ class Rover:
         return not self.way_back[self.state]
 
     def look(self) -> Heights:
-        """Measure every open cell in reach; the same each time until the next action."""
+        """Measure every open cell in range; the result is the same until the next action."""
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:
-        """Return what is measured from here, after a move if there was one."""
+        """Return the measurements from the current cell, after a move if there was one."""
         reach = look_around(
             *self.position,
             self.shape,
@@ -151,7 +151,7 @@ class Rover:
         return Heights(frozen(cells), frozen(heights), frozen(variances), moved=moved)
 
     def act(self, action: int) -> Heights:
-        """Try to move, tell what came of it, and measure wherever that leads."""
+        """Try a move; return whether it worked, and the measurements after it."""
         action = index(action, self.moves.actions, "the action", InvalidProblemError)
         before = self.state
         if self.moves.success[self.state, action]:
@@ -161,12 +161,12 @@ class Rover:
 
 
 class RoverEnv(MapEnv):
-    """The rover for Gymnasium: learn as much as you can of the heights, and mind the slopes.
+    """The rover as a Gymnasium environment.
 
-    Observed are the ``state`` (row-major) and, for each cell [rows, columns], the mean ``heights``
-    and the ``deviation`` in m given all that was measured so far. The reward is the entropy that a
-    step took off, in nats. Nothing ends an episode; ``info["stranded"]`` tells whether there is no
-    way back to the start any more.
+    Observations are the ``state`` (row-major) and, for each cell [rows, columns], the mean
+    ``heights`` and the ``deviation`` in m given all that was measured so far. The reward is the
+    entropy reduction of a step, in nats. Episodes never end; ``info["stranded"]`` is True if there
+    is no way back to the start.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class RoverEnv(MapEnv):
     sensor
         What it measures with, over the whole map unless given.
     rows, columns
-        How large a drawn relief is.
+        Size of a drawn relief.
     render_mode
         ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
     """
@@ -208,16 +208,16 @@ class RoverEnv(MapEnv):
             raise error(f"the belief is {belief!r}, expected a TerrainBelief")
         else:
             rows, columns = belief.shape
-            if not np.abs(belief.height).max() + belief.variance.max() < HIGHEST:
-                raise error(f"a height is believed to be beyond {HIGHEST:g} m")
+            if not np.abs(belief.height).max() + belief.variance.max() < MAX_HEIGHT:
+                raise error(f"a height is believed to be beyond {MAX_HEIGHT:g} m")
         self._shape = rows, columns
-        self._begin(np.random.default_rng(0))  # refuses what is no world before any reset
+        self._begin(np.random.default_rng(0))  # raises if it is not a world
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
             {
                 "state": spaces.Discrete(rows * columns),
-                "heights": spaces.Box(-HIGHEST, HIGHEST, self._shape, np.float64),
-                "deviation": spaces.Box(0.0, HIGHEST, self._shape, np.float64),
+                "heights": spaces.Box(-MAX_HEIGHT, MAX_HEIGHT, self._shape, np.float64),
+                "deviation": spaces.Box(0.0, MAX_HEIGHT, self._shape, np.float64),
             }
         )
 
@@ -250,7 +250,7 @@ class RoverEnv(MapEnv):
 
 
 def middle_of(belief: TerrainBelief) -> int:
-    """Return the open cell that is nearest to the middle of the map, the first of several."""
+    """Return the open cell nearest to the middle of the map; the first if there are several."""
     rows, columns = belief.shape
     row, column = np.divmod(np.arange(rows * columns), columns)
     away = np.hypot(
@@ -262,10 +262,10 @@ def middle_of(belief: TerrainBelief) -> int:
 
 
 def colours_of(belief: TerrainBelief) -> NDArray[np.uint8]:
-    """Return each cell's colour [R, C, 3]: dark is low; the less is known, the more it is fog."""
+    """Return each cell's colour [R, C, 3]: dark is low, pale is uncertain."""
     open_cells = ~belief.blocked
-    lowest = float(belief.height[open_cells].min(initial=HIGHEST))
-    highest = float(belief.height[open_cells].max(initial=-HIGHEST))
+    lowest = float(belief.height[open_cells].min(initial=MAX_HEIGHT))
+    highest = float(belief.height[open_cells].max(initial=-MAX_HEIGHT))
     share = (belief.height - lowest) / max(highest - lowest, 1e-9)
     ground = np.array(LOW) + share[:, None] * (np.array(HIGH) - np.array(LOW))
     sharp = SHARP / np.maximum(np.sqrt(belief.variance), SHARP)
@@ -293,7 +293,7 @@ def write(belief: TerrainBelief, state: int) -> str:
 
 
 def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
-    """Return the random numbers of one purpose and step, whatever came before."""
+    """Return the random generator of one purpose and step, independent of all others."""
     seed = index(seed, 2**64, "the seed", InvalidProblemError)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, step)))
 

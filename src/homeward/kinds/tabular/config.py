@@ -28,7 +28,7 @@ def _numbers(value: object) -> object:
 
 
 class ToyTextConfig(Config):
-    """FrozenLake or CliffWalking of Gymnasium: the map is known, what an action does is not."""
+    """FrozenLake or CliffWalking of Gymnasium: the map is known, the effects of actions are not."""
 
     world: Annotated[Name, Field(description="The world.")] = "lake"
     prior: Annotated[
@@ -44,7 +44,7 @@ class ToyTextConfig(Config):
         Annotated[float, Field(ge=0.0, le=1.0)] | None,
         Field(
             description="Probability that the explorer can come home, whenever it is called off. "
-            "Null, in a file, explores without a safety level."
+            "Null in a file explores without a safety level."
         ),
     ] = 0.95
     algorithm: Annotated[

@@ -35,7 +35,7 @@ class TilePanel(NamedTuple):
 
 
 def draw_run(run: Run, path: Path) -> None:
-    """Write a picture of a run as it stands."""
+    """Write a picture of a run up to its last step."""
     config, tiles, end = run.config, tile_map(run.config["world"]), run.manifest.end
     states = [tiles.start, *(record.next_state for record in run.records())]
     level = "unsafe" if config["delta"] is None else f"safe at δ = {config['delta']:g}"

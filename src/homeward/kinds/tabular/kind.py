@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make(config: ToyTextConfig) -> Setup:
-    """Set an explorer out in a toy-text world."""
+    """Return the setup of a run in a toy-text world."""
     world = ToyTextWorld(config.world, config.seed)
     criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
     planner = Planner(RMax(), criteria, config.discount)
@@ -38,12 +38,12 @@ def settle(config: ToyTextConfig) -> ToyTextConfig:
 
 
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
-    """Keep where it has been, and what was learned of its actions."""
+    """Return the arrays to keep: visited states, and what was learned about actions."""
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
 
 
 def draw(run: Run, path: Path) -> None:
-    """Write a picture of a run as it stands."""
+    """Write a picture of a run up to its last step."""
     from homeward.kinds.tabular.figure import draw_run
 
     draw_run(run, path)
@@ -51,14 +51,14 @@ def draw(run: Run, path: Path) -> None:
 
 TOYTEXT = Kind(
     name="toytext",
-    version=2,  # 1: the paper's Algorithm 1 was all there was
+    version=2,  # version 1 had only the paper's Algorithm 1
     config=ToyTextConfig,
     make=make,
     observations=(Visit, Transition),
     fields=fields,
     settle=settle,
     title="Tiles with unknown slips",
-    description="Gymnasium's FrozenLake and CliffWalking, whose map is known and dynamics are not.",
+    description="Gymnasium's FrozenLake and CliffWalking: the map is known, the dynamics are not.",
     draw=draw,
     scene=scene_of,
     shape=lambda config: tile_map(config["world"]).shape,

@@ -1,4 +1,4 @@
-"""The maps of a run on tiles: the board, which is known, and what was visited."""
+"""The maps of a run on tiles: the known board and the visited tiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from homeward.runs import Setup
 
 TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
-"""What the letters of a board mean; an explorer can start on floor alone."""
+"""Meaning of a board's letters; an explorer can start only on floor."""
 
 
 def scene_of(setup: Setup) -> Scene:

@@ -1,12 +1,12 @@
-"""Gymnasium's own FrozenLake and CliffWalking, as worlds whose map is known and dynamics are not.
+"""Gymnasium's FrozenLake and CliffWalking as worlds with a known map and unknown dynamics.
 
-The explorer sees the whole map: where the holes, the cliff and the goal are. What it does not know
-is what an action does: a push in a direction may carry it ahead, to the left, to the right or back.
-That is one unknown distribution, the same wherever the four ways lead to four different places.
-Where two of them are blocked, as in a corner, they both mean staying and can't be told apart; such
-places have an unknown of their own for each pattern (see `DirichletBelief`).
+The explorer sees the whole map: where the holes, the cliff and the goal are. It does not know the
+effects of actions: a move in a direction may lead ahead, to the left, to the right or back. This is
+one unknown distribution, shared by all states in which the four outcomes differ. Where two outcomes
+are blocked, as in a corner, both mean staying and can't be distinguished; each such pattern has its
+own unknown distribution (see `DirichletBelief`).
 
-Waiting is always possible and sure. Holes, the cliff and the goal are where an episode ends.
+Waiting always works. An episode ends in holes, on the cliff and at the goal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Prior: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileMap:
-    """A rectangle of tiles and what is known of it."""
+    """A rectangle of tiles, known to the explorer."""
 
     tiles: tuple[str, ...]  # rows of letters: S start, F or . floor, H hole, C cliff, G goal
 
@@ -64,18 +64,18 @@ class TileMap:
 
     @property
     def deadly(self) -> BoolArray:
-        """Which states [S] are holes or cliff."""
+        """Mask [S] of holes and cliff."""
         return np.array([t in "HC" for t in "".join(self.tiles)])
 
     @property
     def final(self) -> BoolArray:
-        """Which states [S] end an episode: the deadly ones and the goal."""
+        """Mask [S] of states that end an episode: holes, cliff and goal."""
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
         """Return where each action's outcomes lead, [S, 5, 4]; off the map means staying.
 
-        From a final tile everything ends.
+        Final tiles have no successor.
         """
         rows, columns = self.shape
         ways = np.array(list(DIRECTIONS.values()))
@@ -94,7 +94,7 @@ class TileMap:
 
 
 def tile_belief(tiles: TileMap, prior: Prior) -> DirichletBelief:
-    """Build the tied Dirichlet belief: the map is known, what an action does is not."""
+    """Return the tied Dirichlet belief: the map is known, the effects of actions are not."""
     outcomes = tiles.outcomes()
     same = outcomes[:, :, :, None] == outcomes[:, :, None, :]
     pattern = same.argmax(axis=3)  # which outcomes coincide with an earlier one
@@ -133,18 +133,18 @@ class ToyTextWorld:
         return bool(self.ended and self.tiles.deadly[self.state])
 
     def look(self) -> Visit:
-        """Return the present state."""
+        """Return the current state."""
         return Visit(self.state)
 
     def act(self, action: int) -> Transition:
-        """Push in a direction, or wait."""
+        """Move in a direction, or wait."""
         before = self.state
         if action != WAIT and not self.ended:
             direction = list(DIRECTIONS)[action]
             after, reward, done, _, _ = self.env.step(self._order[direction])
             self.state, self.ended = int(after), bool(done)
             if self.name == "cliff" and reward <= -100:
-                # The environment puts a fallen walker back at the start; for us it is lost.
+                # The environment puts a fallen walker back at the start; here the episode ends.
                 step = DIRECTIONS[direction]
                 self.state = before + step[0] * self.tiles.shape[1] + step[1]
                 self.ended = True
@@ -153,7 +153,7 @@ class ToyTextWorld:
 
 @lru_cache
 def tile_map(name: Name) -> TileMap:
-    """Read the map off Gymnasium's environment."""
+    """Return the map of Gymnasium's environment."""
     if name == "cliff":
         env: Any = gymnasium.make("CliffWalking-v1").unwrapped
         rows, columns = env.shape

@@ -1,4 +1,4 @@
-"""The coverage figure: how much of random grid worlds different explorers uncover."""
+"""The coverage figure: the fraction of random grid worlds that explorers uncover."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One panel: places along the axis and the series over them."""
+    """One panel: positions along the x axis and the series over them."""
 
     title: str
-    label: str  # of the upright axis
+    label: str  # of the y axis
     places: Sequence[str]
     series: Sequence[Series]
 

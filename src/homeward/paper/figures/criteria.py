@@ -43,7 +43,7 @@ class Dot:
     name: str
     x: float
     y: float
-    side: Side = "left"  # where its name stands
+    side: Side = "left"  # side of its label
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ RADIUS = 0.3
 MEASURE = "chance to get home when called off"
 INK = "#222222"
 QUIET = "#666666"
-COLOURS = ("#E69F00", "#222222", "#56B4E9", "#009E73")  # Okabe and Ito's, safe for all eyes
+COLOURS = ("#E69F00", "#222222", "#56B4E9", "#009E73")  # Okabe and Ito's colour-blind safe palette
 HOME_FILL, LOST_FILL, OTHER_FILL = "#CFE5F5", "#E3E3E3", "#FFFFFF"
 
 PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {
