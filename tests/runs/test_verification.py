@@ -218,9 +218,7 @@ def test_a_record_after_the_explorers_own_end_refutes_the_run(hill: Run) -> None
 @pytest.mark.parametrize("holding", [None, {}, {"kept": "much"}, {"kept": 7.0}])
 def test_a_record_that_does_not_say_what_is_kept_is_refused(hill: Run, holding: Any) -> None:
     forge(hill, 2, holding=holding)
-    with pytest.raises(
-        InvalidFileError, match=r"step 2 keeps 7, expected 0 to 1|step 2 does not say"
-    ):
+    with pytest.raises(InvalidFileError, match=r"step 2 keeps 7|step 2 does not say"):
         plan_of_step(hill, 1)
 
 

@@ -221,9 +221,7 @@ def _kept(record: Record, run: Run) -> float:
             f"{run.directory}: step {record.step} does not say what is held: {cause}"
         ) from cause
     if not 0.0 <= kept <= 1.0:
-        raise InvalidFileError(
-            f"{run.directory}: step {record.step} keeps {kept:g}, expected 0 to 1"
-        )
+        raise InvalidFileError(f"{run.directory}: step {record.step} keeps {kept:g}, not 0 to 1")
     return kept
 
 
