@@ -822,3 +822,30 @@ def test_a_misfit_in_a_config_file_names_the_file(
     (tmp_path / "c.toml").write_text("each_base = true\n")
     said = homeward("explore", "--config", "c.toml", code=2)
     assert said.err == "homeward: c.toml: each_base has no effect without bases\n"
+
+
+def test_the_recorded_settings_of_a_run_make_another_with_larger_cells(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    homeward("explore", raster, "--steps", 1, "--out", "one")
+    cell = 2.0 * Run.open("one").config["cell"]
+    options = ("--cell", cell, "--start", "1,1", "--out", "two")
+    homeward("explore", "--config", "one/config.json", *options)
+    assert Run.open("two").config["cell"] == cell
+    assert Run.open("two").config["terrain"] == str(raster)
+
+
+def test_a_config_file_may_use_the_names_of_options_and_names_the_runs_folder(
+    homeward: Callable[..., Said], raster: Path
+) -> None:
+    Path("a.json").write_text(json.dumps({"terrain": str(raster), "steps": 2}))
+    homeward("explore", "--config", "a.json")
+    assert Run.open(f"runs/{raster.stem}-1").manifest.steps == 2
+
+
+def test_a_config_file_that_is_nested_too_deep_is_refused_by_its_name(
+    homeward: Callable[..., Said],
+) -> None:
+    Path("deep.json").write_text("[" * 100_000)
+    said = homeward("explore", "--config", "deep.json", code=2)
+    assert said.err.startswith("homeward: deep.json: can't be read: ")

@@ -74,8 +74,8 @@ def explore(
         settings["terrain"] = str(Path(raster).absolute())
     if unsafe or naive:
         settings["explorer"] = "unsafe" if unsafe else "naive"
-    stem = Path(settings.get("terrain", "mars")).stem
     given = Settings("rover", RoverConfig, settings, config)
+    stem = Path(str(given.given().get("terrain", "mars"))).stem
     try:
         run_and_report(find_kind("rover"), given, out, stem=stem, as_json=as_json)
     except MissingPixelSizeError as cause:

@@ -105,8 +105,10 @@ class Settings(NamedTuple):
     def given(self) -> dict[str, Any]:
         """Return all values that were given, by key."""
         values = {} if self.file is None else read_settings(self.file)
-        # Keys that can't be set, such as the digest of a terrain, follow from the others.
         fields = self.model.model_fields
+        keys = {flag_of(self.model, key)[2:].replace("-", "_"): key for key in fields}
+        values = {key if key in fields else keys.get(key, key): v for key, v in values.items()}
+        # Keys that can't be set, such as the digest of a terrain, follow from the others.
         values = {k: v for k, v in values.items() if k not in fields or not _is_hidden(fields[k])}
         return {**values, **self.options}
 
