@@ -14,6 +14,7 @@ from homeward.cli.criteria import criteria
 from homeward.cli.levels import levels
 from homeward.cli.mars import mars, timing
 from homeward.cli.options import Figure, Json
+from homeward.cli.safemdp import safemdp
 from homeward.cli.show import check_writable, save, say_json, show, track
 from homeward.cli.toytext import toytext
 
@@ -33,6 +34,7 @@ app.command()(coverage)
 app.command()(criteria)
 app.command()(levels)
 app.command()(mars)
+app.command()(safemdp)
 app.command()(timing)
 app.command()(toytext)
 
