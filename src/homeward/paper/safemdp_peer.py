@@ -44,7 +44,7 @@ REFRESH_DISTANCE = 25
 """Manhattan distance from the last measured cells up to which intervals are computed again."""
 
 FIRST_REPEATS = 5
-"""How often each of the first moves is measured."""
+"""How often the moves from the start are measured at first, both ends of each."""
 
 
 class Intervals:
@@ -103,7 +103,7 @@ def explore_as_peer(
     began = time.process_time()
     first, known = ground.known(start)
     dest, safe, state = ground.dest, known.copy(), start
-    pairs = [(int(s), int(dest[s, a])) for s, a in np.argwhere(known)]
+    pairs = [(start, int(t)) for t in dest[start] if t >= 0]
     intervals = Intervals(ground, 2 * (FIRST_REPEATS * len(pairs) + measurements))
     intervals.high[known] = CLAIM_LIMIT
     for pair in pairs:

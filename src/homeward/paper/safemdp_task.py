@@ -192,7 +192,7 @@ class Ground:
         return np.array([start, *(self.dest[start, a] for a in near)]), moves
 
     def closed(self, allowed: BoolArray, first: IntArray) -> tuple[BoolArray, BoolArray]:
-        """Return the states [S] and moves [S, 4] that can be reached from `first` and left again."""
+        """Return the states [S] and moves [S, 4] that lead from `first` and back to it."""
         both = [reached(self.dest, allowed, first, forward) for forward in (True, False)]
         states: BoolArray = both[0] & both[1]
         inside = self.dest >= 0
