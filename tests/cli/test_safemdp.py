@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typer.testing import CliRunner
 
-from homeward.cli import app
+from homeward.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

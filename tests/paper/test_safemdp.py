@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from homeward.beliefs.covariance import Matern
 from homeward.errors import InvalidProblemError
 from homeward.paper.safemdp import (
+    LEAST_ROUGHNESS,
+    LEAST_SLOPE,
     METHODS,
     OurExplorer,
-    at_least_as_steep,
+    at_least_as_rough,
     by_start,
     compare,
     explore,
@@ -105,7 +107,7 @@ def test_the_peer_covers_gentle_ground_without_unsafe_moves() -> None:
     found = explore_as_peer(Ground(np.zeros((9, 9))), 40, measurements=60)
     assert found.unsafe == 0
     assert found.coverage > 0.5
-    assert found.measurements == 60
+    assert found.taken == 60
 
 
 @pytest.mark.parametrize("kernel", [None, KERNEL])
@@ -115,7 +117,7 @@ def test_ours_stays_within_its_budget(kernel: Matern | None) -> None:
     found = explore(ground, start, kernel, measurements=40, delta=0.9)
     assert found.risk <= 0.1 + 1e-12
     assert found.coverage > 0.1
-    assert found.measurements <= 40
+    assert found.taken <= 40
 
 
 def test_ours_claims_more_of_the_ground_with_more_measurements() -> None:
@@ -123,7 +125,6 @@ def test_ours_claims_more_of_the_ground_with_more_measurements() -> None:
     start = starts_of(ground, 1, 1)[-1]
     few, many = (explore(ground, start, None, measurements=n).coverage for n in (5, 80))
     assert many > few
-    assert many > 0.6
 
 
 def test_every_move_of_ours_was_charged_or_known() -> None:
@@ -140,12 +141,14 @@ def test_every_move_of_ours_was_charged_or_known() -> None:
 
 @settings(deadline=None)
 @given(st.floats(0.01, 50.0), st.floats(1.0, 60.0))
-def test_a_steeper_kernel_keeps_its_roughness(variance: float, length: float) -> None:
+def test_a_kernel_gets_rougher_and_steeper_but_never_smoother(
+    variance: float, length: float
+) -> None:
     kernel = Matern(variance, length)
-    steep = at_least_as_steep(kernel, 0.45)
-    assert 3.0 * steep.variance / steep.length**2 >= 0.45**2 * (1.0 - 1e-9)
-    roughness = kernel.variance / kernel.length**3
-    assert steep.variance / steep.length**3 == pytest.approx(roughness)
+    rough = at_least_as_rough(kernel)
+    assert 3.0 * rough.variance / rough.length**2 >= LEAST_SLOPE**2 * (1.0 - 1e-9)
+    before, after = (k.variance / k.length**3 for k in (kernel, rough))
+    assert after == pytest.approx(max(before, LEAST_ROUGHNESS))
 
 
 def test_the_study_tabulates_methods_and_starts(tmp_path: Path) -> None:

@@ -132,7 +132,8 @@ class Calibration:
     ----------
     pairs : Number of pairs of measured neighbours
     beyond_two : Share of residuals beyond ±2; .046 under a correct kernel
-    inflation : Factor on all variances at which that share would be .046; 1 without pairs
+    inflation : Factor on all variances at which the shares beyond ±2 and ±3 would be at most those
+        of a normal distribution; 1 without pairs
     """
 
     pairs: int
@@ -281,8 +282,8 @@ def check_calibration(
     size = np.abs(residuals)
     if not len(size):
         return Calibration(0, 0.0, 1.0)
-    quantile = float(np.quantile(size, 1.0 - EXPECTED_BEYOND_TWO))
-    found = Calibration(len(size), float((size > 2.0).mean()), (quantile / 2.0) ** 2)
+    ratios = [np.quantile(size, 1.0 - math.erfc(z / math.sqrt(2.0))) / z for z in (2.0, 3.0)]
+    found = Calibration(len(size), float((size > 2.0).mean()), float(max(ratios)) ** 2)
     if warn and found.overconfident:
         warnings.warn(
             f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs} measured height "

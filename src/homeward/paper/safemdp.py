@@ -2,27 +2,29 @@
 
 Our explorer keeps a `CorrelatedTerrainBelief` and takes the same measurements. A move that climbs
 too much for certain limits is unsafe with probability 1 − p, p from the joint posterior of both
-ends. An outing goes to a move, takes it, measures both its ends and can then return to the start.
+ends. An outing goes to a move, takes it and measures both its ends.
 
-**The promise of a run.** An outing is charged Σ (1 − p) over the moves out and the moves back home
-that were neither made nor charged before. All charges of a run sum to at most 1 − δ. Claim: under
-the belief, with probability at least δ no move that the run takes is unsafe and a way home that it
-paid for is safe. Proof: consider the run that goes on as if all its moves were safe. Its choices
-are functions of the measurements alone, so a move charged with 1 − p fails with that probability
-given what was measured, and the sum of charges bounds the probability that any charged move fails.
-The real run is the same until the first failure. ∎ For the same reason at most 1 − δ unsafe moves
-are expected until then. With a kernel fitted to the measurements this holds as far as the kernel
-does.
+**The promise of a run.** An outing is charged Σ (1 − p) over the moves out and back that were
+neither made nor charged before. All charges of a run sum to at most 1 − δ. Claim: under the belief,
+with probability at least δ no move that the run takes is unsafe, and the ways back that it paid for
+are safe. Proof: consider the run that goes on as if all its moves were safe. Its choices are functions
+of the measurements alone, so a move charged with 1 − p fails with that probability given what was
+measured, and the sum of charges bounds the probability that any charged move fails. The real run is
+the same until the first failure. ∎ For the same reason at most 1 − δ unsafe moves are expected
+until then. With a kernel fitted to the measurements this holds as far as the kernel does.
 
-**Choice.** Of the outings within the budget, and within a level for a single outing, take the one
-with the largest gain − price·charge; the gain is the sum of the standard deviations in m of the two
-heights. A high price makes the explorer approach steep ground where it is nearly known. If a look
-made the way home too risky, outings that return to the current cell are considered instead. If
-there is none either, an outing may cost what is left of the budget.
+**Choice.** Of the outings within the budget, and within a limit for a single outing, take the one
+with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
+heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
+approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
+with the move back, so that the explorer can retreat after a failure. If a look leaves no such
+outing, one that ends in any way home will do; if there is none either, nothing is left to lose but
+moves: these are still charged.
 
-**Kernel.** Before enough cells are measured, and wherever the measured part of the map is flat, a
-fitted kernel would call unseen ground flat. So the prior standard deviation of a climb is never
-below `LEAST_SLOPE`: the kernel keeps its small-scale roughness σ²/ℓ³ and gets a longer length.
+**Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
+for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
+residuals of height differences have normal shares beyond 2 and 3 deviations, and it has a least
+roughness and a least prior slope (`at_least_as_rough`).
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.ndimage import binary_dilation
 
 from homeward.beliefs.covariance import Matern, check_calibration, fit_kernel
 from homeward.beliefs.fields import CorrelatedTerrainBelief
@@ -59,14 +61,26 @@ METHODS = ("safemdp", "ours, their kernel", "ours, fitted kernel")
 RUN_LEVEL = 0.9
 """Safety level δ of a whole run: its charges sum to at most 1 − δ."""
 
-CLAIM_LEVEL = 0.98
-"""Probability with which a claimed place or move can be visited from the start and left again."""
+CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))
+"""Largest risk of a claimed move: that of two standard deviations, as the peer has it."""
+
+TRIP_LEVEL = 0.98
+"""Probability with which a whole round trip from the start is safe, in the stricter count."""
 
 MAX_OUTING_RISK = 0.02
 """Largest charge of a single outing."""
 
-PRICE = 1000.0
+PRICE = 600.0
 """Metres of standard deviation that a sure failure would have to be worth."""
+
+LEAST_DEVIATION = 0.1
+"""Standard deviation in m up to which a height is well known."""
+
+FRONTIER_REACH = 3
+"""Moves from a cell that is not well known within which measuring is worth something."""
+
+FRONTIER_EVERY = 5
+"""Measurements after which the frontier is found anew."""
 
 TRUSTED_RISK = 0.01
 """Risk up to which a move that was charged before stays free."""
@@ -76,6 +90,9 @@ ACCURACY = 1e-4
 
 LEAST_SLOPE = 0.45
 """Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
+
+LEAST_ROUGHNESS = 0.001
+"""Least σ²/ℓ³ of a fitted kernel, in 1/m: about a third of that before the first fit."""
 
 FIRST_LENGTH = 20.0
 """Length scale in m until a kernel is fitted."""
@@ -98,6 +115,7 @@ class OurExplorer:
         self.fits = kernel is None
         self.noise = ACCURACY if kernel is None else safemdp_peer.NOISE
         self.left = 1.0 - delta
+        self.frontier: BoolArray | None = None
         self.unsafe = self.moves = self.measurements = 0
         first, known = ground.known(start)
         self.made, self.failed = known.copy(), np.zeros(known.shape, dtype=bool)
@@ -133,7 +151,7 @@ class OurExplorer:
         found = check_calibration(
             fit.kernel, cells, heights, shape, mean=fit.mean, noise=self.noise, warn=False
         )
-        kernel = at_least_as_steep(fit.kernel.scaled(max(1.0, found.inflation)), LEAST_SLOPE)
+        kernel = at_least_as_rough(fit.kernel.scaled(max(1.0, found.inflation)))
         self.belief = self._belief(kernel, fit.mean)
         self.next_fit = FIT_GROWTH * len(cells)
 
@@ -147,54 +165,92 @@ class OurExplorer:
         """Make one outing; return False if none is within the budget."""
         if len(self.measured) >= self.next_fit:
             self.refit()
-        dest, risk = self.ground.dest, self.risks()
-        price = np.where(self.paid & (risk <= TRUSTED_RISK), 0.0, risk)
+        return self._two_way() or self._loop() or self._no_return() or self._two_way(again=True)
+
+    def _two_way(self, *, again: bool = False) -> bool:
+        """Make an outing over moves charged with the moves back; `again` to measured cells too."""
+        risk = self.risks()
+        price = self._price_of(risk + reverse_of(risk, self.ground.dest))
+        out, came = least_risks(self.ground.dest, price, self.state, True)
+        charge = out[:, None] + price
+        target = self._best(charge, min(MAX_OUTING_RISK, self.left), again=again)
+        target = self._best(charge, self.left) if target is None else target
+        return self._go(target, price, came, None)
+
+    def _loop(self) -> bool:
+        """Make an outing that is charged with some way home from its end."""
+        dest, price = self.ground.dest, self._price_of(self.risks())
         out, came = least_risks(dest, price, self.state, True)
-        for most, goal in product((MAX_OUTING_RISK, 1.0), (self.home, self.state)):
-            back, following = least_risks(dest, price, goal, False)
-            charge = out[:, None] + price + np.where(dest >= 0, back[dest], np.inf)
-            target = self._best(charge, min(most, self.left))
-            if target is not None:
-                break
-        else:
+        back, following = least_risks(dest, price, self.home, False)
+        charge = out[:, None] + price + np.where(dest >= 0, back[dest], np.inf)
+        return self._go(self._best(charge, self.left), price, came, following)
+
+    def _no_return(self) -> bool:
+        """Make an outing without a way home, if there is none any more that can be paid for."""
+        price = self._price_of(self.risks())
+        out, came = least_risks(self.ground.dest, price, self.state, True)
+        target = self._best(out[:, None] + price, self.left)
+        return self._go(target, price, came, np.full(len(out), -1))
+
+    def _go(
+        self,
+        target: tuple[int, int] | None,
+        price: FloatArray,
+        came: IntArray,
+        following: IntArray | None,
+    ) -> bool:
+        """Pay for an outing and make it; return False if there is no target."""
+        if target is None:
             return False
         s, a = target
-        way = [*way_along(dest, came, self.state, s).tolist(), a]
-        self._pay(price, way, following, int(dest[s, a]), goal)
+        way = [*way_along(self.ground.dest, came, self.state, s).tolist(), a]
+        self._pay(price, way, following)
         if self._drive(way, s):
-            self._measure((s, int(dest[s, a])))
+            self._measure((s, int(self.ground.dest[s, a])))
         return True
 
-    def _best(self, charge: FloatArray, most: float) -> tuple[int, int] | None:
+    def _price_of(self, risk: FloatArray) -> FloatArray:
+        """Return what moves with these risks [S, 4] are charged: nothing if they were before."""
+        return np.where(self.paid & (risk <= TRUSTED_RISK), 0.0, risk)
+
+    def _best(
+        self, charge: FloatArray, most: float, *, again: bool = False
+    ) -> tuple[int, int] | None:
         """Return the best move to take and measure among those that cost at most `most`."""
         dest, fits = self.ground.dest, charge <= most
         deviation, old = np.sqrt(self.belief.variance), self.belief.measured
-        new = ~old[:, None] | ~old[dest]
-        fits = fits & new if (fits & new).any() else fits
+        fits &= again | ~old[:, None] | ~old[dest]
         if not fits.any():
             return None
-        gain = deviation[:, None] + deviation[dest]
+        value = np.where(self._frontier(), deviation, 0.0)
+        gain = value[:, None] + value[dest]
         worth = np.where(fits, gain - PRICE * np.where(fits, charge, 0.0), -np.inf)
         s, a = np.unravel_index(int(worth.argmax()), worth.shape)
         return int(s), int(a)
 
-    def _pay(
-        self, price: FloatArray, way: list[int], following: IntArray, end: int, goal: int
-    ) -> None:
-        """Charge the moves of a way out, and of the way from its end to the goal."""
+    def _frontier(self) -> BoolArray:
+        """Return the cells [S] near a place without a safe round trip that is not well known."""
+        if self.measurements % FRONTIER_EVERY == 0 or self.frontier is None:
+            unsure = ~self.round_trips()[0] & (self.belief.variance > LEAST_DEVIATION**2)
+            wide = binary_dilation(unsure.reshape(self.ground.shape), iterations=FRONTIER_REACH)
+            self.frontier = wide.ravel()
+        return self.frontier
+
+    def _pay(self, price: FloatArray, way: list[int], following: IntArray | None) -> None:
+        """Charge the moves of a way, with the moves back or with the `following` moves [S] home."""
         dest, state = self.ground.dest, self.state
-        edges = []
         for a in way:
-            edges.append((state, a))
-            state = int(dest[state, a])
-        state = end
-        while state != goal:
+            there = int(dest[state, a])
+            self.left -= float(price[state, a])
+            self.paid[state, a] = True
+            if following is None:
+                self.paid[there, (a + 2) % 4] = True
+            state = there
+        while following is not None and state != self.home and following[state] >= 0:
             a = int(following[state])
-            edges.append((state, a))
+            self.left -= float(price[state, a])
+            self.paid[state, a] = True
             state = int(dest[state, a])
-        for edge in dict.fromkeys(edges):
-            self.left -= float(price[edge])
-            self.paid[edge] = True
 
     def _drive(self, way: list[int], last: int) -> bool:
         """Take moves until one is unsafe; return whether the last one was taken or tried."""
@@ -219,23 +275,34 @@ class OurExplorer:
             self.belief = self.belief.update(self._look(new))
 
     def claims(self) -> tuple[BoolArray, BoolArray]:
-        """Return the states [S] and moves [S, 4] that can be visited and left at `CLAIM_LEVEL`."""
+        """Return the states [S] and moves [S, 4] that are claimed, by the peer's definition."""
+        first, _ = self.ground.known(self.home)
+        return self.ground.closed(self.risks() <= CLAIM_RISK, first)
+
+    def round_trips(self) -> tuple[BoolArray, BoolArray]:
+        """Return the states [S] and moves [S, 4] of round trips from home at `TRIP_LEVEL`."""
         dest, risk = self.ground.dest, self.risks()
         out, back = (least_risks(dest, risk, self.home, way)[0] for way in (True, False))
         around = out[:, None] + risk + np.where(dest >= 0, back[dest], np.inf)
-        return out + back <= 1.0 - CLAIM_LEVEL, around <= 1.0 - CLAIM_LEVEL
+        return out + back <= 1.0 - TRIP_LEVEL, around <= 1.0 - TRIP_LEVEL
 
 
-def at_least_as_steep(kernel: Matern, slope: float) -> Matern:
-    """Return a Matérn 3/2 kernel whose heights 1 m apart differ by `slope` or more a priori.
+def reverse_of(values: FloatArray, dest: IntArray) -> FloatArray:
+    """Return the values [S, 4] of the moves that undo each move; infinite off the map."""
+    back = np.stack([values[dest[:, a], (a + 2) % 4] for a in range(4)], axis=1)
+    return np.where(dest >= 0, back, np.inf)
 
-    The standard deviation of a small climb is about √3·σ/ℓ per metre. Where it is too small, the
-    kernel gets a longer length ℓ and keeps the roughness σ²/ℓ³.
+
+def at_least_as_rough(kernel: Matern) -> Matern:
+    """Return a Matérn 3/2 kernel with at least `LEAST_ROUGHNESS` and `LEAST_SLOPE`.
+
+    The roughness is σ²/ℓ³. The standard deviation of a small climb is about √3·σ/ℓ per metre; where
+    it is too small, the kernel gets a longer length and keeps its roughness.
     """
-    if 3.0 * kernel.variance >= (slope * kernel.length) ** 2:
-        return kernel
-    length = slope * slope * kernel.length**3 / (3.0 * kernel.variance)
-    return Matern(kernel.variance * (length / kernel.length) ** 3, length)
+    length = kernel.length
+    roughness = max(LEAST_ROUGHNESS, kernel.variance / length**3)
+    length = max(length, LEAST_SLOPE**2 / (3.0 * roughness))
+    return Matern(roughness * length**3, length)
 
 
 def explore(
@@ -252,10 +319,10 @@ def explore(
     for _ in range(2 * measurements):  # an outing with an unsafe move may end without measuring
         if run.measurements == measurements or not run.step():
             break
-    score = ground.score(start, *run.claims())
+    score, trips = (ground.score(start, *found) for found in (run.claims(), run.round_trips()))
     seconds = time.process_time() - began
     counts = run.unsafe, score.false_claims, run.measurements, run.moves
-    return Outing(score.coverage, *counts, 1.0 - delta - run.left, seconds)
+    return Outing(score.coverage, *counts, 1.0 - delta - run.left, trips.coverage, seconds)
 
 
 def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def explore_as_peer(
     score = ground.score(start, states, claimed)
     seconds = time.process_time() - began
     counts = unsafe, score.false_claims, measurements, moves
-    return Outing(score.coverage, *counts, math.nan, seconds)
+    return Outing(score.coverage, *counts, None, None, seconds)
 
 
 def _expanders(ground: Ground, low: FloatArray, safe: BoolArray, claimed: BoolArray) -> BoolArray:

@@ -232,18 +232,20 @@ class Outing:
     coverage : Claimed fraction of T
     unsafe : Moves taken that climb more than `UNSAFE_LIMIT`
     false_claims : Claimed moves that are unsafe
-    measurements : Measurements taken
+    taken : Measurements taken
     moves : Moves taken
-    risk : Sum of the charged probabilities that a move is unsafe; NaN for the peer
-    seconds : Processor time
+    risk : Sum of the charged probabilities that a move is unsafe; None for the peer
+    round_trips : Fraction of T on round trips that are safe at a level; None for the peer
+    seconds : Processor time in s
     """
 
     coverage: float
     unsafe: int
     false_claims: int
-    measurements: int
+    taken: int
     moves: int
-    risk: float
+    risk: float | None
+    round_trips: float | None
     seconds: float
 
 
