@@ -7,11 +7,11 @@ ends. An outing goes to a move, takes it and measures both its ends.
 **The promise of a run.** An outing is charged Σ (1 − p) over the moves out and back that were
 neither made nor charged before. All charges of a run sum to at most 1 − δ. Claim: under the belief,
 with probability at least δ no move that the run takes is unsafe, and the ways back that it paid for
-are safe. Proof: consider the run that goes on as if all its moves were safe. Its choices are functions
-of the measurements alone, so a move charged with 1 − p fails with that probability given what was
-measured, and the sum of charges bounds the probability that any charged move fails. The real run is
-the same until the first failure. ∎ For the same reason at most 1 − δ unsafe moves are expected
-until then. With a kernel fitted to the measurements this holds as far as the kernel does.
+are safe. Proof: consider the run that goes on as if all its moves were safe. Its choices are
+functions of the measurements alone, so a move charged with 1 − p fails with that probability given
+what was measured, and the sum of charges bounds the probability that any charged move fails. The
+real run is the same until the first failure. ∎ For the same reason at most 1 − δ unsafe moves are
+expected until then. With a kernel fitted to the measurements this holds as far as the kernel does.
 
 **Choice.** Of the outings within the budget, and within a limit for a single outing, take the one
 with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
@@ -70,7 +70,7 @@ TRIP_LEVEL = 0.98
 MAX_OUTING_RISK = 0.02
 """Largest charge of a single outing."""
 
-PRICE = 600.0
+PRICE = 500.0
 """Metres of standard deviation that a sure failure would have to be worth."""
 
 LEAST_DEVIATION = 0.1
@@ -91,8 +91,8 @@ ACCURACY = 1e-4
 LEAST_SLOPE = 0.45
 """Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
 
-LEAST_ROUGHNESS = 0.001
-"""Least σ²/ℓ³ of a fitted kernel, in 1/m: about a third of that before the first fit."""
+LEAST_ROUGHNESS = 0.0017
+"""Least σ²/ℓ³ of a fitted kernel, in 1/m: half of that before the first fit."""
 
 FIRST_LENGTH = 20.0
 """Length scale in m until a kernel is fitted."""
@@ -189,7 +189,7 @@ class OurExplorer:
         """Make an outing without a way home, if there is none any more that can be paid for."""
         price = self._price_of(self.risks())
         out, came = least_risks(self.ground.dest, price, self.state, True)
-        target = self._best(out[:, None] + price, self.left)
+        target = self._best(out[:, None] + price, min(MAX_OUTING_RISK, self.left))
         return self._go(target, price, came, np.full(len(out), -1))
 
     def _go(
