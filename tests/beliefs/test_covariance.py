@@ -37,13 +37,13 @@ def drawn(kernel: Matern, seed: int, noise: float = 1e-6) -> np.ndarray:
 def test_the_kernel_is_the_general_matern_formula(distance: float, smoothness: float) -> None:
     x = np.sqrt(2.0 * smoothness) * distance / 2.0
     exact = 3.0 * 2.0 ** (1.0 - smoothness) / gamma(smoothness) * x**smoothness * kv(smoothness, x)
-    kernel = Matern(3.0, 2.0, smoothness)  # type: ignore[arg-type]
+    kernel = Matern(3.0, 2.0, smoothness)
     assert kernel.covariance(distance) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize("smoothness", [1.5, 2.5])
 def test_a_fit_finds_the_kernel_that_heights_were_drawn_from(smoothness: float) -> None:
-    true = Matern(4.0, 4.0, smoothness)  # type: ignore[arg-type]
+    true = Matern(4.0, 4.0, smoothness)
     fits = [fit_kernel(EVERY, 7.0 + drawn(true, seed), SHAPE, noise=1e-6) for seed in range(3)]
     assert [fit.kernel.smoothness for fit in fits] == [smoothness] * 3
     lengths = [fit.kernel.length for fit in fits]
@@ -106,7 +106,7 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(InvalidBeliefError, match="length is 0"):
         Matern(1.0, 0.0)
     with pytest.raises(InvalidBeliefError, match="smoothness is"):
-        Matern(1.0, 1.0, 0.5)  # type: ignore[arg-type]
+        Matern(1.0, 1.0, 0.5)
     with pytest.raises(InvalidBeliefError, match="too few"):
         fit_kernel([0, 1], [0.0, 1.0], SHAPE)
     with pytest.raises(InvalidBeliefError, match="different cells"):

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
 
-Smoothness = Literal[1.5, 2.5]
+SMOOTHNESSES = (1.5, 2.5)
+"""Smoothness ν of the Matérn kernels that have a closed form here."""
 
 LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Length scales, in cells, from which a fit starts."""
@@ -82,7 +83,7 @@ class Matern:
 
     variance: float
     length: float
-    smoothness: Smoothness = 1.5
+    smoothness: float = 1.5
 
     def __post_init__(self) -> None:
         for name in ("variance", "length"):
@@ -90,7 +91,7 @@ class Matern:
             if not 0.0 < value < math.inf:
                 raise InvalidBeliefError(f"the kernel's {name} is {value:g}, expected > 0")
             object.__setattr__(self, name, value)
-        if self.smoothness not in (1.5, 2.5):
+        if self.smoothness not in SMOOTHNESSES:
             raise InvalidBeliefError(
                 f"the kernel's smoothness is {self.smoothness!r}, expected 1.5 or 2.5"
             )
@@ -152,7 +153,7 @@ def fit_kernel(
     shape: tuple[int, int],
     *,
     cell: float | tuple[float, float] = 1.0,
-    smoothness: Sequence[Smoothness] = (1.5, 2.5),
+    smoothness: Sequence[float] = SMOOTHNESSES,
     noise: float | None = None,
 ) -> KernelFit:
     """Return the Matérn kernel of the largest marginal likelihood.
@@ -179,7 +180,7 @@ def fit_kernel(
     tried = 0
     for kind in smoothness:
 
-        def loss(point: FloatArray, kind: Smoothness = kind) -> float:
+        def loss(point: FloatArray, kind: float = kind) -> float:
             nonlocal best, tried
             tried += 1
             fit = _fit_at(distance, values, kind, point, noise, scale)
@@ -206,7 +207,7 @@ def fit_kernel(
 def _fit_at(
     distance: FloatArray,
     values: FloatArray,
-    smoothness: Smoothness,
+    smoothness: float,
     point: FloatArray,
     noise: float | None,
     scale: float,
@@ -234,7 +235,7 @@ def _fit_at(
 def _profile(
     correlation: FloatArray,
     values: FloatArray,
-    smoothness: Smoothness,
+    smoothness: float,
     length: float,
     ratio: float,
 ) -> KernelFit | None:
@@ -321,10 +322,11 @@ def difference_residuals(
     determinant = np.maximum(a * b - c * c, np.finfo(float).tiny)
     difference = ((b + c) * weights[one] - (a + c) * weights[two]) / determinant
     variance = (a + b + 2.0 * c) / determinant
-    return difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    found: FloatArray = difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return found
 
 
-def _correlation(x: FloatArray, smoothness: Smoothness) -> FloatArray:
+def _correlation(x: FloatArray, smoothness: float) -> FloatArray:
     """Return m(x)."""
     y = math.sqrt(2.0 * smoothness) * x
     polynomial = 1.0 + y if smoothness == 1.5 else 1.0 + y + y * y / 3.0

@@ -30,7 +30,7 @@ fitted to the measurements adds an error that is not bounded; see `covariance.ch
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -138,6 +138,9 @@ class CorrelatedTerrainBelief:
     attempts : Moves tried so far; empty by default
     height : [S] m, mean height given the measurements
     variance : [S] m², of the heights given the measurements
+    _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
+    _columns, _count : W, of which this version has the first `_count` columns
+    _precision, _weighted : [S] Σ 1/v and Σ y/v over the measurements y of each cell
     """
 
     shape: tuple[int, int]
@@ -148,6 +151,13 @@ class CorrelatedTerrainBelief:
     descend: float = 45.0
     blocked: BoolArray = unless_given()
     attempts: Attempts = unless_given()
+    height: FloatArray = field(init=False)
+    variance: FloatArray = field(init=False)
+    _spread: FloatArray = field(init=False, repr=False)
+    _columns: Columns = field(init=False, repr=False)
+    _count: int = field(init=False, repr=False)
+    _precision: FloatArray = field(init=False, repr=False)
+    _weighted: FloatArray = field(init=False, repr=False)
 
     moves_work_or_never: ClassVar[bool] = True
 
@@ -188,15 +198,6 @@ class CorrelatedTerrainBelief:
             if shut.any():
                 pair = divmod(int(attempts.pairs[np.argmax(shut)]), len(STEPS))
                 raise error(f"move (s={pair[0]}, a={pair[1]}) can't have been attempted")
-
-    if TYPE_CHECKING:
-        height: FloatArray
-        variance: FloatArray
-        _columns: Columns
-        _count: int
-        _precision: FloatArray
-        _weighted: FloatArray
-        _spread: FloatArray
 
     @property
     def size(self) -> tuple[float, float]:
@@ -278,7 +279,8 @@ class CorrelatedTerrainBelief:
         """Largest rise and drop [A] of each move, in m."""
         tall, wide = self.size
         length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
-        return tuple(math.tan(math.radians(a)) * length for a in (self.climb, self.descend))  # type: ignore[return-value]
+        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
+        return climb * length, descend * length
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
