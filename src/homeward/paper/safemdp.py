@@ -18,8 +18,8 @@ with the largest gain − price·charge. The gain is the sum of the standard dev
 heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
 approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
 with the move back, so that the explorer can retreat after a failure. If a look leaves no such
-outing, one that ends in any way home will do; if there is none either, nothing is left to lose but
-moves: these are still charged.
+outing, one that ends in any way home will do; if there is none either, the explorer measures again
+where that is free.
 
 **Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
 for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
@@ -70,7 +70,7 @@ TRIP_LEVEL = 0.98
 MAX_OUTING_RISK = 0.02
 """Largest charge of a single outing."""
 
-PRICE = 500.0
+PRICE = 400.0
 """Metres of standard deviation that a sure failure would have to be worth."""
 
 LEAST_DEVIATION = 0.1
@@ -91,8 +91,8 @@ ACCURACY = 1e-4
 LEAST_SLOPE = 0.45
 """Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
 
-LEAST_ROUGHNESS = 0.0017
-"""Least σ²/ℓ³ of a fitted kernel, in 1/m: half of that before the first fit."""
+LEAST_ROUGHNESS = 0.0014
+"""Least σ²/ℓ³ of a fitted kernel, in 1/m: 0.4 of that before the first fit."""
 
 FIRST_LENGTH = 20.0
 """Length scale in m until a kernel is fitted."""
@@ -165,7 +165,7 @@ class OurExplorer:
         """Make one outing; return False if none is within the budget."""
         if len(self.measured) >= self.next_fit:
             self.refit()
-        return self._two_way() or self._loop() or self._no_return() or self._two_way(again=True)
+        return self._two_way() or self._loop() or self._two_way(again=True)
 
     def _two_way(self, *, again: bool = False) -> bool:
         """Make an outing over moves charged with the moves back; `again` to measured cells too."""
@@ -184,13 +184,6 @@ class OurExplorer:
         back, following = least_risks(dest, price, self.home, False)
         charge = out[:, None] + price + np.where(dest >= 0, back[dest], np.inf)
         return self._go(self._best(charge, self.left), price, came, following)
-
-    def _no_return(self) -> bool:
-        """Make an outing without a way home, if there is none any more that can be paid for."""
-        price = self._price_of(self.risks())
-        out, came = least_risks(self.ground.dest, price, self.state, True)
-        target = self._best(out[:, None] + price, min(MAX_OUTING_RISK, self.left))
-        return self._go(target, price, came, np.full(len(out), -1))
 
     def _go(
         self,
@@ -246,7 +239,7 @@ class OurExplorer:
             if following is None:
                 self.paid[there, (a + 2) % 4] = True
             state = there
-        while following is not None and state != self.home and following[state] >= 0:
+        while following is not None and state != self.home:
             a = int(following[state])
             self.left -= float(price[state, a])
             self.paid[state, a] = True
