@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homeward.errors import InvalidInputError
+from homeward.terrain import crossings as module
 from homeward.terrain import synthetic_mars
 from homeward.terrain.crossings import Vehicle, find_crossings
-from homeward.terrain import crossings as module
 from lab.check.ground import follow
 
 ROVER = Vehicle(20.0, 30.0, 20.0, 2.0)

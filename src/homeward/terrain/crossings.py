@@ -274,7 +274,7 @@ def _rises(
             if math.isnan(mid):
                 return math.nan, math.nan
             curve, slope = 2.0 * (before + here - 2.0 * mid), 4.0 * mid - 3.0 * before - here
-            if curve != 0.0 and 0.0 < -slope < 2.0 * curve or 0.0 < slope < -2.0 * curve:
+            if (curve != 0.0 and 0.0 < -slope < 2.0 * curve) or 0.0 < slope < -2.0 * curve:
                 extreme = before - 0.25 * slope * slope / curve
                 low, high = min(low, extreme), max(high, extreme)
         before = here
@@ -302,7 +302,7 @@ def _measure(
         for column in range(columns):
             for a in range(FIRST, LAST + 1):
                 r, c = row + DOWN[a], column + RIGHT[a]
-                if not (0 <= row and r < rows and 0 <= c < columns):
+                if not (row >= 0 and r < rows and 0 <= c < columns):
                     continue
                 if math.isnan(heights[row, c]) or math.isnan(heights[r, column]):
                     continue
