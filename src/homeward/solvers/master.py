@@ -77,29 +77,26 @@ class Master:
         if seeking:
             cost[:count] = 1.0
         else:
-            cost[:count] = np.inf  # the shortfall is fixed
             cost[2 * count :] = -points[:, 0] / self.scale
-        open_ = matrix if seeking else matrix[:, count:]
-        basis = self._first(points) if self._basis is None else self._basis.copy()
-        shift = 0 if seeking else count
+        basis = self._first(points) if self._basis is None else self._basis
+        shift = 0 if seeking else count  # a fixed shortfall is no variable any more
         inner = basis - shift
-        sound = simplex(open_, side, cost[shift:], inner)
+        sound = simplex(matrix[:, shift:], side, cost[shift:], inner)
         basis = inner + shift
         if not sound:
-            sound, basis = self._ask(matrix, side, cost, seeking)
+            sound, basis = self._ask(matrix, side, cost, shift)
         self._basis = basis
-        basic, dual, fine = at_basis(matrix, side, np.where(cost < np.inf, cost, 0.0), basis)
+        basic, dual, fine = at_basis(matrix, side, cost, basis)
         value = np.zeros(matrix.shape[1])
         value[basis] = np.maximum(0.0, basic)
         weights, unit = value[2 * count :], 1.0 if seeking else self.scale
         if seeking:
             self._short = value[:count]
-        total = weights.sum()
-        if not total > 0.0:
-            weights, total = np.ones_like(weights), float(len(weights))
+        if not weights.sum() > 0.0:
+            weights = np.ones_like(weights)
         short = self._short if self.held is None else self.held
         return Mixture(
-            weights=weights / total,
+            weights=weights / weights.sum(),
             multipliers=np.maximum(0.0, dual[:count]) * unit + 0.0,  # no −0
             shortfall=float(short.sum()),
             levels=self.levels - short,
@@ -117,9 +114,9 @@ class Master:
         return np.append(missing, 2 * count + best)
 
     def _ask(
-        self, matrix: FloatArray, side: FloatArray, cost: FloatArray, seeking: bool
+        self, matrix: FloatArray, side: FloatArray, cost: FloatArray, shift: int
     ) -> tuple[bool, IntArray]:
-        """Return whether HiGHS finds an optimal basis, and that basis."""
+        """Return whether HiGHS finds an optimal basis with the first `shift` variables at 0."""
         from highspy import Highs, HighsBasisStatus, HighsModelStatus, HighsStatus
 
         lp: Any = Highs()
@@ -130,14 +127,13 @@ class Master:
         rows = np.arange(len(side), dtype=np.int32)
         for b in side:
             lp.addRow(float(b), float(b), 0, np.empty(0, np.int32), np.empty(0))
-        for column, c in zip(matrix.T, cost, strict=True):
-            closed = not seeking and c == np.inf
-            high = 0.0 if closed else np.inf
-            lp.addCol(0.0 if closed else float(c), 0.0, high, len(rows), rows, column.copy())
+        for j, column in enumerate(matrix.T):
+            high = 0.0 if j < shift else np.inf
+            lp.addCol(float(cost[j]), 0.0, high, len(rows), rows, column.copy())
         asked = lp.run() == HighsStatus.kOk
         columns = lp.getBasis().col_status
         basis = np.flatnonzero([s == HighsBasisStatus.kBasic for s in columns])
         if not asked or len(basis) != len(side):  # degenerate: start again from one policy
-            first, count = self._first(np.array(self.points)), len(self.levels)
-            return False, first if seeking else np.where(first < count, first + count, first)
+            first = self._first(np.array(self.points))
+            return False, np.where(first < shift, first + shift, first)
         return lp.getModelStatus() == HighsModelStatus.kOptimal, basis
