@@ -15,10 +15,10 @@ from homeward.arrays import frozen
 from homeward.beliefs import HeightBelief, MoveBelief, Reveal, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
-from homeward.beliefs.level_prior import draw_heights
 from homeward.beliefs.levels import (
     UNKNOWN,
     WALL,
+    draw_heights,
     model_of_heights,
 )
 from homeward.bonuses import Uncover
@@ -156,7 +156,7 @@ def truth_of(belief: HeightBelief, cells: IntArray, seed: int) -> Reveal:
 
 def same(one: HeightBelief, two: HeightBelief) -> bool:
     """Tell whether two beliefs hold the same, to the last bit."""
-    names = ("known", "visited", "success", "returning", "unseen")
+    names = ("known", "visited", "success", "unseen")
     return all(np.array_equal(getattr(one, n), getattr(two, n)) for n in names)
 
 
@@ -434,7 +434,7 @@ def test_learning_leaves_the_earlier_belief_as_it_was() -> None:
 def test_its_arrays_are_read_only_before_and_after_learning() -> None:
     first = belief_on("2?", "??")
     for belief in (first, first.update(Reveal(np.array([1]), np.array([4]), 0))):
-        for name in ("prior", "walls", "known", "visited", "success", "returning", "unseen"):
+        for name in ("prior", "walls", "known", "visited", "success", "unseen"):
             assert not getattr(belief, name).flags.writeable, name
         assert not belief.mean().success.flags.writeable
 

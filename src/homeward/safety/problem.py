@@ -27,8 +27,8 @@ from homeward.solvers import (
     engine,
     solve_constrained,
 )
-from homeward.solvers.exits import end_at
 from homeward.solvers.horizon import HorizonEngine
+from homeward.solvers.problems import end_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
