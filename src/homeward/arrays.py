@@ -166,8 +166,9 @@ def tally(given: object, shape: Shape, error: Error) -> IntArray:
 
 def is_nothing(values: object) -> bool:
     """Return whether rewards are the broadcast zero of `rewards`, which takes no memory."""
-    is_array = isinstance(values, np.ndarray) and values.size > 0
-    return is_array and not any(values.strides) and values.flat[0] == 0
+    if not isinstance(values, np.ndarray) or not values.size:
+        return False
+    return not any(values.strides) and bool(values.flat[0] == 0)
 
 
 def rewards(values: ArrayLike | None, shape: tuple[int, int], error: Error) -> FloatArray:

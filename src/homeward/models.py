@@ -73,7 +73,7 @@ class SparseMDP:
             at = place(divmod(row, actions), "sa")
             raise error(f"row {at} of the transitions sums to {sums[row]:.10g}, expected <= 1")
         matrix.sum_duplicates()
-        for row in np.flatnonzero(sums > 1.0 + 4.0 * EPSILON):
+        for row in np.flatnonzero(sums > 1.0 + 4.0 * EPSILON).tolist():
             entries = matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]
             total = math.fsum(entries)
             if total > 1.0 + EPSILON:  # so that normalising a second time changes nothing

@@ -508,9 +508,9 @@ def test_a_prior_that_is_none_is_refused_with_its_place(prior: Any, match: str) 
 @pytest.mark.parametrize(
     ("walls", "match"),
     [
-        (1.5, "at s=0 is 1.5, not a probability"),
-        (-0.1, "at s=0 is -0.1"),
-        ([0.0, 0.0, 2.0, 0.0], "at s=2 is 2"),
+        (1.5, r"\(s=0\) is 1.5, not a probability"),
+        (-0.1, r"\(s=0\) is -0.1"),
+        ([0.0, 0.0, 2.0, 0.0], r"\(s=2\) is 2"),
         ([0.0, 0.5], r"shape \(2,\), expected \(4,\)"),
         (np.nan, "expected a number"),
         ("some", "expected a number"),
@@ -577,7 +577,7 @@ def test_an_observation_that_is_none_is_refused(
 
 @pytest.mark.parametrize(
     ("cells", "heights", "match"),
-    [([-1], [1], "s=-1, outside 0..3"), ([0], [-2], "at height -2"), ([0, 1], [1], "shape")],
+    [([4], [1], "s=4, outside 0..3"), ([0], [9], "at height 9"), ([0, 1], [1], "shape")],
 )
 def test_an_observation_in_the_kernels_own_form_is_looked_at_no_less(
     cells: list[int], heights: list[int], match: str

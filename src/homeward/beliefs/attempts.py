@@ -143,11 +143,9 @@ def witness(
 def _shrunk(
     edges: Edges, mean: FloatArray, deviation: FloatArray, width: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Shrink intervals of ±`width` standard deviations until all outcomes hold.
+    """Shrink intervals of ±`width` deviations, each by its share of the variance, until all hold.
 
-    Each outcome requires high[x] − low[y] ≤ limit for one or two pairs of cells. Shrinking never
-    breaks an earlier outcome, so one pass is enough. Each cell shrinks in proportion to its
-    variance. A failed move is taken to have been too steep on the nearer side.
+    One pass is enough: shrinking never breaks an earlier outcome.
     """
     low, high = mean - width * deviation, mean + width * deviation
     variance = deviation * deviation

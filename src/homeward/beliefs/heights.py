@@ -27,7 +27,7 @@ from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
 from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
-from homeward.beliefs.observations import Transition, is_packed
+from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
@@ -63,13 +63,12 @@ class Heights:
     moved: Transition | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        error, cells = InvalidBeliefError, self.cells
+        error = InvalidBeliefError
         if self.moved is not None and not isinstance(self.moved, Transition):
             raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
-        if not is_packed(cells):
-            cells = arrays.indices(cells, "measured cell", None, (0, 2**31 - 1), "n", error)
-            if cells.ndim != 1:
-                raise error(f"the measured cells have shape {cells.shape}, expected [n]")
+        cells = arrays.indices(self.cells, "measured cell", None, (0, 2**31 - 1), "n", error)
+        if cells.ndim != 1:
+            raise error(f"the measured cells have shape {cells.shape}, expected [n]")
         heights = arrays.numbers(self.heights, "the measured heights", cells.shape, error)
         variances = arrays.numbers(self.variances, "their variances", cells.shape, error)
         settle(self, cells=cells, heights=arrays.own(heights, self.heights))

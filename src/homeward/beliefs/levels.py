@@ -46,7 +46,7 @@ from homeward.beliefs.level_kernels import (
 )
 from homeward.beliefs.level_kernels import UNKNOWN as UNKNOWN
 from homeward.beliefs.level_kernels import WALL as WALL
-from homeward.beliefs.observations import Transition, is_packed
+from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
@@ -79,12 +79,10 @@ class Reveal:
 
     def __post_init__(self) -> None:
         error, limit = InvalidBeliefError, 2**31 - 1
-        packed = is_packed(self.cells) and is_packed(self.heights)
-        if not (packed and self.cells.shape == self.heights.shape):
-            shape = shape_of(self.cells, "the seen squares", "n", error)
-            cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
-            heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
-            settle(self, cells=cells, heights=heights)
+        shape = shape_of(self.cells, "the seen squares", "n", error)
+        cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
+        heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
+        settle(self, cells=cells, heights=heights)
         if self.here is not None:
             settle(self, here=index(self.here, limit, "the square here", error))
 
@@ -229,10 +227,7 @@ class HeightBelief:
         return new if news else self
 
     def _after_move(self, moved: Transition) -> Self:
-        """Condition the height of a move's destination on the outcome of the move.
-
-        The move works if the destination is not a wall and at most one higher than its start.
-        """
+        """Condition the height of a move's destination on the outcome of the move."""
         state = moved.state
         there, worked = tried(moved, self._mean.dest, self.known == WALL)
         if there == state:
@@ -290,10 +285,7 @@ def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = Tr
 
 
 def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray) -> Moves:
-    """Return the model in which moves climb by at most one, into squares that can be entered.
-
-    No move leads out of a wall: its code −1 is two below the lowest height.
-    """
+    """Return the model in which moves climb by at most one, into squares that can be entered."""
     graph = grid_graph(*shape, stay)
     works = heights[graph.dest] <= heights[:, None] + 1
     works &= enters[graph.dest] & changes_state(graph.dest)

@@ -56,17 +56,6 @@ class Rows:
         floats(self.probabilities, "the observed rows", shape, InvalidBeliefError)
 
 
-def is_packed(values: object) -> bool:
-    """Return whether `values` are read-only packed int32 [n], which kernels read as they are."""
-    return (
-        isinstance(values, np.ndarray)
-        and values.dtype == np.int32
-        and values.ndim == 1
-        and values.flags.c_contiguous
-        and not values.flags.writeable
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Sensor:
     """Measures every height within ``range``, with the error's variance v(d) = noise·(d + offset)².

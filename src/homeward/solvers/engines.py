@@ -20,7 +20,7 @@ also covers changes that were too small to be looked at again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from homeward.models import Model, SparseMDP
     from homeward.solvers.problems import Problem
 
+    Start: TypeAlias = tuple[IntArray, FloatArray, float]
+
 ROUND_LIMIT = 1000
 
 
@@ -54,11 +56,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _improve(
-        self,
-        weights: FloatArray,
-        known: tuple[IntArray, FloatArray, float],
-        limit: int,
-        state: int | None,
+        self, weights: FloatArray, known: Start, limit: int, state: int | None
     ) -> tuple[IntArray, FloatArray, float, int]:
         """Return a policy, its values, the most that an action could still add, and the rounds.
 
@@ -126,11 +124,7 @@ class MovesEngine(Engine):
         return values
 
     def _improve(
-        self,
-        weights: FloatArray,
-        known: tuple[IntArray, FloatArray, float],
-        limit: int,
-        state: int | None,
+        self, weights: FloatArray, known: Start, limit: int, state: int | None
     ) -> tuple[IntArray, FloatArray, float, int]:
         policy, worth, size = known
         only = -1 if state is None else state
@@ -157,11 +151,7 @@ class SparseEngine(Engine):
         return np.ascontiguousarray(value.T)
 
     def _improve(
-        self,
-        weights: FloatArray,
-        known: tuple[IntArray, FloatArray, float],
-        limit: int,
-        state: int | None,
+        self, weights: FloatArray, known: Start, limit: int, state: int | None
     ) -> tuple[IntArray, FloatArray, float, int]:
         reward = np.empty(self.totals.shape[1:])
         kernels.combine(self.totals, weights, reward)
@@ -184,9 +174,7 @@ class SparseEngine(Engine):
         return policy, values, most, rounds
 
 
-def first_policy(
-    reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]
-) -> tuple[IntArray, FloatArray, float]:
+def first_policy(reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]) -> Start:
     """Return the policy [S] to start from, its worth [S] and the size of its values.
 
     In each state the policy is that of the best known policy there; its worth, the largest of

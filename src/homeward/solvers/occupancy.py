@@ -174,10 +174,8 @@ def run_lp(
         multipliers = np.maximum(0.0, dual[states:]) * back
     objective = float(measure[usable] @ problem.objective.ravel()[usable])
     rounds = int(info.simplex_iteration_count + info.ipm_iteration_count)
-    measure = measure.reshape(states, actions)
-    return Occupancy(
-        found, objective, measure, value, multipliers, shortfall, np.inf, rounds, seconds
-    )
+    evidence = value, multipliers, shortfall, np.inf, rounds, seconds
+    return Occupancy(found, objective, measure.reshape(states, actions), *evidence)
 
 
 def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
@@ -187,11 +185,18 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
     if columns is None:  # no usable solution: no policies, infinite gap
         count, states = len(problem.levels), problem.model.states
-        status = Status.NUMERICAL if answer.status is Status.OPTIMAL else answer.status
-        policies, values = np.empty((0, states), np.int32), np.empty((0, 1 + count, states))
-        evidence = -np.inf, np.full(count, -np.inf), np.inf, np.inf
+        optimal = answer.status is Status.OPTIMAL
         return ConstrainedSolution(
-            status, np.empty(0), policies, values, *evidence, answer.multipliers, answer.rounds
+            status=Status.NUMERICAL if optimal else answer.status,
+            weights=np.empty(0),
+            policies=np.empty((0, states), np.int32),
+            values=np.empty((0, 1 + count, states)),
+            objective=-np.inf,
+            achieved=np.full(count, -np.inf),
+            upper=np.inf,
+            gap=np.inf,
+            multipliers=answer.multipliers,
+            rounds=answer.rounds,
         )
     points = [c.values[:, problem.start] for c in columns]
     worth = max(abs(float(p[0])) for p in points)
