@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from homeward.arrays import frozen, numbers, place
-from homeward.beliefs.sensor import Sensor
+from homeward.beliefs.observations import Sensor
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:

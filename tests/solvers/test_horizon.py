@@ -108,7 +108,7 @@ def test_a_policy_is_worth_what_its_definition_says(problem: HorizonProblem) -> 
     solver = HorizonEngine(problem)
     for policy in some_policies(problem, np.random.default_rng(0), 3):
         assert solver.evaluate(policy) == pytest.approx(value_of(problem, policy), abs=1e-12)
-        tail = solver.from_step(policy, problem.steps)
+        tail = solver.evaluate(policy, problem.steps)
         assert (tail == problem.final).all()
 
 

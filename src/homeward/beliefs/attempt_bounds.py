@@ -20,17 +20,21 @@ Outcomes in B cost a factor 1/(1 − τ), where τ bounds the probability that o
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from homeward.beliefs.attempts import SURE, Components, Edges, components_of, witness
+from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import STEPS, back
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.height_kernels import Ground
+
+    Normal: TypeAlias = tuple[FloatArray, FloatArray]
+    Bounds: TypeAlias = tuple[FloatArray, FloatArray]
 
 BOX_DOUBT = 1e-12
 """Largest probability that some boxed height near a move lies outside its box."""
@@ -44,13 +48,15 @@ ROUNDING = 2.0**-36
 PLAIN, BOXED, FREE = range(3)
 
 
-class Ends(NamedTuple):
-    """Moves between two cells; one works if −down ≤ h[end] − h[start] ≤ up."""
+class Event(NamedTuple):
+    """Moves [e] that work if −down ≤ h[end] − h[start] ≤ up, with normal heights at both ends."""
 
-    start: IntArray  # [e] cell
-    end: IntArray  # [e] cell
+    here: Normal  # mean and standard deviation [e] of h[start], m
+    there: Normal  # of h[end]
     down: FloatArray  # [e] m
     up: FloatArray  # [e] m
+    x: IntArray  # [e] position of the start in the components
+    w: IntArray | None  # [e] position of the end; None if it is in no component
 
 
 class Lesson(NamedTuple):
@@ -68,7 +74,7 @@ class Lesson(NamedTuple):
 
 def move_bounds(
     success: FloatArray, dest: IntArray, edges: Edges, doubt: FloatArray, ground: Ground
-) -> tuple[FloatArray, FloatArray]:
+) -> Bounds:
     """Return bounds (low, high) [S, A] on the probability that each move works.
 
     Parameters
@@ -89,15 +95,13 @@ def move_bounds(
     end = dest[state, action]
     affected = ~(ground.blocked[state] | ground.blocked[end]) & (state != end)
     state, action, end = state[affected], action[affected], end[affected]
-    moves = Ends(state, end, ground.descend[action], ground.climb[action])
     low, high = success.copy(), success.copy()
     low[state, action], high[state, action] = _bounds_on(
-        moves, success[state, action], lesson, ground.height, ground.variance
+        state, end, action, success[state, action], lesson, ground
     )
     if lesson.doubt >= 2.0**-54:
-        certain = dest == np.arange(len(dest))[:, None]
         sure = 1.0 - min(lesson.doubt, 0.5)  # each doubt is below SURE, and they are few
-        low = np.where(certain, 1.0, np.maximum(0.0, 1.0 - (1.0 - low) / sure))
+        low = np.where(changes_state(dest), np.maximum(0.0, 1.0 - (1.0 - low) / sure), 1.0)
         high = np.minimum(1.0, high / sure)
     return low, high
 
@@ -165,28 +169,27 @@ def _logmass_in(
 
 
 def _bounds_on(
-    moves: Ends, success: FloatArray, lesson: Lesson, mean: FloatArray, variance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    start: IntArray,
+    end: IntArray,
+    action: IntArray,
+    success: FloatArray,
+    lesson: Lesson,
+    ground: Ground,
+) -> Bounds:
     """Return bounds (low, high) [e]; ``success`` [e] is conditioned on measurements alone."""
-    parts = lesson.parts
+    parts, down, up = lesson.parts, ground.descend[action], ground.climb[action]
     with np.errstate(over="ignore"):
-        scale = np.exp(-_logmass_in(moves.start, moves.end, parts, lesson.log_mass))
-    (here, is_here), (there, is_there) = _places(moves.start, parts), _places(moves.end, parts)
-    roles = (
-        np.where(is_here, lesson.role[here], PLAIN),
-        np.where(is_there, lesson.role[there], PLAIN),
+        scale = np.exp(-_logmass_in(start, end, parts, lesson.log_mass))
+    (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)
+    first = np.where(is_here, lesson.role[here], PLAIN)
+    second = np.where(is_there, lesson.role[there], PLAIN)
+    swap = second > first
+    pairs = (first, second), (here, there), (start, end), (down, up)
+    (first, second), (here, there), (start, end), (down, up) = (
+        (np.where(swap, two, one), np.where(swap, one, two)) for one, two in pairs
     )
-    swap = roles[1] > roles[0]
-
-    def ordered(one: Any, other: Any) -> tuple[Any, Any]:
-        return np.where(swap, other, one), np.where(swap, one, other)
-
-    ends = Ends(*ordered(moves.start, moves.end), *ordered(moves.down, moves.up))
-    first, second = ordered(*roles)
-    x, w = ordered(here, there)
     fails = np.minimum(1.0, (1.0 - success + 2.0**-52) * scale)
     works = np.minimum(1.0, (success + 2.0**-52) * scale)
-    usable = np.isfinite(scale)
     for kinds, bound in (
         ((BOXED, PLAIN), _box_and_plain),
         ((BOXED, BOXED), _box_and_box),
@@ -194,69 +197,63 @@ def _bounds_on(
         ((FREE, PLAIN), _free_and_other),
         ((FREE, FREE), _free_and_other),
     ):
-        chosen = np.flatnonzero(usable & (first == kinds[0]) & (second == kinds[1]))
+        chosen = np.flatnonzero(np.isfinite(scale) & (first == kinds[0]) & (second == kinds[1]))
         if not len(chosen):
             continue
-        other = w[chosen] if kinds[1] != PLAIN else None
-        event = Ends._make(part[chosen] for part in ends)
-        found = bound(event, x[chosen], other, lesson, mean, variance)
-        for total, part in ((fails, found[0]), (works, found[1])):
+        one, two = (
+            (ground.height[cells], np.sqrt(ground.variance[cells]))
+            for cells in (start[chosen], end[chosen])
+        )
+        w = there[chosen] if kinds[1] != PLAIN else None
+        event = Event(one, two, down[chosen], up[chosen], here[chosen], w)
+        for total, part in zip((fails, works), bound(event, lesson), strict=True):
             total[chosen] = np.fmin(total[chosen], part + BOX_DOUBT)
-    low, high = 1.0 - fails, works
-    return np.minimum(low, high), high
+    return np.minimum(1.0 - fails, works), works
 
 
-def _box_and_plain(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _box_and_plain(event: Event, lesson: Lesson) -> Bounds:
     """Bound by the worst height in the box of the first end; the second end is normal."""
-    centre, deviation = mean[event.end], np.sqrt(v[event.end])
+    centre, deviation = event.there
 
     def chance(height: FloatArray) -> FloatArray:
         low, high = height - event.down - centre, height + event.up - centre
         return mass(low / deviation, high / deviation)
 
-    low, high = lesson.low[x], lesson.high[x]
+    low, high = lesson.low[event.x], lesson.high[event.x]
     best = np.clip(centre - 0.5 * (event.up - event.down), low, high)
     least = np.minimum(chance(low), chance(high))
     return 1.0 - least + ROUNDING, chance(best) + ROUNDING
 
 
-def _box_and_box(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _box_and_box(event: Event, lesson: Lesson) -> Bounds:
     """Bound by the outcomes that the boxes of both ends rule out."""
-    least, most = lesson.low[w] - lesson.high[x], lesson.high[w] - lesson.low[x]
+    low, high = lesson.low, lesson.high
+    least, most = low[event.w] - high[event.x], high[event.w] - low[event.x]
     always = (least >= -event.down) & (most <= event.up)
     never = (most < -event.down) | (least > event.up)
     return np.where(always, 0.0, 1.0), np.where(never, 0.0, 1.0)
 
 
-def _free_and_box(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _free_and_box(event: Event, lesson: Lesson) -> Bounds:
     """Restrict a free height to where the move may fail, or work, for some height in the box."""
-    low, high = lesson.low[w], lesson.high[w]
-    law = mean[event.start], np.sqrt(v[event.start])
-    outer, given = lesson.outer[x], lesson.inner[x]
+    low, high = lesson.low[event.w], lesson.high[event.w]
+    outer, given = lesson.outer[event.x], lesson.inner[event.x]
     sure_low, sure_high = high - event.up, low + event.down
     sure_high = np.maximum(sure_low, sure_high)  # if empty, any height may fail
-    fails = mass_in(outer, *law, above=sure_high) + mass_in(outer, *law, below=sure_low)
-    works = mass_in(outer, *law, low - event.up, high + event.down)
+    fails = mass_in(outer, *event.here, above=sure_high)
+    fails = fails + mass_in(outer, *event.here, below=sure_low)
+    works = mass_in(outer, *event.here, low - event.up, high + event.down)
     return _over(fails, given), _over(works, given)
 
 
-def _free_and_other(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _free_and_other(event: Event, lesson: Lesson) -> Bounds:
     """Restrict one free height or two to their outer sets, and the rise to its limits."""
-    here, there = ((mean[end], np.sqrt(v[end])) for end in (event.start, event.end))
-    outer, outer_there = lesson.outer[x], np.array([[[-np.inf, np.inf]]])
-    total, given = mass_in(outer, *here), lesson.inner[x]
-    if w is not None:
-        outer_there = lesson.outer[w]
-        total, given = total * mass_in(outer_there, *there), given * lesson.inner[w]
-    works = mass_with_rise(outer, *here, outer_there, *there, event.down, event.up)
+    outer, outer_there = lesson.outer[event.x], np.array([[[-np.inf, np.inf]]])
+    total, given = mass_in(outer, *event.here), lesson.inner[event.x]
+    if event.w is not None:
+        outer_there = lesson.outer[event.w]
+        total, given = total * mass_in(outer_there, *event.there), given * lesson.inner[event.w]
+    works = mass_with_rise(outer, *event.here, outer_there, *event.there, event.down, event.up)
     return _over(total - works, given), _over(works, given)
 
 

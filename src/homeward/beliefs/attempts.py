@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri
 
-from homeward.arrays import frozen
+from homeward.arrays import frozen, settle
 from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
@@ -57,16 +57,14 @@ class Attempts:
 
     def __post_init__(self) -> None:
         pairs, worked = np.asarray(self.pairs), np.asarray(self.worked)
+        error = InvalidBeliefError
         if pairs.ndim != 1 or pairs.dtype.kind not in "iu" or (pairs < 0).any():
-            raise InvalidBeliefError(
-                "the attempted moves are not an array [n] of state · A + action"
-            )
+            raise error("the attempted moves are not an array [n] of state · A + action")
         if worked.shape != pairs.shape or worked.dtype != np.bool_:
-            raise InvalidBeliefError(f"the outcomes are not {len(pairs)} booleans")
+            raise error(f"the outcomes are not {len(pairs)} booleans")
         if (np.diff(pairs.astype(np.int64)) <= 0).any():
-            raise InvalidBeliefError("the attempted moves are not in ascending order")
-        object.__setattr__(self, "pairs", frozen(np.array(pairs, np.int64)))
-        object.__setattr__(self, "worked", frozen(worked.copy()))
+            raise error("the attempted moves are not in ascending order")
+        settle(self, pairs=frozen(np.array(pairs, np.int64)), worked=frozen(worked.copy()))
 
     @classmethod
     def none(cls) -> Attempts:
@@ -84,12 +82,7 @@ class Attempts:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
             raise ImpossibleObservationError(f"a move {was} before and {now} now: pair {pair}")
-        new = object.__new__(Attempts)  # skips the checks: all values are valid already
-        for name, held, value in (("pairs", self.pairs, pair), ("worked", self.worked, worked)):
-            more = np.empty(len(held) + 1, held.dtype)
-            more[:at], more[at], more[at + 1 :] = held[:at], value, held[at:]
-            object.__setattr__(new, name, frozen(more))
-        return new
+        return Attempts(np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked))
 
 
 class Edges(NamedTuple):
@@ -150,11 +143,9 @@ def witness(
 def _shrunk(
     edges: Edges, mean: FloatArray, deviation: FloatArray, width: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Shrink intervals of ±`width` standard deviations until all outcomes hold.
+    """Shrink intervals of ±`width` deviations, each by its share of the variance, until all hold.
 
-    Each outcome requires high[x] − low[y] ≤ limit for one or two pairs of cells. Shrinking never
-    breaks an earlier outcome, so one pass is enough. Each cell shrinks in proportion to its
-    variance. A failed move is taken to have been too steep on the nearer side.
+    One pass is enough: shrinking never breaks an earlier outcome.
     """
     low, high = mean - width * deviation, mean + width * deviation
     variance = deviation * deviation

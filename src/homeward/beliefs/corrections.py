@@ -20,7 +20,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import gammaln
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, settle
 
 
 class Correction(StrEnum):
@@ -51,8 +51,7 @@ class Corrections:
     likely: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("returning", "exploring"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        settle(self, returning=frozen(self.returning), exploring=frozen(self.exploring))
 
 
 def beta_shortfall(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -103,6 +102,8 @@ def moves_corrections(
     """
     changes = changes_state(dest)
     returning = np.where(changes, (low - 1.0) * low, 0.0)
+    if low is high:
+        return returning, (2.0 - discount) * returning
     exploring = np.where(changes, (low - 1.0) * (low + (1.0 - discount) * high), 0.0)
     return returning, np.where(low == high, (2.0 - discount) * returning, exploring)
 

@@ -18,20 +18,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from homeward.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    floats,
-    frozen,
-    indices,
-    marks,
-    names,
-    place,
-    rewards,
-    tally,
-    unless_given,
-)
+from homeward import arrays
+from homeward.arrays import BoolArray, FloatArray, IntArray, place, settle, unless_given
 from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -76,55 +64,51 @@ class DirichletBelief:
         if len(shape) != 3 or 0 in shape:
             raise error(f"the outcomes have shape {shape}, expected [S, A, O]")
         states, actions, count = shape
-        outcomes = indices(self.outcomes, "outcome", shape, (END, states), "sao", error)
-        alpha = floats(self.alpha, "alpha", None, error)
+        outcomes = arrays.indices(self.outcomes, "outcome", shape, (END, states), "sao", error)
+        alpha = arrays.floats(self.alpha, "alpha", None, error)
         if alpha.ndim != 2 or alpha.shape[1] != count or len(alpha) == 0:
             raise error(f"alpha has shape {alpha.shape}, expected [C, {count}]")
         bad = (alpha < 0) | ~np.isfinite(alpha)
         if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            at = arrays.first_of(bad)
             raise error(f"alpha {place(at, 'ko')} is {alpha[at]:g}, expected >= 0")
         with np.errstate(over="ignore"):
             sums = alpha.sum(axis=1)
         if not (sums > 0).all():
             raise error(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
         if not (sums < MAX_CONCENTRATION).all():
-            raise error(
-                f"the concentrations of kind {int(np.argmax(sums))} pass {MAX_CONCENTRATION:g}"
-            )
-        if self.kinds is None:
-            if len(alpha) != states * actions:
-                raise error(f"{len(alpha)} kinds for {states * actions} untied state-actions")
-            given = np.arange(states * actions, dtype=np.int32).reshape(states, actions)
-        else:
-            given = np.asarray(self.kinds)
-        kinds = indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
+            kind = int(np.argmax(sums))
+            raise error(f"the concentrations of kind {kind} pass {MAX_CONCENTRATION:g}")
+        if self.kinds is None and len(alpha) != states * actions:
+            raise error(f"{len(alpha)} kinds for {states * actions} untied state-actions")
+        untied = np.arange(states * actions).reshape(states, actions)
+        given = untied if self.kinds is None else self.kinds
+        kinds = arrays.indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
         if self.tallies is None:  # an update keeps the merged outcomes
-            alpha = frozen(_merge(outcomes, alpha, kinds))
-        for name, value in {
-            "outcomes": outcomes,
-            "kinds": kinds,
-            "alpha": alpha,
-            "reward": rewards(self.reward, (states, actions), error),
-            "visited": marks(self.visited, states, error),
-            "tallies": tally(self.tallies, (len(alpha),), error),
-            "state_names": names(self.state_names, states, "state", error),
-            "action_names": names(self.action_names, actions, "action", error),
-        }.items():
-            object.__setattr__(self, name, value)
+            alpha = arrays.frozen(_merge(outcomes, alpha, kinds))
+        settle(
+            self,
+            outcomes=outcomes,
+            kinds=kinds,
+            alpha=alpha,
+            reward=arrays.rewards(self.reward, (states, actions), error),
+            visited=arrays.marks(self.visited, states, error),
+            tallies=arrays.tally(self.tallies, (len(alpha),), error),
+            state_names=arrays.names(self.state_names, states, "state", error),
+            action_names=arrays.names(self.action_names, actions, "action", error),
+        )
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
         """Build untied rows from concentrations [S, A, S] over next states; zero is impossible."""
-        dense = floats(alpha, "alpha", None, InvalidBeliefError)
-        if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
-            raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected [S, A, S]")
-        if 0 in dense.shape:
-            raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected S, A >= 1")
+        error = InvalidBeliefError
+        dense = arrays.floats(alpha, "alpha", None, error)
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
+            raise error(f"alpha has shape {dense.shape}, expected [S, A, S] with S, A >= 1")
         width = max(1, int((dense != 0).sum(axis=2).max()))
         outcomes = np.argsort(dense == 0, axis=2, kind="stable")[:, :, :width]
         rows = np.take_along_axis(dense, outcomes, axis=2).reshape(-1, width)
-        return cls(outcomes, rows, reward=rewards(reward, dense.shape[:2], InvalidBeliefError))
+        return cls(outcomes, rows, reward=arrays.rewards(reward, dense.shape[:2], error))
 
     @property
     def counts(self) -> IntArray:
@@ -160,7 +144,7 @@ class DirichletBelief:
             case Visit(state):
                 observation.check(len(visited))
                 visited[state] = True
-                return replace(self, visited=frozen(visited))
+                return replace(self, visited=visited)
             case Transition(state, action, next_state):
                 observation.check(*self.kinds.shape)
                 target = END if next_state is None else next_state
@@ -172,7 +156,7 @@ class DirichletBelief:
                 alpha[kind, np.argmax(seen)] += 1.0
                 tallies[kind] += 1
                 visited[[state] if next_state is None else [state, next_state]] = True
-                return replace(self, alpha=alpha, tallies=frozen(tallies), visited=frozen(visited))
+                return replace(self, alpha=alpha, tallies=tallies, visited=visited)
             case _:
                 raise InvalidBeliefError(f"a Dirichlet belief can't learn from {observation!r}")
 
@@ -192,9 +176,8 @@ class DirichletBelief:
         target = self.outcomes.ravel()
         kept = (data > 0) & (target != END)
         row = np.repeat(np.arange(states * actions), count)
-        matrix = csr_array(
-            (data[kept], (row[kept], target[kept])), shape=(states * actions, states)
-        )
+        at = row[kept], target[kept]
+        matrix = csr_array((data[kept], at), shape=(states * actions, states))
         return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
 
 
@@ -204,9 +187,7 @@ def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray
     possible = alpha[kinds] > 0  # [S, A, O]
     apart = np.where(possible, outcomes, END - 1 - np.arange(count))
     same = apart[:, :, :, None] == apart[:, :, None, :]
-    label = same.argmax(axis=3).reshape(
-        states * actions, count
-    )  # first outcome with the same target
+    label = same.argmax(axis=3).reshape(-1, count)  # first outcome with the same target
     flat = kinds.ravel()
     model = np.zeros(len(alpha), np.int64)
     model[flat[::-1]] = np.arange(states * actions)[::-1]  # first row of each kind

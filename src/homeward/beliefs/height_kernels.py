@@ -105,20 +105,13 @@ def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
             success[t, back(a)] = chance(found[2, column], found[3, column]) if is_open else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", parallel=True)
 def fill(ground: Ground, success: FloatArray) -> None:
-    """Write the probability [S, A] that each move to a neighbour works.
+    """Write the probability [S, A] that each move to a neighbour works, on several threads.
 
     A move works if it rises at most ``climb`` and drops at most ``descend``, and neither end is
     blocked. Entries of moves that lead nowhere are left as they are.
     """
-    for row in range(ground.rows):
-        fill_row(row, ground, success)
-
-
-@njit(cache=True, error_model="numpy", parallel=True)
-def fill_in_parallel(ground: Ground, success: FloatArray) -> None:
-    """Do what `fill` does on several threads; each entry is written by one of them."""
     for row in prange(ground.rows):
         fill_row(row, ground, success)
 
@@ -140,13 +133,12 @@ def refresh(ground: Ground, changed: BoolArray, success: FloatArray) -> None:
                 if changed[t]:
                     continue  # this pair is computed from that cell
                 s, t, forward = t, c, back(a)
-            if blocked[s] or blocked[t]:
-                continue
             near, far, near_back, far_back = limits(
                 height[s], height[t], variance[s] + variance[t], climb[forward], descend[forward]
             )
-            success[s, forward] = chance(near, far)
-            success[t, back(forward)] = chance(near_back, far_back)
+            is_open = not (blocked[s] or blocked[t])
+            success[s, forward] = chance(near, far) if is_open else 0.0
+            success[t, back(forward)] = chance(near_back, far_back) if is_open else 0.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -213,18 +205,3 @@ def sum_near(weight: FloatArray, values: FloatArray, total: FloatArray) -> None:
                 if each > 0.0:
                     for column in range(max(0, -right), columns - max(0, right)):
                         total[row, column] += each * values[other, column + right]
-
-
-@njit(cache=True, error_model="numpy")
-def correct_moves(
-    dest: IntArray, success: FloatArray, discount: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return `moves_corrections` of exact probabilities [S, A], in one pass over a large map."""
-    states, actions = success.shape
-    returning, exploring = np.empty(success.shape), np.empty(success.shape)
-    for s in range(states):
-        for a in range(actions):
-            correction = (success[s, a] - 1.0) * success[s, a] if dest[s, a] != s else 0.0
-            returning[s, a] = correction
-            exploring[s, a] = (2.0 - discount) * correction
-    return returning, exploring

@@ -14,35 +14,19 @@ result equals that of a new belief bit by bit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from homeward.arrays import (
-    BoolArray,
-    FloatArray,
-    frozen,
-    marks,
-    number,
-    numbers,
-    own,
-    unless_given,
-)
+from homeward import arrays
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, settle, unless_given
+from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
-from homeward.beliefs.corrections import moves_corrections
+from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
-from homeward.beliefs.height_kernels import (
-    Ground,
-    correct_moves,
-    doubts,
-    fill,
-    fill_in_parallel,
-    refresh,
-)
-from homeward.beliefs.measurements import Heights as Heights
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
@@ -59,6 +43,36 @@ PARALLEL_SIZE = 200_000
 
 REFRESH_SHARE = 0.25
 """Largest share of measured cells for which only their moves are computed again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heights:
+    """Measured heights of some cells.
+
+    Attributes
+    ----------
+    cells : [n] measured cells
+    heights : [n] m, measured heights
+    variances : [n] m², variances of the errors; infinite for a measurement without information
+    moved : Move before the measurement; None if there was no move
+    """
+
+    cells: IntArray
+    heights: FloatArray
+    variances: FloatArray
+    moved: Transition | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        error = InvalidBeliefError
+        if self.moved is not None and not isinstance(self.moved, Transition):
+            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
+        cells = arrays.indices(self.cells, "measured cell", None, (0, 2**31 - 1), "n", error)
+        if cells.ndim != 1:
+            raise error(f"the measured cells have shape {cells.shape}, expected [n]")
+        heights = arrays.numbers(self.heights, "the measured heights", cells.shape, error)
+        variances = arrays.numbers(self.variances, "their variances", cells.shape, error)
+        settle(self, cells=cells, heights=arrays.own(heights, self.heights))
+        settle(self, variances=arrays.own(variances, self.variances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,26 +104,24 @@ class TerrainBelief:
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
-        blocked = marks(self.blocked, grid_size(self.shape, error), error)
-        object.__setattr__(self, "blocked", blocked)
-        for name in ("height", "variance"):
-            value = _finite(getattr(self, name), f"the {name}", blocked)
-            object.__setattr__(self, name, value)
-        low = np.where(blocked, np.inf, self.variance) if blocked.any() else self.variance
+        blocked = arrays.marks(self.blocked, grid_size(self.shape, error), error)
+        height = _finite(self.height, "the height", blocked)
+        variance = _finite(self.variance, "the variance", blocked)
+        low = np.where(blocked, np.inf, variance) if blocked.any() else variance
         if not low.min() > 0.0:
             raise error(f"the variance of cell {int(low.argmin())} is {low.min():g}, expected > 0")
         sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
         if len(sides) != 2:
             raise error(f"a cell's sides are {sides!r}, expected (height, width)")
         for side in sides:
-            if not 0.0 < number(side, "a cell's side", error) < np.inf:
+            if not 0.0 < arrays.number(side, "a cell's side", error) < np.inf:
                 raise error(f"a cell's side is {side:g} m, expected > 0")
-        object.__setattr__(self, "cell", (float(sides[0]), float(sides[1])))
         for name in ("climb", "descend"):
-            if not 0.0 <= number(getattr(self, name), name, error) < 90.0:
+            if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
         attempts = Attempts.none() if self.attempts is None else self.attempts
-        object.__setattr__(self, "attempts", attempts)
+        settle(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
+        settle(self, cell=(float(sides[0]), float(sides[1])))
         if len(attempts):
             edges = self._edges
             shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
@@ -180,16 +192,16 @@ class TerrainBelief:
                 f"state · {len(STEPS)} + action below {dest.size}"
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        _, _, _, _, _, climb, descend = self._ground
-        end = dest[state, action].astype(np.int64)
-        return Edges(state, end, descend[action], climb[action], self.attempts.worked)
+        ground, end = self._ground, dest[state, action].astype(np.int64)
+        limits = ground.descend[action], ground.climb[action]
+        return Edges(state, end, *limits, self.attempts.worked)
 
     @cached_property
     def _doubt(self) -> FloatArray:
         """Probability [n] of the opposite outcome of each attempted move, by measurements alone."""
         doubt = np.empty(len(self.attempts))
         if len(doubt):
-            doubts(self._edges, self.height, self.variance, doubt)
+            kernels.doubts(self._edges, self.height, self.variance, doubt)
         return doubt
 
     @cached_property
@@ -198,19 +210,21 @@ class TerrainBelief:
         before, changed = self.__dict__.pop("_before", (None, None))
         if before is not None and np.count_nonzero(changed) < REFRESH_SHARE * len(changed):
             success: FloatArray = before.copy()
-            refresh(self._ground, changed, success)
         else:
-            success = np.ones((len(self.height), len(STEPS)))
-            (fill if success.size < PARALLEL_SIZE else fill_in_parallel)(self._ground, success)
+            success, changed = np.ones((len(self.height), len(STEPS))), np.ones_like(self.blocked)
+        if changed.all() and success.size >= PARALLEL_SIZE:
+            kernels.fill(self._ground, success)
+        else:
+            kernels.refresh(self._ground, changed, success)
         return frozen(success)
 
     @property
-    def _ground(self) -> Ground:
+    def _ground(self) -> kernels.Ground:
         tall, wide = self.size
         length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
         climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
         limits = climb * length, descend * length
-        return Ground(*self.shape, self.height, self.variance, self.blocked, *limits)
+        return kernels.Ground(*self.shape, self.height, self.variance, self.blocked, *limits)
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
@@ -218,20 +232,13 @@ class TerrainBelief:
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Return the moves corrections (returning, exploring), each [S, A]."""
-        low, high = self.success_bounds()
-        if low is high:
-            return correct_moves(self._mean.dest, low, discount)
-        return moves_corrections(self._mean.dest, low, high, discount)
+        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
 
     def update(self, observation: Heights | Transition) -> Self:
         """Return the belief after measured heights, a move that was tried, or both."""
-        match observation:
-            case Heights():
-                moved = observation.moved
-            case Transition():
-                moved = observation
-            case _:
-                raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        if not isinstance(observation, Heights | Transition):
+            raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        moved = observation.moved if isinstance(observation, Heights) else observation
         attempts = self.attempts if moved is None else self._attempts_after(moved)
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
@@ -239,21 +246,32 @@ class TerrainBelief:
             new.__dict__.pop(name, None)
         if attempts is not self.attempts:
             new.__dict__.pop("_edges", None)
-            new.__dict__["attempts"] = attempts
+            settle(new, attempts=attempts)
         if isinstance(observation, Transition):
             return new
         height, variance = self.height.copy(), self.variance.copy()
         measured = np.zeros(len(height), dtype=bool)
-        observation.take_in(self.blocked, height, variance, measured)
+        given = observation.cells, observation.heights, observation.variances
+        fault, at = kernels.learn(*given, self.blocked, height, variance, measured)
+        if fault != kernels.FINE:
+            cell, seen, error = (part[at] for part in given)
+            measurement = f"cell s={cell} is measured"
+            faults = {
+                kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
+                kernels.BLOCKED: f"{measurement} and blocked",
+                kernels.TWICE: f"{measurement} twice at once",
+                kernels.NO_HEIGHT: f"{measurement} at a height of {seen:g} m",
+                kernels.NO_VARIANCE: f"{measurement} with a variance of {error:g}, expected > 0",
+                kernels.NOTHING_LEFT: f"{measurement} until no variance is left",
+            }
+            raise InvalidBeliefError(faults[fault])
         known = new.__dict__.pop("_success", None)
-        if (
-            known is None and "_before" in self.__dict__
-        ):  # several updates without a call of `mean` in between
+        if known is None and "_before" in self.__dict__:  # `mean` was not called in between
             known, changed = self.__dict__["_before"]
             measured |= changed
         if known is not None:
-            new.__dict__["_before"] = known, measured
-        new.__dict__.update(height=frozen(height), variance=frozen(variance))
+            settle(new, _before=(known, measured))
+        settle(new, height=frozen(height), variance=frozen(variance))
         return new
 
     def _attempts_after(self, moved: Transition) -> Attempts:
@@ -290,7 +308,7 @@ class TerrainBelief:
         open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
         rise = open_heights[graph.dest] - open_heights[:, None]
         works = (-ground.descend <= rise) & (rise <= ground.climb)
-        works |= graph.dest == np.arange(len(known))[:, None]
+        works |= ~changes_state(graph.dest)
         return graph.with_success(frozen(works.astype(np.float64)))
 
 
@@ -304,11 +322,11 @@ def entropy_reduction(prior: TerrainBelief, posterior: TerrainBelief) -> float:
 
 def _finite(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
     """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
-    array = numbers(values, name, blocked.shape, InvalidBeliefError)
+    array = arrays.numbers(values, name, blocked.shape, InvalidBeliefError)
     if blocked.any():
         array = np.where(blocked, 0.0, array)
     if not np.isfinite([array.min(), array.max()]).all():
         at = int(np.argmin(np.isfinite(array)))
         kind = "NaN" if np.isnan(array[at]) else "infinite"
         raise InvalidBeliefError(f"{name} is {kind} at ({at},)")
-    return own(array, values)
+    return arrays.own(array, values)

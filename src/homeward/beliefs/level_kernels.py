@@ -30,15 +30,6 @@ class Tables(NamedTuple):
     wall: FloatArray  # [1 or S] probability to be a wall
 
 
-class Squares(NamedTuple):
-    """Known heights of squares, and the probabilities that follow; see `HeightBelief`."""
-
-    known: IntArray  # [S]
-    success: FloatArray  # [S, A]
-    returning: FloatArray  # [S, A]
-    unseen: IntArray  # [S]
-
-
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
     """Return the probability that the move from s to its neighbour t works.
@@ -67,12 +58,11 @@ def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
 
 
 @njit(cache=True)
-def fill(dest: IntArray, first: int, tables: Tables, squares: Squares) -> None:
-    """Write `success`, `returning` and `unseen` of all squares from `known`.
-
-    `first` is the index of the action north: 1 if the action `stay` exists, else 0.
-    """
-    known, success, returning, unseen = squares
+def fill(
+    dest: IntArray, tables: Tables, known: IntArray, success: FloatArray, unseen: IntArray
+) -> None:
+    """Write `success` [S, A] and `unseen` [S] of all squares from `known` [S]."""
+    first = dest.shape[1] - 8  # the action north comes after `stay`, if that exists
     states, actions = dest.shape
     for s in range(states):
         unseen[s] = 1 if known[s] == UNKNOWN else 0
@@ -83,7 +73,6 @@ def fill(dest: IntArray, first: int, tables: Tables, squares: Squares) -> None:
                 p = chance(s, t, known, tables)
                 unseen[s] += 1 if known[t] == UNKNOWN else 0
             success[s, a] = p
-            returning[s, a] = p * (p - 1.0)
 
 
 @njit(cache=True)
@@ -115,10 +104,16 @@ def find_fault(
 
 @njit(cache=True)
 def learn(
-    cells: IntArray, heights: IntArray, dest: IntArray, first: int, tables: Tables, squares: Squares
+    cells: IntArray,
+    heights: IntArray,
+    dest: IntArray,
+    tables: Tables,
+    known: IntArray,
+    success: FloatArray,
+    unseen: IntArray,
 ) -> int:
     """Write seen heights [n] and their effects; return the first contradiction or −1."""
-    known, success, returning, unseen = squares
+    first = dest.shape[1] - 8
     new = np.empty(len(cells), np.int32)
     news = 0
     for i in range(len(cells)):
@@ -133,26 +128,8 @@ def learn(
         unseen[c] -= 1
         for a in range(first, dest.shape[1]):
             t = dest[c, a]
-            if t == c:
-                continue
-            unseen[t] -= 1
-            out = chance(c, t, known, tables)
-            success[c, a] = out
-            returning[c, a] = out * (out - 1.0)
-            reverse = back(a + 1 - first) - 1 + first
-            into = chance(t, c, known, tables)
-            success[t, reverse] = into
-            returning[t, reverse] = into * (into - 1.0)
+            if t != c:
+                unseen[t] -= 1
+                success[c, a] = chance(c, t, known, tables)
+                success[t, back(a + 1 - first) - 1 + first] = chance(t, c, known, tables)
     return -1
-
-
-@njit(cache=True)
-def expect_unseen(
-    dest: IntArray, success: FloatArray, unseen: IntArray, expected: FloatArray
-) -> None:
-    """Write success × unseen[dest] [S, A]; 0 for moves off the map."""
-    states, actions = dest.shape
-    for s in range(states):
-        for a in range(actions):
-            t = dest[s, a]
-            expected[s, a] = success[s, a] * unseen[t] if t != s else 0.0

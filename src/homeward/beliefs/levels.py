@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from homeward import arrays
 from homeward.arrays import (
     BoolArray,
     FloatArray,
@@ -28,35 +29,34 @@ from homeward.arrays import (
     frozen,
     index,
     indices,
-    marks,
+    settle,
     unless_given,
 )
-from homeward.beliefs.corrections import blocked_moves
+from homeward.beliefs.corrections import blocked_moves, changes_state
 from homeward.beliefs.grid_graph import grid_graph, grid_size, tried
 from homeward.beliefs.level_kernels import (
     CONTRADICTED,
     FINE,
     NO_HEIGHT,
     OUTSIDE,
-    Squares,
     Tables,
-    expect_unseen,
     fill,
     find_fault,
     learn,
 )
 from homeward.beliefs.level_kernels import UNKNOWN as UNKNOWN
 from homeward.beliefs.level_kernels import WALL as WALL
-from homeward.beliefs.level_prior import LEVELS as LEVELS
-from homeward.beliefs.level_prior import check_prior, check_walls, cumulative, draw_heights
-from homeward.beliefs.observations import Transition, is_packed
+from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from homeward.errors import InvalidInputError
+    from homeward.arrays import Error
     from homeward.models import Moves
+
+LEVELS = 5
+"""Number of heights in the paper's worlds."""
 
 MAX_HEIGHT = 2**30
 """Largest height of a world; one more still fits an int32."""
@@ -79,15 +79,12 @@ class Reveal:
 
     def __post_init__(self) -> None:
         error, limit = InvalidBeliefError, 2**31 - 1
-        packed = is_packed(self.cells) and is_packed(self.heights)
-        if not (packed and self.cells.shape == self.heights.shape):
-            shape = shape_of(self.cells, "the seen squares", "n", error)
-            cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
-            heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
-            object.__setattr__(self, "cells", cells)
-            object.__setattr__(self, "heights", heights)
+        shape = shape_of(self.cells, "the seen squares", "n", error)
+        cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
+        heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
+        settle(self, cells=cells, heights=heights)
         if self.here is not None:
-            object.__setattr__(self, "here", index(self.here, limit, "the square here", error))
+            settle(self, here=index(self.here, limit, "the square here", error))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,6 @@ class HeightBelief:
     known : [S] height, WALL or UNKNOWN
     visited : [S] whether the explorer has been in a square
     success : [S, A] probability p that a move works
-    returning : [S, A] return correction −p(1−p)
     unseen : [S] number of unknown squares among a square and its neighbours
     """
 
@@ -115,7 +111,6 @@ class HeightBelief:
     visited: BoolArray = unless_given()
     tables: Tables = field(init=False, repr=False)
     success: FloatArray = field(init=False, repr=False)
-    returning: FloatArray = field(init=False, repr=False)
     unseen: IntArray = field(init=False, repr=False)
 
     moves_work_or_never: ClassVar[bool] = True
@@ -137,20 +132,17 @@ class HeightBelief:
                 at = cells[at]
                 raise error(f"square s={at} is known as {_shown(given[at])}, which is ruled out")
             known[cells] = given[cells]
-        visited = marks(self.visited, states, error)
+        visited = arrays.marks(self.visited, states, error)
         if visited[known == WALL].any():
             raise error(f"square s={int(np.argmax(visited & (known == WALL)))} is a wall, visited")
         if not isinstance(self.stay, bool):
             raise error(f"stay is {self.stay!r}, expected True or False")
         dest = grid_graph(*self.shape, self.stay).dest
-        squares = Squares(
-            known, np.empty(dest.shape), np.empty(dest.shape), np.empty(states, np.int32)
-        )
-        fill(dest, int(self.stay), tables, squares)
-        values = {name: frozen(value) for name, value in squares._asdict().items()}
-        values |= {"prior": prior, "walls": np.broadcast_to(walls, states), "visited": visited}
-        for name, value in {**values, "tables": tables}.items():
-            object.__setattr__(self, name, value)
+        success, unseen = np.empty(dest.shape), np.empty(states, np.int32)
+        fill(dest, tables, known, success, unseen)
+        settle(self, prior=prior, walls=np.broadcast_to(walls, states), visited=visited)
+        settle(self, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
+        settle(self, tables=tables)
 
     @property
     def seen(self) -> BoolArray:
@@ -177,11 +169,12 @@ class HeightBelief:
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A] = −2p(1−p)."""
-        return 2.0 * self.returning
+        return self.move_corrections(0.0)[1]
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Return the moves corrections (returning, exploring), each [S, A]."""
-        return self.returning, (2.0 - discount) * self.returning
+        returning = self.success * (self.success - 1.0)
+        return returning, (2.0 - discount) * returning
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) = 1 − p [S, A]; 0 where a move leads nowhere."""
@@ -193,9 +186,8 @@ class HeightBelief:
         It is the move's probability to work times the number of unseen squares among its
         destination and the neighbours of that; `stay` reveals nothing.
         """
-        expected = np.empty(self.success.shape)
-        expect_unseen(self._mean.dest, self.success, self.unseen, expected)
-        return expected
+        dest = self._mean.dest
+        return np.where(changes_state(dest), self.success * self.unseen[dest], 0.0)
 
     def update(self, observation: Reveal | Transition) -> Self:
         """Return the belief after seen heights, or after a move from a square that was seen.
@@ -210,29 +202,32 @@ class HeightBelief:
         fault, at, news = find_fault(cells, heights, self.known, self.tables)
         if fault != FINE:
             raise self._refusal(fault, int(cells[at]), int(heights[at]))
-        changed = self._learned(cells, heights) if news else {}
+        new = object.__new__(type(self))  # skips the checks: all values are valid already
+        new.__dict__.update(self.__dict__)
+        if news:
+            known, success, unseen = self.known.copy(), self.success.copy(), self.unseen.copy()
+            dest = grid_graph(*self.shape, self.stay).dest
+            at = learn(cells, heights, dest, self.tables, known, success, unseen)
+            if at >= 0:
+                seen = _shown(known[cells[at]]), _shown(heights[at])
+                raise ImpossibleObservationError(
+                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]}"
+                )
+            new.__dict__.pop("_mean", None)
+            settle(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
         if here is not None:
             here = index(here, len(self.known), "the square here", InvalidBeliefError)
-            if changed.get("known", self.known)[here] == WALL:
+            if new.known[here] == WALL:
                 raise ImpossibleObservationError(f"the explorer is in square s={here}, a wall")
             if not self.visited[here]:
                 visited = self.visited.copy()
                 visited[here] = True
-                changed["visited"] = frozen(visited)
-        if not changed:
-            return self
-        new = object.__new__(type(self))  # skips the checks: all values are valid already
-        new.__dict__.update(self.__dict__)
-        if news:
-            new.__dict__.pop("_mean", None)
-        new.__dict__.update(changed)
-        return new
+                settle(new, visited=frozen(visited))
+                return new
+        return new if news else self
 
     def _after_move(self, moved: Transition) -> Self:
-        """Condition the height of a move's destination on the outcome of the move.
-
-        The move works if the destination is not a wall and at most one higher than its start.
-        """
+        """Condition the height of a move's destination on the outcome of the move."""
         state = moved.state
         there, worked = tried(moved, self._mean.dest, self.known == WALL)
         if there == state:
@@ -257,18 +252,6 @@ class HeightBelief:
             walls[there] = 1.0  # only a wall can have blocked it
         return replace(self, prior=prior, walls=np.minimum(walls, 1.0))
 
-    def _learned(self, cells: IntArray, heights: IntArray) -> dict[str, Any]:
-        """Return the fields that seen heights [n] change."""
-        squares = Squares(*(getattr(self, name).copy() for name in Squares._fields))
-        dest = grid_graph(*self.shape, self.stay).dest
-        at = learn(cells, heights, dest, int(self.stay), self.tables, squares)
-        if at >= 0:
-            raise ImpossibleObservationError(
-                f"square s={cells[at]} is seen as {_shown(squares.known[cells[at]])} "
-                f"and as {_shown(heights[at])}"
-            )
-        return {name: frozen(value) for name, value in squares._asdict().items()}
-
     def sample(self, rng: np.random.Generator) -> Moves:
         """Draw all unknown heights, and with them which moves work."""
         states = len(self.known)
@@ -279,19 +262,16 @@ class HeightBelief:
 
     def _refusal(self, fault: int, cell: int, height: int) -> Exception:
         """Return the error for an observed height of a square."""
+        seen, states, top = f"square s={cell} is seen", len(self.known), self.tables.mass.shape[1]
         if fault == OUTSIDE:
-            return InvalidBeliefError(
-                f"a seen square is s={cell}, outside 0..{len(self.known) - 1}"
-            )
+            return InvalidBeliefError(f"a seen square is s={cell}, outside 0..{states - 1}")
         if fault == NO_HEIGHT:
-            top = self.tables.mass.shape[1]
-            return InvalidBeliefError(
-                f"square s={cell} is seen at height {height}, expected 1 to {top} or {WALL}, a wall"
-            )
-        seen = f"square s={cell} is seen as {_shown(height)}"
+            expected = f"expected 1 to {top} or {WALL}, a wall"
+            return InvalidBeliefError(f"{seen} at height {height}, {expected}")
+        why = ", which the prior rules out"
         if fault == CONTRADICTED:
-            return ImpossibleObservationError(f"{seen} and known as {_shown(self.known[cell])}")
-        return ImpossibleObservationError(f"{seen}, which the prior rules out")
+            why = f" and known as {_shown(self.known[cell])}"
+        return ImpossibleObservationError(f"{seen} as {_shown(height)}{why}")
 
 
 def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = True) -> Moves:
@@ -305,22 +285,16 @@ def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = Tr
 
 
 def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray) -> Moves:
-    """Return the model in which moves climb by at most one, into squares that can be entered.
-
-    No move leads out of a wall: its code −1 is two below the lowest height.
-    """
+    """Return the model in which moves climb by at most one, into squares that can be entered."""
     graph = grid_graph(*shape, stay)
     works = heights[graph.dest] <= heights[:, None] + 1
-    works &= enters[graph.dest]
-    works &= graph.dest != np.arange(len(heights))[:, None]
+    works &= enters[graph.dest] & changes_state(graph.dest)
     if stay:
         works[:, 0] = True
     return graph.with_success(works.astype(np.float64))
 
 
-def shape_of(
-    values: ArrayLike, name: str, axes: str, error: type[InvalidInputError]
-) -> tuple[int, ...]:
+def shape_of(values: ArrayLike, name: str, axes: str, error: Error) -> tuple[int, ...]:
     """Return the shape of `values`; raise unless they are an array with these axes."""
     try:
         shape: tuple[int, ...] = np.shape(values)
@@ -333,3 +307,50 @@ def shape_of(
 
 def _shown(height: int) -> str:
     return "a wall" if height == WALL else f"height {height}"
+
+
+def check_prior(prior: ArrayLike | None, states: int, error: Error) -> FloatArray:
+    """Return a checked distribution of heights, [H] or [S, H]; None is uniform from 1 to 5."""
+    if prior is None:
+        return frozen(np.full(LEVELS, 1.0 / LEVELS))
+    mass = arrays.floats(prior, "the prior", None, error)
+    if mass.ndim not in (1, 2) or mass.shape[:-1] not in ((), (states,)):
+        raise error(f"the prior has shape {mass.shape}, expected [H] or [{states}, H]")
+    if mass.shape[-1] == 0:
+        raise error("the prior has no heights")
+    rows = np.atleast_2d(mass)
+    bad = (rows < 0.0) | (rows > 1.0)
+    sums = rows.sum(axis=1)
+    row = arrays.first_of(bad)[0] if bad.any() else int(np.argmax(np.abs(sums - 1.0)))
+    name = "the prior" if mass.ndim == 1 else f"the prior of square s={row}"
+    if bad.any():
+        height = int(np.argmax(bad[row]))
+        raise error(f"{name} has height {height + 1} at {rows[row, height]:g}, not a probability")
+    if abs(sums[row] - 1.0) > arrays.SUM_TOLERANCE:
+        raise error(f"{name} sums to {sums[row]:.10g}, expected 1")
+    return mass
+
+
+def check_walls(walls: ArrayLike, states: int) -> FloatArray:
+    """Return checked probabilities of walls: [1], the same for all, or [S]."""
+    name, shape, error = "the chance of a wall", (states,), InvalidBeliefError
+    if np.ndim(walls) == 0:
+        walls, shape = [arrays.number(walls, name, error)], (1,)
+    return arrays.probabilities(walls, name, shape, "s", error)
+
+
+def cumulative(mass: FloatArray) -> FloatArray:
+    """Return Pr(height ≤ 0, 1, ..., H + 1) [R, H + 2]; exactly 1 from the highest height on."""
+    below = np.zeros((len(mass), mass.shape[1] + 2))
+    np.cumsum(mass, axis=1, out=below[:, 1:-1])
+    np.minimum(below, 1.0, out=below)
+    last = mass.shape[1] - np.argmax(mass[:, ::-1] > 0.0, axis=1)
+    below[np.arange(below.shape[1]) >= last[:, None]] = 1.0
+    return below
+
+
+def draw_heights(prior: FloatArray, states: int, rng: np.random.Generator) -> IntArray:
+    """Draw heights [S] independently from a prior [H] or [S, H]."""
+    below = cumulative(np.atleast_2d(prior))
+    drawn: IntArray = 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)
+    return drawn

@@ -1,17 +1,14 @@
-"""Observations of the tabular beliefs: visits, transitions and exact rows."""
+"""What is observed: visits, transitions and exact rows of a model; and the sensor of a vehicle."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import floats, index
-from homeward.errors import InvalidBeliefError
-
-if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+from homeward.arrays import FloatArray, floats, index, number, settle
+from homeward.errors import InvalidBeliefError, InvalidProblemError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +56,43 @@ class Rows:
         floats(self.probabilities, "the observed rows", shape, InvalidBeliefError)
 
 
-def is_packed(values: object) -> bool:
-    """Return whether `values` are read-only packed int32 [n], which kernels read as they are."""
-    return (
-        isinstance(values, np.ndarray)
-        and values.dtype == np.int32
-        and values.ndim == 1
-        and values.flags.c_contiguous
-        and not values.flags.writeable
-    )
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """Measures every height within ``range``, with the error's variance v(d) = noise·(d + offset)².
+
+    The defaults are the paper's, whose sensor covers the whole map.
+
+    Attributes
+    ----------
+    range : m; None or inf: the whole map
+    noise : Variance in m² per m² of distance
+    offset : m
+    """
+
+    range: float | None = None
+    noise: float = 1e-6
+    offset: float = 1.0
+
+    def __post_init__(self) -> None:
+        error = InvalidProblemError
+        if self.range is not None:
+            reach = number(self.range, "the sensor's range", error)
+            if not reach >= 0.0:
+                raise error(f"the sensor's range is {reach:g} m, expected >= 0")
+            settle(self, range=None if reach == math.inf else reach)
+        for name in ("noise", "offset"):
+            value = number(getattr(self, name), f"the sensor's {name}", error)
+            if not 0.0 < value < math.inf:
+                raise error(f"the sensor's {name} is {value:g}, expected > 0")
+            settle(self, **{name: value})
+
+    @property
+    def reach(self) -> float:
+        """Range in m; infinite for the whole map."""
+        return math.inf if self.range is None else self.range
+
+    def variance(self, distance: FloatArray | float) -> FloatArray:
+        """Return v(d) in m² at distances in m."""
+        away = np.asarray(distance, np.float64) + self.offset
+        spread: FloatArray = self.noise * (away * away)
+        return spread

@@ -25,19 +25,15 @@ class Belief(Protocol):
 
     def mean(self) -> Model:
         """Return the mean model: p = E[P] and r = E[R]."""
-        ...
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ[S, A] = Σ_t E[min(0, P[s, a, t] − p[s, a, t])]."""
-        ...
 
     def update(self, observation: Any) -> Self:
         """Return the belief after an observation."""
-        ...
 
     def sample(self, rng: np.random.Generator) -> Model:
         """Draw one concrete model."""
-        ...
 
 
 @runtime_checkable
@@ -46,7 +42,6 @@ class MoveBelief(Protocol):
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Return the moves corrections (returning, exploring), each [S, A], under discount γ."""
-        ...
 
 
 @runtime_checkable
@@ -56,7 +51,6 @@ class SureMoves(Protocol):
     @property
     def moves_work_or_never(self) -> bool:
         """Whether in each world every move to another state works surely or never."""
-        ...
 
 
 @runtime_checkable
@@ -65,7 +59,6 @@ class BlockedMoves(Protocol):
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) [S, A], or an upper bound; 0 where a move leads nowhere."""
-        ...
 
 
 @runtime_checkable
@@ -74,7 +67,6 @@ class BoundedMoves(Protocol):
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return bounds (low, high), each [S, A]; `mean` holds the lower one."""
-        ...
 
 
 @runtime_checkable
@@ -83,7 +75,6 @@ class RewardLimits(Protocol):
 
     def reward_limits(self) -> tuple[float, float]:
         """Return the least and the greatest finite reward of any world."""
-        ...
 
 
 class Counted(Protocol):
@@ -92,12 +83,10 @@ class Counted(Protocol):
     @property
     def visited(self) -> BoolArray:
         """Which states [S] were entered."""
-        ...
 
     @property
     def counts(self) -> IntArray:
         """Number of observations [S, A] of each state-action."""
-        ...
 
 
 def corrections_of(

@@ -98,7 +98,7 @@ def evidence_of(
     discount, values = 1.0, solved.values  # [J, 1 + K, S] one step on
     if isinstance(problem, HorizonProblem):
         solver = HorizonEngine(problem)
-        values = np.array([solver.from_step(policy, 1) for policy in solved.policies])
+        values = np.array([solver.evaluate(policy, 1) for policy in solved.policies])
     else:
         discount = problem.discount
     ahead = model.ahead(s, values.reshape(-1, states)).reshape(len(values), -1)  # [J, (1 + K)·A]

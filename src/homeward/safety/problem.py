@@ -27,8 +27,8 @@ from homeward.solvers import (
     engine,
     solve_constrained,
 )
-from homeward.solvers.exits import end_at
 from homeward.solvers.horizon import HorizonEngine
+from homeward.solvers.problems import end_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,7 @@ def _pose_steps(
     policy = solver.optimise(np.ones(1)).policy
     after = np.zeros((steps + 1, model.states))
     for t in range(1, steps):
-        after[t] = solver.from_step(policy, t)[0]
+        after[t] = solver.evaluate(policy, t)[0]
     for k, requirement in enumerate(requirements, start=1):
         paid = requirement.worth if requirement.kind == "earn" else None  # the action's own reward
         totals[k][exits] = 0.0 if paid is None else paid[exits] / steps

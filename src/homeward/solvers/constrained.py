@@ -25,8 +25,8 @@ the pricing problem's own gap added, is above every feasible mixture's objective
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,19 +34,11 @@ from homeward.arrays import indices, numbers
 from homeward.errors import InvalidProblemError
 from homeward.solvers.engines import ROUND_LIMIT, engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.policies import PolicySolution
-from homeward.solvers.problems import HorizonProblem
-from homeward.solvers.status import Status
+from homeward.solvers.problems import HorizonProblem, PolicySolution, Status
 from homeward.solvers.tolerances import (
-    BRACKET_ROUNDS,
-    CLOSE_GAP,
     FEASIBILITY_TOLERANCE,
     GAP_TOLERANCE,
-    HINT_FACTORS,
-    MAX_PRICINGS,
-    PRICE_TOLERANCE,
     ROUNDING,
-    SMALLEST_GAP,
     aimed_within,
     met_within,
 )
@@ -56,6 +48,19 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.solvers.problems import Problem
+
+PRICE_TOLERANCE = 1e-13
+"""A column improves the mixture if it prices above it by more than this fraction."""
+CLOSE_GAP = 1e-11
+"""A gap below this fraction of the largest value ends the search."""
+SMALLEST_GAP = 1e-290
+"""A gap below this counts as 0, whatever the values."""
+MAX_PRICINGS = 2000
+"""Most ordinary MDPs that one constrained problem may solve."""
+BRACKET_ROUNDS = 1
+"""Rounds of policy iteration for a column that only narrows a bracket."""
+HINT_FACTORS = (1.0, 2.0)
+"""Factors on the hinted multiplier at which the first bracket is searched."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,8 +79,7 @@ class ConstrainedSolution:
     rounds: int  # ordinary MDPs solved
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class Column(NamedTuple):
     """A policy and its point; a value within `aimed_within` of its level is set to the level."""
 
     solution: PolicySolution
@@ -92,10 +96,14 @@ class Pricer:
         self.scale = 0.0  # largest absolute value of the objective in any state
         self.rounds = 0
         self.columns: list[Column] = []
+        shape: tuple[int, ...] = (problem.model.states,)
+        axes, actions = "s", problem.model.actions
+        if isinstance(problem, HorizonProblem):
+            shape, axes = (problem.steps, *shape), "ts"
         for given in seeds:
-            seed = _check_seed(problem, given)
+            seed = indices(given, "a seed", shape, (0, actions), axes, InvalidProblemError)
             values = self.engine.evaluate(seed)
-            if not self.problem.closed or values[0].min() > -np.inf:  # can be chosen now
+            if not problem.closed or values[0].min() > -np.inf:  # can be chosen now
                 self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
 
     def price(
@@ -151,15 +159,6 @@ def solve_constrained(
     if (free.point[1:] >= problem.levels).all():
         return _mix(pricer, [free], np.ones(1), upper, np.zeros(count), Status.OPTIMAL)
     return _generate(pricer)
-
-
-def _check_seed(problem: Problem, seed: IntArray) -> IntArray:
-    """Check a policy, [S] or [n, S], to start from."""
-    states, actions = problem.objective.shape
-    error = InvalidProblemError
-    if isinstance(problem, HorizonProblem):
-        return indices(seed, "a seed", (problem.steps, states), (0, actions), "ts", error)
-    return indices(seed, "a seed", (states,), (0, actions), "s", error)
 
 
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
@@ -302,29 +301,25 @@ def _mix(
     gap: float | None = None,
 ) -> ConstrainedSolution:
     """Return the mixture of the columns with positive weight, its totals recomputed and checked."""
-    problem = pricer.problem
     kept = [c.solution for c, w in zip(columns, weights.tolist(), strict=True) if w > 0.0]
-    values = np.array([c.values for c in kept])
+    values, policies = np.array([c.values for c in kept]), np.array([c.policy for c in kept])
     weights = weights[weights > 0.0]
     weights = weights / weights.sum()
-    mixed = weights @ values[:, :, problem.start]
-    objective = float(mixed[0])
-    if gap is None:
-        gap = upper - objective
-    if status is Status.OPTIMAL:
-        close = gap <= GAP_TOLERANCE * pricer.scale or gap <= SMALLEST_GAP  # also catches NaN
-        met = bool((mixed[1:] >= problem.levels - met_within(problem.span)).all())
-        if not (close and met and np.isfinite(objective)):
-            status = Status.NUMERICAL
-    return ConstrainedSolution(
-        status=status,
-        weights=weights,
-        policies=np.array([c.policy for c in kept]),
-        values=values,
-        objective=objective,
-        achieved=mixed[1:],
-        upper=max(upper, objective) if np.isfinite(upper) else upper,
-        gap=max(0.0, gap),
-        multipliers=multipliers,
-        rounds=pricer.rounds,
-    )
+    mixed = weights @ values[:, :, pricer.problem.start]
+    objective, achieved = float(mixed[0]), mixed[1:]
+    gap = max(0.0, upper - objective if gap is None else gap)
+    upper = max(upper, objective) if np.isfinite(upper) else upper
+    evidence = objective, achieved, upper, gap, multipliers, pricer.rounds
+    found = ConstrainedSolution(status, weights, policies, values, *evidence)
+    return checked(pricer.problem, found, GAP_TOLERANCE * pricer.scale)
+
+
+def checked(
+    problem: Problem, found: ConstrainedSolution, allowed_gap: float
+) -> ConstrainedSolution:
+    """Return a solution that is optimal only if it meets the levels and its gap is small."""
+    close = found.gap <= max(allowed_gap, SMALLEST_GAP)  # also catches NaN
+    met = bool((found.achieved >= problem.levels - met_within(problem.span)).all())
+    fine = close and met and np.isfinite(found.objective)
+    unproven = found.status is Status.OPTIMAL and not fine
+    return replace(found, status=Status.NUMERICAL) if unproven else found

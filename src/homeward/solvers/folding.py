@@ -133,11 +133,7 @@ def _bandwidth(among: csr_array) -> int:
 
 
 def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Return the solution by GMRES to rounding, or None if that takes too long.
-
-    A well-mixed model takes a few dozen products with the matrix, while LU would fill it up; on a
-    model with long paths, such as a grid, LU is faster.
-    """
+    """Return the solution by GMRES to rounding, or None if that takes too long, as on a grid."""
     scaled = diags_array(1.0 / leave) @ among
     value = np.empty_like(gain)
     for k, side in enumerate((gain / leave[:, None]).T):

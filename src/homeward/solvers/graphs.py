@@ -7,7 +7,7 @@ is too short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -15,6 +15,8 @@ from numba import njit
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Moves
+
+    Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51
 """Factors that outweigh the rounding of a division, of a sum or difference, and of the product."""
@@ -31,17 +33,17 @@ def unsigned(indices: IntArray) -> IntArray:
     return indices.view(np.uint32)
 
 
-def ways_to(model: Moves) -> tuple[IntArray, IntArray, IntArray]:
+def ways_to(model: Moves) -> Ways:
     """Return the reversed edges between states (see `reverse_edges`), kept in the graph's memo."""
     if "ways" not in model.memo:
         small: IntArray = np.empty(0, np.uint8 if model.actions <= 256 else np.uint32)
         model.memo["ways"] = reverse_edges(unsigned(model.dest), small)
-    ways: tuple[IntArray, IntArray, IntArray] = model.memo["ways"]
+    ways: Ways = model.memo["ways"]
     return ways
 
 
 @njit(cache=True, error_model="numpy")
-def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def reverse_edges(dest: IntArray, small: IntArray) -> Ways:
     """Return the edges between states, sorted by destination: (first, source, action).
 
     Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``, which has
@@ -70,13 +72,7 @@ def reverse_edges(dest: IntArray, small: IntArray) -> tuple[IntArray, IntArray, 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def distances_home(
-    dest: IntArray,
-    success: FloatArray,
-    correction: FloatArray,
-    home: IntArray,
-    first: IntArray,
-    source: IntArray,
-    action: IntArray,
+    dest: IntArray, success: FloatArray, correction: FloatArray, home: IntArray, ways: Ways
 ) -> tuple[FloatArray, IntArray]:
     """Return the distance home [S] and the action that starts the shortest way (−1: none).
 
@@ -85,7 +81,7 @@ def distances_home(
     States are kept in buckets of nearly equal distance, by its exponent and first bits. A state
     whose distance falls after it was processed is processed again, so the result is exact.
     """
-    states = len(dest)
+    states, (first, source, action) = len(dest), ways
     distance = np.full(states, np.inf)
     choice = np.full(states, -1, np.int32)
     buckets = 1 + (BUCKET_POWERS << BUCKET_BITS)
@@ -128,23 +124,17 @@ def distances_home(
     return distance, choice
 
 
-@njit(cache=True, error_model="numpy")
-def chances_home(distance: FloatArray) -> None:
-    """Replace distances [S] by lower bounds on the probability of a return: 1 − distance."""
-    for s in range(len(distance)):
-        worth = (1.0 - distance[s]) * DOWN if distance[s] > 0.0 else 1.0
-        distance[s] = worth if worth > 0.0 else 0.0
+def chances_home(distance: FloatArray) -> FloatArray:
+    """Return lower bounds [S] on the probability of a return: 1 − distance, rounded down."""
+    return np.where(distance > 0.0, np.maximum(0.0, (1.0 - distance) * DOWN), 1.0)
 
 
 @njit(cache=True, error_model="numpy")
 def shortest_within(
-    dest: IntArray,
     success: FloatArray,
     correction: FloatArray,
     home: IntArray,
-    first: IntArray,
-    source: IntArray,
-    action: IntArray,
+    ways: Ways,
     steps: int,
     small: IntArray,
 ) -> tuple[FloatArray, IntArray, int]:
@@ -153,7 +143,7 @@ def shortest_within(
     Also returns the actions [L, S] that start the shortest way of at most 1, 2, … L edges (−1:
     none), of the type of ``small``, and L.
     """
-    states = len(dest)
+    states, (first, source, action) = len(success), ways
     distance = np.full(states, np.inf)
     choice = np.full(states, -1, small.dtype)
     rose = np.zeros(states, np.bool_)

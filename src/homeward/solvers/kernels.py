@@ -42,16 +42,6 @@ class MoveProblem(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def tries_of(dest: IntArray, success: FloatArray, discount: float, tries: FloatArray) -> None:
-    """Write the discounted number of attempts [S, A] until a move works."""
-    states, actions = success.shape
-    for s in range(states):
-        for a in range(actions):
-            go = success[s, a] if dest[s, a] != s else 0.0
-            tries[s, a] = 1.0 / (1.0 - discount + discount * go)
-
-
-@njit(cache=True, error_model="numpy")
 def combine(totals: FloatArray, weights: FloatArray, reward: FloatArray) -> None:
     """Write ``reward[s, a] = Σ_k weights[k]·totals[k, s, a]``; −inf in the first column stays."""
     columns = totals.shape[0]
@@ -135,20 +125,12 @@ def weigh(values: FloatArray, weights: FloatArray, worth: FloatArray) -> None:
 
 
 @njit(cache=True, fastmath={"nnan", "ninf", "nsz", "reassoc"})
-def largest(values: FloatArray) -> float:
-    """Return the largest absolute value of finite values [n]."""
-    most = 0.0
-    for value in values:
-        most = max(most, abs(value))
-    return most
-
-
-@njit(cache=True, error_model="numpy")
 def sizes_of(values: FloatArray) -> FloatArray:
     """Return the largest absolute value [K] of each row of finite values [K, S]."""
-    sizes = np.empty(len(values))
+    sizes = np.zeros(len(values))
     for k in range(len(values)):
-        sizes[k] = largest(values[k])
+        for value in values[k]:
+            sizes[k] = max(sizes[k], abs(value))
     return sizes
 
 
@@ -267,33 +249,3 @@ def optimise_moves(
         size = now
     # States that were not visited again changed by at most this in each evaluation.
     return rounds, (1 + 2 * rounds) * enough, values
-
-
-@njit(cache=True, error_model="numpy")
-def take_better(
-    values: FloatArray,
-    known: IntArray,
-    weights: FloatArray,
-    blend: FloatArray,
-    worth: FloatArray,
-    policy: IntArray,
-) -> None:
-    """Switch ``policy`` [S] to a ``known`` one where that is worth more than ``worth`` [S].
-
-    Its ``values`` [K, S] are weighted by ``weights`` [K]. After several calls the policy is worth
-    at least as much as each known one, in every state. ``blend`` [S] is scratch.
-    """
-    weigh(values, weights, blend)
-    for s in range(len(policy)):
-        better = blend[s] > worth[s]
-        policy[s] = known[s] if better else policy[s]
-        worth[s] = blend[s] if better else worth[s]
-
-
-@njit(cache=True, error_model="numpy")
-def are_within(values: FloatArray, low: float, high: float) -> bool:
-    """Return whether ``low < value <= high`` for all values; NaN is outside."""
-    outside = 0
-    for value in values.reshape(-1):
-        outside += 0 if (value > low) & (value <= high) else 1
-    return outside == 0

@@ -5,6 +5,12 @@ minimise the total shortfall, then fix it and maximise ``Σ w·f``. `simplex` so
 precision, since an LP solver's usual tolerance of 1e-9 is coarser than its exact inputs; it starts
 from the basis before the last column was added. If it does not finish, HiGHS finds the basis, and
 weights and multipliers are recomputed from that.
+
+Simplex method: minimise c·x subject to A·x = b, x ≥ 0. Every round solves for the basis anew, so
+nothing drifts. The most negative reduced cost enters; after `BLAND_AFTER` rounds the first negative
+one does, and the first of the binding rows leaves, so that it can't cycle (Bland's rule). It stops
+when no reduced cost is below 0 by more than rounding. The basis is optimal if its values are then
+not negative; after `MAX_ROUNDS` the method gives up.
 """
 
 from __future__ import annotations
@@ -13,14 +19,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from homeward.solvers.simplex import at_basis, simplex
+from numba import njit
 
 if TYPE_CHECKING:
     from typing import Any
 
     from homeward.arrays import FloatArray, IntArray
 
+COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13
+"""A reduced cost, and a basic value, below 0 by less than this counts as 0."""
+
+MIN_PIVOT = 1e-11
+"""Smallest absolute value of a pivot."""
+
+BLAND_AFTER, MAX_ROUNDS = 50, 400
+"""Rounds before Bland's rule, and before giving up."""
 
 MAX_HIGHS_ITERATIONS = 10_000
 
@@ -77,29 +90,26 @@ class Master:
         if seeking:
             cost[:count] = 1.0
         else:
-            cost[:count] = np.inf  # the shortfall is fixed
             cost[2 * count :] = -points[:, 0] / self.scale
-        open_ = matrix if seeking else matrix[:, count:]
-        basis = self._first(points) if self._basis is None else self._basis.copy()
-        shift = 0 if seeking else count
+        basis = self._first(points) if self._basis is None else self._basis
+        shift = 0 if seeking else count  # a fixed shortfall is no variable any more
         inner = basis - shift
-        sound = simplex(open_, side, cost[shift:], inner)
+        sound = simplex(matrix[:, shift:], side, cost[shift:], inner)
         basis = inner + shift
         if not sound:
-            sound, basis = self._ask(matrix, side, cost, seeking)
+            sound, basis = self._ask(matrix, side, cost, shift)
         self._basis = basis
-        basic, dual, fine = at_basis(matrix, side, np.where(cost < np.inf, cost, 0.0), basis)
+        basic, dual, fine = at_basis(matrix, side, cost, basis)
         value = np.zeros(matrix.shape[1])
         value[basis] = np.maximum(0.0, basic)
         weights, unit = value[2 * count :], 1.0 if seeking else self.scale
         if seeking:
             self._short = value[:count]
-        total = weights.sum()
-        if not total > 0.0:
-            weights, total = np.ones_like(weights), float(len(weights))
+        if not weights.sum() > 0.0:
+            weights = np.ones_like(weights)
         short = self._short if self.held is None else self.held
         return Mixture(
-            weights=weights / total,
+            weights=weights / weights.sum(),
             multipliers=np.maximum(0.0, dual[:count]) * unit + 0.0,  # no −0
             shortfall=float(short.sum()),
             levels=self.levels - short,
@@ -117,9 +127,9 @@ class Master:
         return np.append(missing, 2 * count + best)
 
     def _ask(
-        self, matrix: FloatArray, side: FloatArray, cost: FloatArray, seeking: bool
+        self, matrix: FloatArray, side: FloatArray, cost: FloatArray, shift: int
     ) -> tuple[bool, IntArray]:
-        """Return whether HiGHS finds an optimal basis, and that basis."""
+        """Return whether HiGHS finds an optimal basis with the first `shift` variables at 0."""
         from highspy import Highs, HighsBasisStatus, HighsModelStatus, HighsStatus
 
         lp: Any = Highs()
@@ -130,14 +140,101 @@ class Master:
         rows = np.arange(len(side), dtype=np.int32)
         for b in side:
             lp.addRow(float(b), float(b), 0, np.empty(0, np.int32), np.empty(0))
-        for column, c in zip(matrix.T, cost, strict=True):
-            closed = not seeking and c == np.inf
-            high = 0.0 if closed else np.inf
-            lp.addCol(0.0 if closed else float(c), 0.0, high, len(rows), rows, column.copy())
+        for j, column in enumerate(matrix.T):
+            high = 0.0 if j < shift else np.inf
+            lp.addCol(float(cost[j]), 0.0, high, len(rows), rows, column.copy())
         asked = lp.run() == HighsStatus.kOk
         columns = lp.getBasis().col_status
         basis = np.flatnonzero([s == HighsBasisStatus.kBasic for s in columns])
         if not asked or len(basis) != len(side):  # degenerate: start again from one policy
-            first, count = self._first(np.array(self.points)), len(self.levels)
-            return False, first if seeking else np.where(first < count, first + count, first)
+            first = self._first(np.array(self.points))
+            return False, np.where(first < shift, first + shift, first)
         return lp.getModelStatus() == HighsModelStatus.kOptimal, basis
+
+
+@njit(cache=True, error_model="numpy")
+def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray) -> bool:
+    """Improve a feasible basis [m] of columns in place; return whether it is optimal.
+
+    ``matrix`` is [m, n], ``side`` [m], ``cost`` [n].
+    """
+    rows, columns = matrix.shape
+    basic = np.zeros(columns, np.bool_)
+    for i in basis:
+        basic[i] = True
+    for count in range(MAX_ROUNDS):
+        value, dual, fine = at_basis(matrix, side, cost, basis)
+        if not fine:
+            return False
+        enter, least = -1, -COST_TOLERANCE
+        for j in range(columns):
+            if basic[j]:
+                continue
+            reduced = cost[j]
+            size = abs(cost[j])
+            for i in range(rows):
+                reduced -= dual[i] * matrix[i, j]
+                size = max(size, abs(dual[i] * matrix[i, j]))
+            if reduced < least * max(1.0, size):
+                enter = j
+                if count >= BLAND_AFTER:
+                    break
+                least = reduced / max(1.0, size)
+        if enter < 0:
+            return bool((value >= -VALUE_TOLERANCE).all())
+        step, fine = solve_small(matrix[:, basis].copy(), matrix[:, enter].copy())
+        if not fine:
+            return False
+        leave, most = -1, np.inf
+        for i in range(rows):
+            if step[i] > MIN_PIVOT:
+                ratio = max(0.0, value[i]) / step[i]
+                if ratio < most or (ratio == most and basis[i] < basis[leave]):
+                    leave, most = i, ratio
+        if leave < 0:
+            return False
+        basic[basis[leave]] = False
+        basic[enter] = True
+        basis[leave] = enter
+    return False
+
+
+@njit(cache=True, error_model="numpy")
+def at_basis(
+    matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Return the basic values [m], the rows' duals [m], and whether the basis is regular."""
+    square = matrix[:, basis].copy()
+    value, fine = solve_small(square.copy(), side.copy())
+    rest = side - square @ value  # one step of refinement
+    more, _ = solve_small(square.copy(), rest)
+    dual, also = solve_small(square.T.copy(), cost[basis].copy())
+    return value + more, dual, fine and also
+
+
+@njit(cache=True, error_model="numpy")
+def solve_small(square: FloatArray, side: FloatArray) -> tuple[FloatArray, bool]:
+    """Solve ``square·x = side``; return x and whether it exists. Overwrites both arguments."""
+    size = len(side)
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(square[i, k]) > abs(square[pivot, k]):
+                pivot = i
+        if not abs(square[pivot, k]) > MIN_PIVOT:
+            return side, False
+        if pivot != k:
+            for j in range(size):
+                square[k, j], square[pivot, j] = square[pivot, j], square[k, j]
+            side[k], side[pivot] = side[pivot], side[k]
+        for i in range(k + 1, size):
+            factor = square[i, k] / square[k, k]
+            if factor != 0.0:
+                for j in range(k, size):
+                    square[i, j] -= factor * square[k, j]
+                side[i] -= factor * side[k]
+    for k in range(size - 1, -1, -1):
+        for j in range(k + 1, size):
+            side[k] -= square[k, j] * side[j]
+        side[k] /= square[k, k]
+    return side, True

@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Literal
 
 import highspy
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack, identity, kron, vstack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, identity, kron, vstack
 
-from homeward.solvers.constrained import ConstrainedSolution
-from homeward.solvers.engines import engine
+from homeward.solvers.constrained import ConstrainedSolution, checked
+from homeward.solvers.engines import engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.policies import PolicySolution
-from homeward.solvers.status import Status
-from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within, met_within
+from homeward.solvers.problems import PolicySolution, Status
+from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -73,9 +72,7 @@ def occupancy_lp(
     infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. A
     least shortfall always exists: if none is found, the status is numerical.
     """
-    methods: tuple[Method, Method] = (
-        ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
-    )
+    methods: list[Method] = ["simplex", "ipm"] if method == "simplex" else ["ipm", "simplex"]
     for attempt in methods:
         answer = run_lp(problem, attempt, tolerance)
         if answer.status is Status.OPTIMAL:
@@ -129,10 +126,7 @@ def run_lp(
     matrix, low, cost, scale = statement_of(problem)
     high = np.concatenate([low[:states], np.full(count, np.inf)])
     if closest:
-        slack = csc_array(
-            (np.ones(count), (states + np.arange(count), np.arange(count))),
-            shape=(states + count, count),
-        )
+        slack = eye_array(states + count, count, k=-states)
         matrix = csc_array(hstack([matrix, slack]))
         cost = np.concatenate([np.zeros_like(cost), np.ones(count)])
 
@@ -141,19 +135,21 @@ def run_lp(
     lp.col_cost_, lp.row_lower_, lp.row_upper_ = cost, low, high
     lp.col_lower_, lp.col_upper_ = np.zeros(len(cost)), np.full(len(cost), np.inf)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = matrix.indptr
-    lp.a_matrix_.index_ = matrix.indices
-    lp.a_matrix_.value_ = matrix.data
+    entries = lp.a_matrix_
+    entries.start_, entries.index_, entries.value_ = matrix.indptr, matrix.indices, matrix.data
     solver = highspy.Highs()
     solver.silent()
-    solver.setOptionValue("solver", method)
-    solver.setOptionValue("threads", 1)
-    for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-        solver.setOptionValue(option, tolerance)
-    solver.setOptionValue("small_matrix_value", smallest)
     least, each = SIMPLEX_ITERATIONS
-    solver.setOptionValue("simplex_iteration_limit", min(least + each * len(cost), 2**31 - 1))
-    solver.setOptionValue("ipm_iteration_limit", IPM_ITERATIONS)
+    for option, setting in {
+        "solver": method,
+        "threads": 1,
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+        "small_matrix_value": smallest,
+        "simplex_iteration_limit": min(least + each * len(cost), 2**31 - 1),
+        "ipm_iteration_limit": IPM_ITERATIONS,
+    }.items():
+        solver.setOptionValue(option, setting)
     solver.passModel(lp)
     before = time.perf_counter()
     solver.run()
@@ -176,17 +172,10 @@ def run_lp(
         back = 1.0 if closest else scale
         value = -dual[:states] * back
         multipliers = np.maximum(0.0, dual[states:]) * back
-    return Occupancy(
-        status=found,
-        objective=float(measure[usable] @ problem.objective.ravel()[usable]),
-        measure=measure.reshape(states, actions),
-        value=value,
-        multipliers=multipliers,
-        shortfall=shortfall,
-        gap=np.inf,
-        rounds=int(info.simplex_iteration_count + info.ipm_iteration_count),
-        seconds=seconds,
-    )
+    objective = float(measure[usable] @ problem.objective.ravel()[usable])
+    rounds = int(info.simplex_iteration_count + info.ipm_iteration_count)
+    evidence = value, multipliers, shortfall, np.inf, rounds, seconds
+    return Occupancy(found, objective, measure.reshape(states, actions), *evidence)
 
 
 def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
@@ -194,8 +183,21 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     answer = occupancy_lp(problem, method)
     infeasible = answer.status is Status.INFEASIBLE
     columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
-    if columns is None:
-        return _nothing(problem, answer)
+    if columns is None:  # no usable solution: no policies, infinite gap
+        count, states = len(problem.levels), problem.model.states
+        optimal = answer.status is Status.OPTIMAL
+        return ConstrainedSolution(
+            status=Status.NUMERICAL if optimal else answer.status,
+            weights=np.empty(0),
+            policies=np.empty((0, states), np.int32),
+            values=np.empty((0, 1 + count, states)),
+            objective=-np.inf,
+            achieved=np.full(count, -np.inf),
+            upper=np.inf,
+            gap=np.inf,
+            multipliers=answer.multipliers,
+            rounds=answer.rounds,
+        )
     points = [c.values[:, problem.start] for c in columns]
     worth = max(abs(float(p[0])) for p in points)
     master = Master(problem.levels, worth if worth > 0.0 else 1.0)
@@ -205,32 +207,19 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     if not infeasible and len(problem.levels):
         master.fix_shortfall()
         mix = master.solve()
-    kept = np.flatnonzero(mix.weights > 0)
-    weights = mix.weights[kept] / mix.weights[kept].sum()
-    values = np.array([columns[j].values for j in kept])
-    mixed = np.tensordot(weights, values[:, :, problem.start], axes=1)
-    upper = -np.inf if infeasible else _bound(problem, answer)
-    gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
     status = answer.status
     if infeasible and mix.shortfall <= aimed_within(problem.span):  # they meet the levels
         status = Status.NUMERICAL
-    if status is Status.OPTIMAL and not (
-        gap <= 100 * GAP_TOLERANCE * max(abs(upper), abs(float(mixed[0])))
-        and (mixed[1:] >= problem.levels - met_within(problem.span)).all()
-    ):
-        status = Status.NUMERICAL
-    return ConstrainedSolution(
-        status=status,
-        weights=weights,
-        policies=np.array([columns[j].policy for j in kept]),
-        values=values,
-        objective=float(mixed[0]),
-        achieved=mixed[1:],
-        upper=upper,
-        gap=gap,
-        multipliers=answer.multipliers,
-        rounds=answer.rounds,
-    )
+    kept = np.flatnonzero(mix.weights > 0)
+    weights = mix.weights[kept] / mix.weights[kept].sum()
+    values = np.array([columns[j].values for j in kept])
+    policies = np.array([columns[j].policy for j in kept])
+    mixed = np.tensordot(weights, values[:, :, problem.start], axes=1)
+    objective, upper = float(mixed[0]), -np.inf if infeasible else _bound(problem, answer)
+    gap = 0.0 if infeasible else max(0.0, upper - objective)
+    evidence = objective, mixed[1:], upper, gap, answer.multipliers, answer.rounds
+    found = ConstrainedSolution(status, weights, policies, values, *evidence)
+    return checked(problem, found, 100 * GAP_TOLERANCE * max(abs(upper), abs(objective)))
 
 
 def _corners(
@@ -245,19 +234,16 @@ def _corners(
     policy = q.argmax(axis=1).astype(np.int32)
     visits = answer.measure.sum(axis=1)
     seen = visits > 1e-12
-    share = np.zeros_like(answer.measure)
-    share[seen] = answer.measure[seen] / visits[seen, None]
     policy[seen] = answer.measure[seen].argmax(axis=1)
-    shared = [(int(s), np.flatnonzero(share[s] > 1e-9)) for s in np.flatnonzero(seen)]
-    shared = [(s, choices) for s, choices in shared if len(choices) > 1]
-    if np.prod([float(len(choices)) for _, choices in shared]) > MAX_CORNERS:
+    taken = {s: answer.measure[s] / visits[s] > 1e-9 for s in np.flatnonzero(seen).tolist()}
+    shared = {s: np.flatnonzero(mask) for s, mask in taken.items() if mask.sum() > 1}
+    if np.prod([float(len(choices)) for choices in shared.values()]) > MAX_CORNERS:
         return None
-    solver = engine(problem.model, problem.discount, problem.totals)
+    solver = engine_for(problem)
     columns = []
-    for pick in product(*(choices for _, choices in shared)):
+    for pick in product(*shared.values()):
         corner = policy.copy()
-        for (s, _), a in zip(shared, pick, strict=True):
-            corner[s] = a
+        corner[list(shared)] = pick
         values = solver.evaluate(corner)
         columns.append(PolicySolution(corner, values, np.inf, Status.NOT_CONVERGED, 0))
     return columns
@@ -271,21 +257,3 @@ def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
     excess = max(0.0, float((q - answer.value[:, None]).max()))
     upper = float(answer.value[problem.start]) + excess / (1.0 - problem.discount)
     return upper - float(answer.multipliers @ problem.levels)
-
-
-def _nothing(problem: ConstrainedProblem, answer: Occupancy) -> ConstrainedSolution:
-    """Return the result of an LP without a usable solution: no policies, infinite gap."""
-    count = len(problem.levels)
-    status = Status.NUMERICAL if answer.status is Status.OPTIMAL else answer.status
-    return ConstrainedSolution(
-        status=status,
-        weights=np.empty(0),
-        policies=np.empty((0, problem.model.states), np.int32),
-        values=np.empty((0, 1 + count, problem.model.states)),
-        objective=-np.inf,
-        achieved=np.full(count, -np.inf),
-        upper=np.inf,
-        gap=np.inf,
-        multipliers=answer.multipliers,
-        rounds=answer.rounds,
-    )

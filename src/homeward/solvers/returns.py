@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import indices, is_nothing, numbers, place
+from homeward.arrays import first_of, indices, is_nothing, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.graphs import chances_home, distances_home, unsigned, ways_to
-from homeward.solvers.status import Status
+from homeward.solvers.problems import Status
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
@@ -70,7 +69,10 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
     """
     home, correction = check_home(model, home), check_correction(model, correction)
     if isinstance(model, Moves):
-        return _shortest_path(model, correction, home)
+        distance, policy = distances_home(
+            unsigned(model.dest), open_success(model), correction, unsigned(home), ways_to(model)
+        )
+        return ReturnSolution(chances_home(distance), policy, 0.0, Status.OPTIMAL, 1)
     return _policy_iteration(model, correction, home)
 
 
@@ -86,11 +88,10 @@ def check_correction(model: Model, correction: FloatArray) -> FloatArray:
     """Return a finite correction [S, A], at most 0."""
     shape = (model.states, model.actions)
     correction = numbers(correction, "the correction", shape, InvalidProblemError)
-    if not kernels.are_within(correction, -np.inf, 0.0):
-        at = np.argwhere(~((correction <= 0.0) & (correction > -np.inf)))[0]
-        where = place(tuple(int(i) for i in at), "sa")
+    if not (correction.min() > -np.inf and correction.max() <= 0.0):
+        at = first_of(~((correction <= 0.0) & (correction > -np.inf)))
         raise InvalidProblemError(
-            f"the correction {where} is {correction[tuple(at)]:g}, expected at most 0"
+            f"the correction {place(at, 'sa')} is {correction[at]:g}, expected at most 0"
         )
     return correction
 
@@ -100,14 +101,6 @@ def open_success(model: Moves) -> FloatArray:
     if is_nothing(model.reward):
         return model.success
     return np.where(np.isfinite(model.reward), model.success, 0.0)
-
-
-def _shortest_path(model: Moves, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    distance, policy = distances_home(
-        unsigned(model.dest), open_success(model), correction, unsigned(home), *ways_to(model)
-    )
-    chances_home(distance)
-    return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1)
 
 
 def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) -> ReturnSolution:
@@ -128,7 +121,9 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
         rising = gain > (0.0 if settled else GAIN_TOLERANCE)
         better = np.where(rising, choice, policy)
         solved = _evaluate(folded, reward, better, at_home) if gap > 0.0 else None
-        if settled and (solved is None or not _repeats(solved[0] - value)):
+        rise = np.zeros(1) if solved is None else solved[0] - value
+        repeats = rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE  # gains add up
+        if settled and not repeats:
             status = Status.OPTIMAL
             break
         if solved is None:
@@ -141,11 +136,6 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
     if gap > GAP_TOLERANCE and status is Status.OPTIMAL:
         status = Status.NUMERICAL
     return ReturnSolution(sure, policy, gap, status, rounds)
-
-
-def _repeats(rise: FloatArray) -> bool:
-    """Return whether small gains have added up in some state, and no state has lost."""
-    return bool(rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE)
 
 
 def _evaluate(

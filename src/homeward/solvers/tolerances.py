@@ -8,26 +8,8 @@ FEASIBILITY_TOLERANCE = 1e-9
 GAP_TOLERANCE = 1e-8
 """Largest gap of an optimal solution, as a fraction of the largest value."""
 
-PRICE_TOLERANCE = 1e-13
-"""A column improves the mixture if it prices above it by more than this fraction."""
-
-CLOSE_GAP = 1e-11
-"""A gap below this fraction of the largest value ends the search."""
-
-SMALLEST_GAP = 1e-290
-"""A gap below this counts as 0, whatever the values."""
-
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 """Relative rounding error of an evaluation, per step."""
-
-MAX_PRICINGS = 2000
-"""Most ordinary MDPs that one constrained problem may solve."""
-
-BRACKET_ROUNDS = 1
-"""Rounds of policy iteration for a column that only narrows a bracket."""
-
-HINT_FACTORS = (1.0, 2.0)
-"""Factors on the hinted multiplier at which the first bracket is searched."""
 
 
 def met_within(span: float) -> float:

@@ -33,14 +33,9 @@ from numba import njit
 
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.solvers.graphs import (
-    chances_home,
-    distances_home,
-    longest,
-    shortest_within,
-    unsigned,
-    ways_to,
-)
+from homeward.solvers import graphs
+from homeward.solvers.graphs import unsigned
+from homeward.solvers.problems import Status
 from homeward.solvers.returns import (
     GIVE_UP,
     UNIT,
@@ -49,7 +44,6 @@ from homeward.solvers.returns import (
     check_home,
     open_success,
 )
-from homeward.solvers.status import Status
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
@@ -90,23 +84,23 @@ def solve_return_within(
 
 def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
     """Return the shortest ways home over at most `steps` edges of cost 1 − success."""
-    success = open_success(model)
-    dest, ways = unsigned(model.dest), ways_to(model)
+    success, home = open_success(model), unsigned(home)
+    dest, ways = unsigned(model.dest), graphs.ways_to(model)
     correction = (success - 1.0) * success
+    layers: IntArray | None = None
     if steps >= UNLIMITED_FACTOR * np.sqrt(model.states):
-        distance, policy = distances_home(dest, success, correction, unsigned(home), *ways)
-        if steps >= model.states - 1 or longest(dest, policy) <= steps:
-            chances_home(distance)
-            since = np.ones(1, np.int64)
-            return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, 1, policy[None], since)
-    small: IntArray = np.empty(0, np.int32 if model.actions > 127 else np.int8)
-    distance, layers, count = shortest_within(
-        dest, success, correction, unsigned(home), *ways, steps, small
-    )
-    chances_home(distance)
-    layers = layers[:count] if count else np.full((1, model.states), GIVE_UP, small.dtype)
+        distance, policy = graphs.distances_home(dest, success, correction, home, ways)
+        if steps >= model.states - 1 or graphs.longest(dest, policy) <= steps:
+            layers, count = policy[None], 1
+    if layers is None:
+        small: IntArray = np.empty(0, np.int32 if model.actions > 127 else np.int8)
+        distance, layers, count = graphs.shortest_within(
+            success, correction, home, ways, steps, small
+        )
+        layers = layers[:count] if count else np.full((1, model.states), GIVE_UP, small.dtype)
     policy, since = layers[-1].astype(np.int32), 1 + np.arange(len(layers))
-    return ReturnSolution(distance, policy, 0.0, Status.OPTIMAL, count, layers, since)
+    value = graphs.chances_home(distance)
+    return ReturnSolution(value, policy, 0.0, Status.OPTIMAL, count, layers, since)
 
 
 def _layered(

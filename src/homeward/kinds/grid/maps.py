@@ -21,12 +21,13 @@ import numpy as np
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
 from homeward.beliefs.grid_graph import grid_size
-from homeward.beliefs.level_prior import check_prior, draw_heights
 from homeward.beliefs.levels import (
     LEVELS,
     UNKNOWN,
     WALL,
     HeightBelief,
+    check_prior,
+    draw_heights,
     model_of_heights,
     shape_of,
 )

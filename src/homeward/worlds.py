@@ -1,4 +1,4 @@
-"""What an explorer needs of a world."""
+"""Worlds: the real thing, simulated or real, that answers an action with an observation."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ from typing import Any, Protocol
 
 
 class World(Protocol):
-    """The real thing: answers an action with an observation."""
+    """What an explorer needs of a world."""
 
     @property
     def state(self) -> int:
         """Where the explorer is."""
-        ...
 
     @property
     def ended(self) -> bool:
         """Whether the explorer is lost: nothing it does matters any more."""
-        ...
 
     def look(self) -> Any:
         """Return what can be seen before the first action, as an observation for the belief."""
-        ...
 
     def act(self, action: int) -> Any:
         """Take an action and return what was observed."""
-        ...
