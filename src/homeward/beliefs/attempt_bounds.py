@@ -177,7 +177,7 @@ def _bounds_on(
     ground: Ground,
 ) -> Bounds:
     """Return bounds (low, high) [e]; ``success`` [e] is conditioned on measurements alone."""
-    parts, down, up = lesson.parts, ground.descend[action], ground.climb[action]
+    parts, (down, up) = lesson.parts, ground.limits(start, action)
     with np.errstate(over="ignore"):
         scale = np.exp(-_logmass_in(start, end, parts, lesson.log_mass))
     (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)

@@ -1,8 +1,9 @@
 """Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
-A move to one of eight neighbours works if the slope over the true distance is between a descent and
-a climb limit; given the heights it works surely or never. No move leads into or out of a blocked
-cell. Measurements are normal around the true height, so updates are Kalman updates.
+A move to one of eight neighbours works if the rise between the cells is between two limits. By
+default they are the slopes between the cells' centres. Given the heights, a move works surely or
+never. No move leads into or out of a blocked cell. Measurements are normal around the true height,
+so updates are Kalman updates.
 
 An attempted move is known from then on: it works surely or never. Its effect on other moves is
 bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
@@ -89,6 +90,8 @@ class TerrainBelief:
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
+    limits : [S, A] m, largest drop and largest rise of each move, −inf if it never works; from the
+        slopes between the cells' centres by default
     """
 
     shape: tuple[int, int]
@@ -99,6 +102,7 @@ class TerrainBelief:
     descend: float = 45.0
     blocked: BoolArray = unless_given()
     attempts: Attempts = unless_given()
+    limits: tuple[FloatArray, FloatArray] | None = None
 
     moves_work_or_never: ClassVar[bool] = True
 
@@ -122,6 +126,16 @@ class TerrainBelief:
         attempts = Attempts.none() if self.attempts is None else self.attempts
         settle(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
         settle(self, cell=(float(sides[0]), float(sides[1])))
+        if self.limits is not None:
+            limits = []
+            for given, what in zip(self.limits, ("drop", "rise"), strict=True):
+                shape = len(blocked), len(STEPS)
+                limit = arrays.numbers(given, f"the largest {what}", shape, error)
+                if np.isnan(limit).any():
+                    at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
+                    raise error(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
+                limits.append(arrays.own(limit, given))
+            settle(self, limits=tuple(limits))
         if len(attempts):
             edges = self._edges
             shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
@@ -193,8 +207,7 @@ class TerrainBelief:
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
         ground, end = self._ground, dest[state, action].astype(np.int64)
-        limits = ground.descend[action], ground.climb[action]
-        return Edges(state, end, *limits, self.attempts.worked)
+        return Edges(state, end, *ground.limits(state, action), self.attempts.worked)
 
     @cached_property
     def _doubt(self) -> FloatArray:
@@ -220,11 +233,15 @@ class TerrainBelief:
 
     @property
     def _ground(self) -> kernels.Ground:
-        tall, wide = self.size
-        length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
-        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
-        limits = climb * length, descend * length
-        return kernels.Ground(*self.shape, self.height, self.variance, self.blocked, *limits)
+        if self.limits is None:
+            tall, wide = self.size
+            length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
+            climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
+            descend, climb = frozen(descend * length), frozen(climb * length)
+        else:
+            descend, climb = self.limits
+        heights = self.height, self.variance, self.blocked
+        return kernels.Ground(*self.shape, *heights, climb, descend)
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
@@ -287,7 +304,9 @@ class TerrainBelief:
         pair = state * len(STEPS) + action
         try:
             attempts = self.attempts.with_outcome(pair, worked)
-            if self.climb == self.descend:  # a move works if and only if its reverse does
+            ways = np.array([[state, there], [action, back(action)]])
+            (drop, drop_back), (rise, rise_back) = self._ground.limits(*ways)
+            if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
             raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
