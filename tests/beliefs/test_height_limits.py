@@ -78,6 +78,6 @@ def test_a_move_that_worked_tells_of_its_reverse_only_if_the_limits_mirror() -> 
 def test_limits_of_another_shape_or_without_a_number_are_refused() -> None:
     with pytest.raises(InvalidBeliefError, match="largest drop"):
         TerrainBelief((1, 2), np.zeros(2), np.ones(2), limits=(np.zeros((2, 8)), np.zeros((2, 9))))
+    bad = np.full((2, 9), np.nan)
     with pytest.raises(InvalidBeliefError, match="largest rise"):
-        bad = np.full((2, 9), np.nan)
         TerrainBelief((1, 2), np.zeros(2), np.ones(2), limits=(np.zeros((2, 9)), bad))
