@@ -19,7 +19,7 @@ from homeward.cli import main
 from homeward.kinds.rover.outputs import read_facts
 from homeward.planning.explorer import End, Explorer
 from homeward.runs import Run, RunStatus
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended
 
 if TYPE_CHECKING:

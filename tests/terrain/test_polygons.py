@@ -17,6 +17,7 @@ from tests.terrain.planetary import MARS
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
 from homeward.terrain import polygons
 from homeward.terrain.cells import Cells
+from homeward.terrain.elevation import to_map
 from homeward.terrain.polygons import (
     area_from,
     area_geojson,
@@ -24,7 +25,6 @@ from homeward.terrain.polygons import (
     check_area,
     read_area,
 )
-from homeward.terrain.transforms import to_map
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,9 @@ CRS84 = "urn:ogc:def:crs:OGC:1.3:CRS84"
 
 def cells(transform: Any = UPRIGHT, crs: str | None = None, shape: Any = SHAPE) -> Cells:
     flat = np.zeros(shape)
-    return Cells(flat, flat + 1.0, flat, np.zeros(shape, bool), transform, crs, "hills")
+    return Cells(
+        flat, flat + 1.0, flat, np.zeros(shape, bool), transform=transform, crs=crs, name="hills"
+    )
 
 
 def polygon(*rings: Any) -> dict[str, Any]:

@@ -26,8 +26,8 @@ import numpy as np
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
+from homeward.terrain.elevation import to_grid, wkt_name
 from homeward.terrain.gdal import need_rasterio, told
-from homeward.terrain.transforms import to_grid, wkt_name
 from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:

@@ -41,7 +41,9 @@ def cells(transform: Any = UPRIGHT, crs: str | None = None, blocked: Any = None)
     found = np.zeros(SHAPE, dtype=bool)
     if blocked is not None:
         found[blocked] = True
-    return Cells(mean, np.full(SHAPE, 0.25), mean, found, transform, crs, "hills")
+    return Cells(
+        mean, np.full(SHAPE, 0.25), mean, found, transform=transform, crs=crs, name="hills"
+    )
 
 
 def panel(on: Cells | None = None, **changes: Any) -> TerrainPanel:

@@ -28,7 +28,7 @@ from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kind
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,7 +30,7 @@ from homeward.kinds.rover.outputs import (
 from homeward.planning.explorer import OLD_ENDS, End
 from homeward.runs import Ended, Run
 from homeward.solvers.reach import reached
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended
 
 if TYPE_CHECKING:

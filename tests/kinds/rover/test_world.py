@@ -32,7 +32,7 @@ from homeward.kinds.rover.world import (
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
-from homeward.terrain.relief import draw_belief
+from homeward.terrain.synthetic import draw_belief
 
 STAY, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)
 

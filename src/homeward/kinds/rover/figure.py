@@ -41,7 +41,7 @@ from homeward.plots.maps import (
 )
 from homeward.replay import Replay
 from homeward.runs.config import checked
-from homeward.terrain.transforms import to_grid
+from homeward.terrain.elevation import to_grid
 from homeward.words import ENDS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
-from homeward.terrain.transforms import moved
+from homeward.terrain.elevation import moved
 
 if TYPE_CHECKING:
     from homeward.terrain import Cells, Elevation, Window

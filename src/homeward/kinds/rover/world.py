@@ -25,7 +25,7 @@ from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.reachability import way_back_of
 from homeward.kinds.rover.kernels import look_around
-from homeward.terrain.relief import draw_belief
+from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
