@@ -31,8 +31,8 @@ import numpy as np
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
+from homeward.kinds.rover.world import look_around
 from homeward.paper.baselines import SEARCHES, explorer_of
 from homeward.planning.explorer import End
 from homeward.runs.config import checked

@@ -19,9 +19,8 @@ from homeward.kinds.rover.figure import (
     TerrainPanel,
     colours_of,
     draw_terrain,
-    write_terrain_film,
 )
-from homeward.plots.films import BLOCK
+from homeward.plots.films import BLOCK, write_frames
 from homeward.terrain import Cells
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def test_a_film_shows_the_path_as_it_grows_and_what_became_known(tmp_path: Path)
     vague, sharp = np.full(SHAPE, 0.5), np.full(SHAPE, 0.005)
     frames = [Frame(0, on.mean, vague), Frame(3, on.mean, vague), Frame(7, on.mean, sharp)]
     out = tmp_path / "film.gif"
-    write_terrain_film(on, iter(frames), PATH, out, title="run", stranded=True)
+    write_frames(Scene(panel(on, title="run", stranded=True)).pictures(frames), out, 12.0)
     with Image.open(out) as film:
         shown = [np.asarray(f.convert("RGB"), float) for f in ImageSequence.Iterator(film)]
     assert len(shown) == 3
@@ -264,7 +263,7 @@ def test_a_frame_beyond_the_path_is_refused_and_no_file_is_left(tmp_path: Path) 
     on = cells()
     frames = [Frame(8, on.mean, np.sqrt(on.variance))]
     with pytest.raises(InvalidProblemError, match="the step of a frame"):
-        write_terrain_film(on, frames, PATH, tmp_path / "film.gif")
+        write_frames(Scene(panel(on)).pictures(frames), tmp_path / "film.gif", 12.0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -317,5 +316,6 @@ def test_a_film_shows_the_area_and_the_bases(tmp_path: Path) -> None:
     on = cells()
     frames = [Frame(0, on.mean, np.sqrt(on.variance))]
     for name, more in (("plain", {}), ("area", {"area": ((RING,),)}), ("bases", {"bases": [17]})):
-        write_terrain_film(on, frames, PATH, tmp_path / f"{name}.gif", **more)
+        film = Scene(panel(on, **more)).pictures(frames)
+        write_frames(film, tmp_path / f"{name}.gif", 12.0)
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 3

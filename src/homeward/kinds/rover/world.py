@@ -11,26 +11,27 @@ give the same measurements, which need not be recorded.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numba import njit
 
 from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_reduction
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
-from homeward.kinds.reachability import way_back_of
-from homeward.kinds.rover.kernels import look_around
+from homeward.kinds.reachability import away_from_middle, way_back_of
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from homeward.arrays import BoolArray, FloatArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 ID = "homeward/Rover-v0"
 
@@ -63,6 +64,42 @@ def true_heights(centre: ArrayLike, error_variance: float, seed: int) -> FloatAr
 def draw_heights(belief: TerrainBelief, seed: int) -> FloatArray:
     """Draw true heights [S] from a belief, so that promises can be tested."""
     return frozen(belief.draw(_randomness(seed, PRIOR)))
+
+
+def _look_around(
+    row: int,
+    column: int,
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    reach: float,
+    blocked: BoolArray,
+    cells: IntArray,
+    distances: FloatArray,
+) -> int:
+    """Write the open cells within ``reach`` m, in order, and their distances; return the count.
+
+    ``size`` is a cell's height and width in m.
+    """
+    rows, columns = shape
+    high, wide = size
+    up, left = min(reach / high + 1.0, float(rows)), min(reach / wide + 1.0, float(columns))
+    top, bottom = max(0, row - int(up)), min(rows, row + int(up) + 1)
+    west, east = max(0, column - int(left)), min(columns, column + int(left) + 1)
+    count = 0
+    for r in range(top, bottom):
+        for c in range(west, east):
+            if blocked[r * columns + c]:
+                continue
+            down, right = high * (r - row), wide * (c - column)
+            distance = math.sqrt(down * down + right * right)
+            if distance <= reach:
+                cells[count] = r * columns + c
+                distances[count] = distance
+                count += 1
+    return count
+
+
+look_around = njit(cache=True)(_look_around)
 
 
 class Rover:
@@ -251,13 +288,9 @@ class RoverEnv(MapEnv):
 
 def middle_of(belief: TerrainBelief) -> int:
     """Return the open cell nearest to the middle of the map; the first if there are several."""
-    rows, columns = belief.shape
-    row, column = np.divmod(np.arange(rows * columns), columns)
-    away = np.hypot(
-        belief.size[0] * (row - (rows - 1) / 2), belief.size[1] * (column - (columns - 1) / 2)
-    )
     if belief.blocked.all():
         raise InvalidProblemError("every cell is blocked")
+    away = away_from_middle(belief.shape, belief.size)
     return int(np.where(belief.blocked, np.inf, away).argmin())
 
 

@@ -31,6 +31,9 @@ NAMES: tuple[Name, ...] = get_args(Name)
 
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
+TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
+"""Meaning of a board's letters; an explorer can start only on floor."""
+
 OUTCOMES = ("ahead", "left", "right", "back")
 Prior: TypeAlias = tuple[float, float, float, float]
 """Concentrations of the four outcomes."""
