@@ -212,22 +212,6 @@ def test_blocked_cells_are_covered_and_what_they_hold_does_not_matter() -> None:
     assert pixels(figure) == pixels(draw_terrain([panel(on)]))
 
 
-@pytest.mark.parametrize(
-    ("changes", "culprit"),
-    [
-        ({"path": ()}, "the path has shape"),
-        ({"path": (0, 60)}, "path"),
-        ({"home": 60}, "home"),
-        ({"height": np.zeros((2, 2))}, "the height has shape"),
-        ({"height": np.full(SHAPE, np.nan)}, r"the height of cell \(0, 0\) is nan"),
-        ({"deviation": np.full(SHAPE, -0.1)}, r"the deviation of cell \(0, 0\) is -0.1"),
-    ],
-)
-def test_what_can_not_be_drawn_is_refused(changes: dict[str, Any], culprit: str) -> None:
-    with pytest.raises(InvalidProblemError, match=culprit):
-        panel(**changes)
-
-
 def test_a_figure_needs_a_panel() -> None:
     with pytest.raises(InvalidProblemError, match="no panel"):
         draw_terrain([])
@@ -257,14 +241,6 @@ def test_a_frame_shows_the_path_up_to_its_step() -> None:
         for shown in scene.pictures(frames)
     )
     assert none < one < all_
-
-
-def test_a_frame_beyond_the_path_is_refused_and_no_file_is_left(tmp_path: Path) -> None:
-    on = cells()
-    frames = [Frame(8, on.mean, np.sqrt(on.variance))]
-    with pytest.raises(InvalidProblemError, match="the step of a frame"):
-        write_frames(Scene(panel(on)).pictures(frames), tmp_path / "film.gif", 12.0)
-    assert list(tmp_path.iterdir()) == []
 
 
 RING = ((510.0, 790.0), (660.0, 790.0), (660.0, 890.0), (510.0, 790.0))
@@ -305,11 +281,6 @@ def test_bases_are_marked_but_for_the_start() -> None:
     assert [t.get_text() for t in plain] == [
         *("path, broader where taken often", "start", "end", "edge to keep within"),
     ]
-
-
-def test_a_base_off_the_map_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match=r"a base \(n=1\) is 60"):
-        panel(bases=[0, 60])
 
 
 def test_a_film_shows_the_area_and_the_bases(tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from matplotlib.colors import to_rgba_array
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from homeward.arrays import index, indices, marks
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
-from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import map_of, stranded_in
 from homeward.kinds.grid.world import (
@@ -30,7 +28,7 @@ from homeward.kinds.grid.world import (
     side_of,
 )
 from homeward.plots.films import write_frames
-from homeward.plots.maps import PAPER, FilmFigure, Layout, checked_path, draw_key, draw_maps, mark
+from homeward.plots.maps import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.runs.config import checked
 from homeward.words import ENDS
 
@@ -70,20 +68,6 @@ class Panel:
     taken: tuple[int, int] | None = None  # a move (from, to) to highlight
     doubt: int | None = None  # an unseen square on which the way back depends
     caption: str = ""  # below the panel
-
-    def __post_init__(self) -> None:
-        error = InvalidProblemError
-        states = self.grid.states
-        object.__setattr__(self, "seen", marks(self.seen, states, error))
-        object.__setattr__(self, "path", checked_path(self.path, states))
-        for name, move in (("refused", self.refused), ("taken", self.taken)):
-            if move is None:
-                continue
-            ends = indices(np.asarray(move), f"the {name} move", (2,), (0, states), "n", error)
-            if ends[0] == ends[1]:
-                raise error(f"the {name} move leads from s={ends[0]} to itself")
-        if self.doubt is not None:
-            index(self.doubt, states, "the doubted square", error)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:

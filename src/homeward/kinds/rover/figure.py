@@ -20,9 +20,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from homeward.arrays import index, indices, numbers, own
 from homeward.beliefs.heights import SHARP, entropy_reduction
-from homeward.errors import InvalidProblemError
 from homeward.kinds.outcome import is_stranded
 from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
@@ -34,7 +32,6 @@ from homeward.plots.maps import (
     QUIET,
     FilmFigure,
     Layout,
-    checked_path,
     draw_key,
     draw_maps,
     mark,
@@ -117,26 +114,6 @@ class TerrainPanel:
     home: int | None = None  # fixed place to return to, if any
     area: Area = ()  # area to keep in, in map coordinates, if any
     bases: Sequence[int] = ()  # states to be able to return to
-
-    def __post_init__(self) -> None:
-        error = InvalidProblemError
-        shape = self.cells.shape
-        states = shape[0] * shape[1]
-        for name in ("height", "deviation"):
-            given = getattr(self, name)
-            array = numbers(given, f"the {name}", shape, error)
-            faulty = ~np.isfinite(array) | ((name == "deviation") & (array < 0.0))
-            faulty &= ~self.cells.blocked
-            if faulty.any():
-                row, column = (int(i) for i in np.argwhere(faulty)[0])
-                raise error(f"the {name} of cell ({row}, {column}) is {array[row, column]:g} m")
-            object.__setattr__(self, name, own(array, given))
-        object.__setattr__(self, "path", checked_path(self.path, states))
-        if self.home is not None:
-            index(self.home, states, "home", error)
-        bases = np.asarray(self.bases, np.int64)
-        indices(bases, "a base", bases.shape, (0, states), "n", error)
-        object.__setattr__(self, "bases", tuple(bases.tolist()))
 
 
 class Frame(NamedTuple):
@@ -255,7 +232,7 @@ class Scene:
         lead = f"{panel.title} · " if panel.title else ""
         places = _places(panel.path, panel.cells)
         for frame in frames:
-            step = index(frame.step, steps + 1, "the step of a frame", InvalidProblemError)
+            step = frame.step
             shown = TerrainPanel(panel.cells, frame.height, frame.deviation, panel.path[: step + 1])
             self._image.set_data(_paint(shown, self._span, PIXELS // 2))
             lines, *breadths = _ways(shown)

@@ -11,14 +11,12 @@ give the same measurements, which need not be recorded.
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numba import njit
 
 from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
@@ -66,42 +64,6 @@ def draw_heights(belief: TerrainBelief, seed: int) -> FloatArray:
     return frozen(belief.draw(_randomness(seed, PRIOR)))
 
 
-def _look_around(
-    row: int,
-    column: int,
-    shape: tuple[int, int],
-    size: tuple[float, float],
-    reach: float,
-    blocked: BoolArray,
-    cells: IntArray,
-    distances: FloatArray,
-) -> int:
-    """Write the open cells within ``reach`` m, in order, and their distances; return the count.
-
-    ``size`` is a cell's height and width in m.
-    """
-    rows, columns = shape
-    high, wide = size
-    up, left = min(reach / high + 1.0, float(rows)), min(reach / wide + 1.0, float(columns))
-    top, bottom = max(0, row - int(up)), min(rows, row + int(up) + 1)
-    west, east = max(0, column - int(left)), min(columns, column + int(left) + 1)
-    count = 0
-    for r in range(top, bottom):
-        for c in range(west, east):
-            if blocked[r * columns + c]:
-                continue
-            down, right = high * (r - row), wide * (c - column)
-            distance = math.sqrt(down * down + right * right)
-            if distance <= reach:
-                cells[count] = r * columns + c
-                distances[count] = distance
-                count += 1
-    return count
-
-
-look_around = njit(cache=True)(_look_around)
-
-
 class Rover:
     """Terrain to explore: holds the rover's position and returns what it measures.
 
@@ -146,8 +108,6 @@ class Rover:
         )  # [S] m
         self.moves = belief.model_of(self.truth)  # which moves work in the true world
         self.steps = 0
-        self._cells = np.empty(len(self.truth), np.int32)
-        self._distances = np.empty(len(self.truth))
 
     @property
     def position(self) -> tuple[int, int]:
@@ -165,24 +125,30 @@ class Rover:
         """Whether there is no way back to the start, in the true world."""
         return not self.way_back[self.state]
 
+    def in_range(self) -> tuple[IntArray, FloatArray]:
+        """Return the open cells in the sensor's range, in order, and their distances in m."""
+        (row, column), reach = self.position, self.sensor.reach
+        sides = zip(self.position, self.shape, self.size, strict=True)
+        ends = [(at, count, int(min(reach / side + 1.0, count))) for at, count, side in sides]
+        rows, columns = (
+            np.arange(max(0, at - far), min(count, at + far + 1), dtype=np.int32)
+            for at, count, far in ends
+        )
+        down, across = self.size[0] * (rows - row), self.size[1] * (columns - column)
+        distance = np.sqrt((down * down)[:, None] + across * across)
+        cells = rows[:, None] * np.int32(self.shape[1]) + columns
+        near = (distance <= reach) & ~self.blocked[cells]
+        return cells[near], distance[near]
+
     def look(self) -> Heights:
         """Measure every open cell in range; the result is the same until the next action."""
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:
         """Return the measurements from the current cell, after a move if there was one."""
-        reach = look_around(
-            *self.position,
-            self.shape,
-            self.size,
-            self.sensor.reach,
-            self.blocked,
-            self._cells,
-            self._distances,
-        )
-        cells = self._cells[:reach].copy()
-        variances = self.sensor.variance(self._distances[:reach])
-        heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(reach)
+        cells, distances = self.in_range()
+        variances = self.sensor.variance(distances)
+        heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(len(cells))
         heights *= np.sqrt(variances)
         heights += self.truth[cells]
         return Heights(frozen(cells), frozen(heights), frozen(variances), moved=moved)
