@@ -205,16 +205,15 @@ def _prior_of_band(
     """Return the two moments at the centres of one band; NaN where the filter finds no data."""
     known = ~np.isnan(heights)
     if known.all():
-        weight = [_convolved(np.ones(length), taps[i], 0) for i, length in enumerate(known.shape)]
-        within = np.outer(*weight)
+        ones = zip(known.shape, taps, strict=True)
+        within = np.outer(*(_smooth(np.ones(length), [each]) for length, each in ones))
         clean, weighed = heights, within[np.ix_(rows, columns)]
     else:
-        weights = known.astype(np.float64)
         clean = np.where(known, heights, 0.0)
-        within = _convolved(_convolved(weights, taps[0], 0), taps[1], 1)
+        within = _smooth(known.astype(np.float64), taps)
         weighed = within[np.ix_(rows, columns)]
         within[~known] = 1.0
-    smooth = _convolved(_convolved(clean, taps[0], 0), taps[1], 1)
+    smooth = _smooth(clean, taps)
     with np.errstate(invalid="ignore"):
         mean = smooth[np.ix_(rows, columns)] / weighed
     smooth /= within
@@ -237,10 +236,11 @@ def _taps(sigma: float, length: int) -> FloatArray:
     return weights
 
 
-def _convolved(values: FloatArray, taps: FloatArray, axis: int) -> FloatArray:
-    """Filter along one axis, with zeros beyond the edges."""
-    found: FloatArray = correlate1d(values, taps, axis, mode="constant", cval=0.0)
-    return found
+def _smooth(values: FloatArray, taps: list[FloatArray]) -> FloatArray:
+    """Filter along every axis, with zeros beyond the edges."""
+    for axis in range(values.ndim):
+        values = correlate1d(values, taps[axis], axis, mode="constant", cval=0.0)
+    return values
 
 
 def _convolved_at(values: FloatArray, taps: FloatArray, rows: IntArray) -> FloatArray:

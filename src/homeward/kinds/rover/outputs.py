@@ -186,6 +186,9 @@ def summary_of(
         if config.truth == "model"
         else "drawn from the belief"
     )
+    where = cells.crs_name or "map coordinates without a coordinate system, taken for metres"
+    if cells.is_own:
+        where = "metres from the south-west corner, on no map"
     start, position = facts["start"], facts["position"]
     plans = facts["plan_ms_median"]
     lines = [
@@ -205,7 +208,7 @@ def summary_of(
         f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
-        f"- Coordinates: {_coordinates(cells)}.",
+        f"- Coordinates: {where}.",
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
@@ -335,14 +338,6 @@ def _kept(facts: dict[str, Any]) -> list[str]:
     if facts["conflict"]:
         lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
     return lines
-
-
-def _coordinates(cells: Cells) -> str:
-    if cells.is_own:
-        return "metres from the south-west corner, on no map"
-    if cells.crs_name is None:
-        return "map coordinates without a coordinate system, taken for metres"
-    return cells.crs_name
 
 
 def _place(cells: Cells, cell: list[int]) -> str:
