@@ -172,7 +172,8 @@ def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], Floa
         raise InvalidFileError(f"{path}: band {band} is in {name!r}, not a unit of height")
     scale, offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
     masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
-    fills = () if masked or dataset.nodatavals[at] is not None else FILLS
+    marked = masked or dataset.nodatavals[at] is not None
+    fills: tuple[float, ...] = () if marked else FILLS
     if dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
         fills += SPECIAL_PIXELS
 

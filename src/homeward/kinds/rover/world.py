@@ -239,10 +239,18 @@ class RoverEnv(MapEnv):
         return entropy_reduction(before, self.belief), False
 
     def _paint(self) -> NDArray[np.uint8]:
-        return paint(self.belief, self.world.state)
+        rows, columns = self._shape
+        picture = np.repeat(np.repeat(colours_of(self.belief), PIXELS, axis=0), PIXELS, axis=1)
+        middle = np.abs(np.arange(PIXELS) - (PIXELS - 1) / 2)
+        row, column = self.world.position
+        square = picture.reshape(rows, PIXELS, columns, PIXELS, 3)[row, :, column]
+        square[np.hypot(middle[:, None], middle) <= PIXELS / 2.5] = INK
+        return picture
 
     def _write(self) -> str:
-        return write(self.belief, self.world.state)
+        rows, columns = self._shape
+        colours = colours_of(self.belief).tolist()
+        return coloured_text([" " * columns] * rows, colours, self.world.state)
 
     def _observe(self) -> Observation:
         return {
@@ -272,23 +280,6 @@ def colours_of(belief: TerrainBelief) -> NDArray[np.uint8]:
     shown[belief.blocked] = ROCK
     colours: NDArray[np.uint8] = np.rint(shown).astype(np.uint8)
     return colours.reshape(*belief.shape, 3)
-
-
-def paint(belief: TerrainBelief, state: int) -> NDArray[np.uint8]:
-    """Paint what is known and where the rover is, as pixels."""
-    rows, columns = belief.shape
-    picture = np.repeat(np.repeat(colours_of(belief), PIXELS, axis=0), PIXELS, axis=1)
-    middle = np.abs(np.arange(PIXELS) - (PIXELS - 1) / 2)
-    row, column = divmod(state, columns)
-    square = picture.reshape(rows, PIXELS, columns, PIXELS, 3)[row, :, column]
-    square[np.hypot(middle[:, None], middle) <= PIXELS / 2.5] = INK
-    return picture
-
-
-def write(belief: TerrainBelief, state: int) -> str:
-    """Return what is known and where the rover is, as text in colours."""
-    rows, columns = belief.shape
-    return coloured_text([" " * columns] * rows, colours_of(belief).tolist(), state)
 
 
 def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:
