@@ -397,8 +397,6 @@ def test_a_run_with_all_that_can_be_asked_resumes_to_the_same_way(
 def test_a_cell_below_the_pixel_size_is_refused_with_both_sizes(tmp_path: Path) -> None:
     np.save(tmp_path / "flat.npy", np.zeros((30, 40)))
     config = {"terrain": str(tmp_path / "flat.npy"), "pixel": 10.0, "limit": 0}
-    with pytest.raises(
-        InvalidInputError, match=r"a cell of 4 m is smaller .* 10 x 10 m"
-    ):
+    with pytest.raises(InvalidInputError, match=r"a cell of 4 m is smaller .* 10 x 10 m"):
         Run.create(tmp_path / "small", "rover", {**config, "cell": 4.0})
     Run.create(tmp_path / "whole", "rover", {**config, "cell": 9.9})

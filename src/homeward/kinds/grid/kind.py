@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 STEPS_PER_SQUARE = 20
 """Default step limit, as a multiple of the number of squares."""
 
-BONUSES = {"safe": Uncover, "uncover": Uncover, "rmax": RMax, "near-bayesian": NearBayesian}
+BONUSES: dict[str, type[Bonus]] = {
+    "safe": Uncover,
+    "uncover": Uncover,
+    "rmax": RMax,
+    "near-bayesian": NearBayesian,
+}
 
 
 def map_of(config: GridConfig) -> HeightMap:
@@ -75,7 +80,7 @@ def make(config: GridConfig) -> Setup:
         state_of(base, "a base", grid.shape, grid.walls, "a wall")
     criteria = criteria_of(config, grid.shape[1], window_of(config, grid))
     correction = Correction(config.correction) if criteria else None
-    bonus: Bonus = BONUSES[config.explorer]()
+    bonus = BONUSES[config.explorer]()
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     limit = STEPS_PER_SQUARE * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)

@@ -157,7 +157,7 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
         words.append(f"--{config.explorer}")
     known = RoverConfig.model_fields
     for name in dict.fromkeys(("start", "bases", "each_base", "keep_in", *known)):
-        value = limit if name == "limit" and limit is not None else getattr(config, name)
+        value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
         if name in ("terrain", "terrain_sha256", "explorer") or value == known[name].default:
             continue
         if name == "keep_in" and not isinstance(value, str):

@@ -47,9 +47,8 @@ def elevation_of(config: RoverConfig) -> Elevation:
         there = window.within(whole.shape, whole.transform)
     except InvalidInputError as cause:
         raise InvalidInputError(f"{whole.name}: {cause}") from cause
-    rows = slice(there.row, there.row + there.height)
-    columns = slice(there.column, there.column + there.width)
-    heights = np.ascontiguousarray(whole.heights[rows, columns])
+    down, across = there.row + there.height, there.column + there.width
+    heights = np.ascontiguousarray(whole.heights[there.row : down, there.column : across])
     transform = moved(whole.transform, there.column, there.row)
     return replace(whole, heights=heights, transform=transform)
 
