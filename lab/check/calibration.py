@@ -42,7 +42,7 @@ from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
 from homeward.studies.play import play
-from homeward.terrain.relief import draw_belief
+from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -97,7 +97,8 @@ def finish(
 
 def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Print how a run went and the files that it wrote."""
-    from homeward.kinds.promises import SafeConfig, bounds_said, conflict_said, place_of, promise_of
+    from homeward.kinds.outcome import bounds_said, conflict_said
+    from homeward.kinds.promises import SafeConfig, place_of, promise_of
 
     facts, config = facts_of(run), config_of(run)
     missing = facts.pop("missing", None)

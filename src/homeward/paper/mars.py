@@ -31,7 +31,6 @@ import numpy as np
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.paper.baselines import SEARCHES, explorer_of
 from homeward.planning.explorer import End
@@ -163,12 +162,8 @@ def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
 
     A look from distance d adds 1/v(d) to a cell's precision, whatever it shows.
     """
-    states = len(belief.variance)
-    cells, distances = np.empty(states, np.int32), np.empty(states)
-    size, reach, blocked = rover.size, rover.sensor.reach, rover.blocked
-    count = look_around(*rover.position, rover.shape, size, reach, blocked, cells, distances)
-    variance = belief.variance.copy()
-    seen, error = cells[:count], rover.sensor.variance(distances[:count])
+    seen, distances = rover.in_range()
+    variance, error = belief.variance.copy(), rover.sensor.variance(distances)
     variance[seen] = variance[seen] * error / (error + looks * variance[seen])
     return variance
 

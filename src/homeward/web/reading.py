@@ -70,7 +70,7 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     """Read a raster, write it as a GeoTIFF and return what it is."""
     from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
-    from homeward.terrain.transforms import wkt_name
+    from homeward.terrain.elevation import wkt_name
 
     if source.suffix == ".npy":
         _check_size(source, *_npy_shape(source))
