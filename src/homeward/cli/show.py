@@ -12,10 +12,11 @@ from homeward.errors import InvalidFileError
 from homeward.files import PART
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
+    from rich.console import Console
 
 T = TypeVar("T")
 
@@ -45,20 +46,34 @@ def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_jso
     if as_json:
         say_json(result)
         return
-    from rich.console import Console
+    for key, title in titles.items():
+        print_table(result[key], title)
+    console().print(conclusion)
+
+
+def print_table(
+    rows: Sequence[dict[str, Any]],
+    title: str | None = None,
+    right: Collection[str] = (),
+    red: Collection[int] = (),
+) -> None:
+    """Print rows: numbers and the columns `right` right-aligned, the rows numbered `red` in red."""
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    for key, title in titles.items():
-        rows: list[dict[str, Any]] = result[key]
-        table = Table(title=title)
-        for name, value in rows[0].items():
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            table.add_column(name, justify="right" if number else "left")
-        for row in rows:
-            table.add_row(*(_cell(value) for value in row.values()))
-        console.print(table)
-    console.print(conclusion)
+    table = Table(title=title)
+    for name, value in rows[0].items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        table.add_column(name, justify="right" if number or name in right else "left")
+    for i, row in enumerate(rows):
+        table.add_row(*map(_cell, row.values()), style="red" if i in red else None)
+    console().print(table)
+
+
+def console() -> Console:
+    """Return standard output as a terminal, or as wide paper where it is none."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 120)
 
 
 def check_writable(out: Path) -> None:

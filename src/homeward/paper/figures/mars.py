@@ -23,7 +23,7 @@ def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, floa
 
     `clairvoyant` has the nats of a clairvoyant by seed; its median is a line.
     """
-    papers = [s for s in found if s.setting.startswith(("safe", "unsafe", "naive"))]
+    papers = [s for s in found if s["setting"].startswith(("safe", "unsafe", "naive"))]
     others = [s for s in found if s not in papers]
     panels = [
         (papers, PAPERS, "Algorithm 1: levels of each plan"),
@@ -38,18 +38,18 @@ def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, floa
         axis.text(0.0, level, " clairvoyant", va="bottom", fontsize=7.5, color=GREY)
         _draw(axis, settings, steps, colours, title)
     axes[0].set_ylabel("nats learned (median over grounds)")
-    axes[0].set_ylim(0.0, 1.12 * max(level, *(s.median for s in found)))
+    axes[0].set_ylim(0.0, 1.12 * max(level, *(s["median"] for s in found)))
     return figure
 
 
 def _draw(axis: Axes, found: Sequence[Any], steps: int, colours: Sequence[str], title: str) -> None:
     """Draw one panel."""
     for setting, colour in zip(found, colours, strict=False):
-        lost = f", {setting.stranded} of {setting.runs} stranded" if setting.stranded else ""
-        style: dict[str, Any] = {"linestyle": "--"} if "at" not in setting.setting else {}
-        at = np.linspace(0.0, steps, len(setting.curve))
-        label = f"{setting.setting}{lost}"
-        axis.plot(at, setting.curve, color=colour, linewidth=1.6, label=label, **style)
+        name, lost, curve = (setting[key] for key in ("setting", "stranded", "curve"))
+        label = f"{name}, {lost} of {setting['runs']} stranded" if lost else name
+        style = "-" if "at" in name else "--"
+        at = np.linspace(0.0, steps, len(curve))
+        axis.plot(at, curve, style, color=colour, linewidth=1.6, label=label)
     axis.set_title(title, loc="left", fontsize=11)
     axis.set_xlabel("steps")
     axis.set_xlim(0.0, steps)
