@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from homeward.errors import InvalidFileError
 from homeward.files import PART
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
@@ -29,6 +30,20 @@ def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = No
     from rich.progress import track as bar
 
     return bar(items, label, total=total, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def progress_bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that advances a bar on standard error; None where there is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda more: progress.advance(task, more)
 
 
 def say(line: str) -> None:
