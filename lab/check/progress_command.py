@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers
+from homeward.cli.options import Json, Scheduler, Table, Workers, study_option
 from homeward.cli.study import conducted
 from lab.report import conclude
 
@@ -31,11 +31,7 @@ def progress(
         typer.Option(min=1, help="Number of runs, sampled evenly from all.", show_default="all"),
     ] = None,
     study: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that stores finished runs; the same command resumes from it.",
-            show_default="progress.sqlite, with changed options in its name",
-        ),
+        Path | None, study_option("progress.sqlite, with changed options in its name")
     ] = None,
     table: Table = None,
     workers: Workers = None,

@@ -142,7 +142,8 @@ def examples(
     Example: homeward paper examples --out worlds.pdf
     """
     from homeward.kinds.grid.figure import draw_panels
-    from homeward.paper.examples import DISCOUNT, TITLE, WORLDS, run_all
+    from homeward.paper.examples import TITLE, WORLDS, run_all
+    from homeward.paper.tours import DISCOUNT
 
     check_writable(out)
     findings = run_all()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from homeward.cli.options import STUDY_HELP, Figure, Json, Scheduler, Table, Workers
+from homeward.cli.options import Figure, Json, Scheduler, Table, Workers, study_option
 from homeward.cli.show import check_writable, save, show, track
 from homeward.cli.study import conducted
 from homeward.words import ENDS
@@ -46,8 +46,7 @@ def coverage(
     ] = 1.0,
     out: Figure = Path("coverage.png"),
     study: Annotated[
-        Path | None,
-        typer.Option(help=STUDY_HELP, show_default="coverage.sqlite, with the scale in its name"),
+        Path | None, study_option("coverage.sqlite, with the scale in its name")
     ] = None,
     table: Table = None,
     workers: Workers = None,
@@ -103,10 +102,7 @@ def levels(
     steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")] = 200,
     out: Figure = Path("levels.png"),
     study: Annotated[
-        Path | None,
-        typer.Option(
-            help=STUDY_HELP, show_default="levels.sqlite, with changed options in its name"
-        ),
+        Path | None, study_option("levels.sqlite, with changed options in its name")
     ] = None,
     table: Table = None,
     workers: Workers = None,
@@ -207,11 +203,7 @@ def mars(
         Path, typer.Option(help="The figure: .png, .pdf or .svg; maps go beside it, in OUT-maps.")
     ] = Path("mars.png"),
     study: Annotated[
-        Path | None,
-        typer.Option(
-            help=STUDY_HELP,
-            show_default="mars.sqlite, with changed options in its name",
-        ),
+        Path | None, study_option("mars.sqlite, with changed options in its name")
     ] = None,
     table: Table = None,
     workers: Workers = None,

@@ -13,7 +13,7 @@ import typer
 
 from homeward.cli.options import STOPPED
 from homeward.cli.progress import show_steps
-from homeward.cli.show import say, say_json, write_whole
+from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import why_ended
 
@@ -155,6 +155,8 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 def draw(run: Run, out: Path) -> None:
     """Write a picture of a run, or by the suffix .gif or .mp4 a film."""
+    from homeward.plots.films import completed
+
     is_film = out.suffix.lower() in (".gif", ".mp4")
     kind = kind_of(run)
     write, what = (kind.film, "film") if is_film else (kind.draw, "picture")
@@ -163,7 +165,9 @@ def draw(run: Run, out: Path) -> None:
     if is_film:
         write(run, out)
     else:
-        write_whole(out, lambda part: write(run, part))
+        check_writable(out)
+        with completed(out) as part:
+            write(run, part)
 
 
 def config_of(run: Run) -> Config:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from homeward.errors import InvalidFileError
-from homeward.files import PART
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -104,22 +102,11 @@ def check_writable(out: Path) -> None:
 
 def save(figure: Figure, out: Path) -> None:
     """Write a figure, completely or not at all."""
-    write_whole(out, figure.savefig)
+    from homeward.plots.films import completed
 
-
-def write_whole(out: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` write a file, which is put in place only when it is complete."""
     check_writable(out)
-    # Keep the name, since writers go by its suffix; a resumed run deletes such folders.
-    folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
-    try:
-        folder.mkdir(exist_ok=True)
-        write(folder / out.name)
-        os.replace(folder / out.name, out)
-    except OSError as cause:
-        raise InvalidFileError(f"{out}: can't be written: {cause.strerror}") from cause
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with completed(out) as part:
+        figure.savefig(part)
 
 
 def _cell(value: object) -> str:

@@ -1,17 +1,11 @@
 """The paper's coverage figure: the fraction of random grid worlds that explorers uncover.
 
-Worlds of 10², 20², 30² and 40² squares with walls on a fifth to three fifths of them. All explorers
-of a cell see the same worlds. The reproduction uses the paper's settings: the general correction,
-δ = 1, γ = .99. The paper does not state the start; here it is the middle, where the map's edge does
-not limit what can be seen. Staying is allowed: on a peak from which every move is an irreversible
-drop, an explorer that must move can't be safe at any level. ``safe`` is Algorithm 1, with a level
-for each plan. Beyond the paper: our explorer, ``rate``, with a level for the whole run; other
-levels of both; Algorithm 1 with our own correction; and for each run
-
-- ``seen``: the fraction of all squares that were uncovered, as in the paper;
-- ``reached``: the uncovered fraction of the squares, walls excluded, that a clairvoyant could
-  uncover without ever losing the way back;
-- ``stranded``: whether the true world has no way back to the start from where the run ended.
+The reproduction has the paper's settings: the general correction, δ = 1, γ = .99. The paper does
+not state the start; here it is the middle, where the map's edge does not limit what can be seen.
+Staying is allowed: on a peak from which every move is an irreversible drop, an explorer that must
+move can't be safe. ``safe`` is Algorithm 1, with a level for each plan, ``rate`` our explorer, with
+one for the whole run. ``reached`` is the uncovered fraction of the squares, walls excluded, that a
+clairvoyant could uncover without ever losing the way back.
 """
 
 from __future__ import annotations

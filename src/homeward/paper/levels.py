@@ -1,17 +1,11 @@
 """How often runs keep their level, and how much they learn, on terrain drawn from the prior.
 
-The true heights of small synthetic ground are drawn from the prior, so that the belief is right and
-the promise can be tested. Our explorer, with a short-range noisy sensor that leaves real risk, runs
-at several levels δ of the whole run. The promise holds for every recall rule that uses observations
-only. Two such rules are counted:
-
-- at a step drawn beforehand, uniformly up to the step limit;
-- at the worst step: the one after which the fewest worlds have a way home.
-
-A run that has ended stays where it is. Two events are counted at each step: the held way home works
-in the true world, as the theorem promises; and any way home exists, which is at least as frequent.
-A lost way home never comes back, so the worst step of the second is the last. Limits are Clopper
-and Pearson's, one-sided at 99 %; a level is refuted if the upper limit of the fraction is below it.
+The true heights are drawn from the prior, so that the belief is right and the promise can be
+tested. It holds for every recall rule that uses observations only. Two are counted: at a step drawn
+beforehand, uniformly up to the step limit; and at the step after which the fewest worlds have a way
+home. A run that has ended stays where it is. Counted are the worlds in which the held way home
+works, as the theorem promises, and those in which any exists. Limits are Clopper and Pearson's,
+one-sided at 99 %; a level is refuted if the upper limit of the fraction is below it.
 """
 
 from __future__ import annotations

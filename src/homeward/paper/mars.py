@@ -1,22 +1,14 @@
 """The paper's Mars figure: information that a rover gains on 2 km x 1 km at several safety levels.
 
-The paper's rover explores a window of one HiRISE terrain model, which is not included. Here the
-study runs on synthetic ground, over several terrains, or on a given raster, over several draws of
-its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and 15,000 steps.
-Algorithm 1 runs at the levels .98, .90 and .70 of each plan, beside an unsafe explorer and a naive
-one, which plans on the mean model without a correction. Our explorer runs at the same levels, of
-the whole run, and without any; and twice more with its search replaced by a simpler one
-(`baselines`).
+The paper's window of a HiRISE terrain model is not included: the study runs on synthetic ground, or
+on a given raster over several draws of its error. The paper states neither the range of the sensor
+nor the start. Here the sensor sees the cells around it, which gives the paper's order; the start is
+nearest to the middle in the largest part of the map that likely moves connect strongly, since in
+the exact middle one rover in three would start in a pit.
 
-The paper does not state the sensor's range. By default ours sees the cells around it, as in the
-paper's grid world: this gives the paper's order. The paper does not state the start either. Here it
-is a landing site chosen on the terrain model: nearest to the middle in the largest part of the map
-that likely moves connect strongly. In the exact middle, one rover in three would start in a pit.
-
-The measure is the entropy reduction in nats, also as a share of what a clairvoyant would have. A
-step brings news if it gains `NEWS_NATS` or more. ``still`` is the entropy reduction of a
-rover that never moves. Variances do not depend on what is measured, so ``still``, and the rest of a
-run whose rover is stuck, have a closed form.
+The measure is the entropy reduction in nats. ``still`` is that of a rover that never moves.
+Variances do not depend on what is measured, so ``still``, and the rest of a run whose rover is
+stuck, have a closed form.
 """
 
 from __future__ import annotations

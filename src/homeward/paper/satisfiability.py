@@ -1,16 +1,11 @@
 """Theorem 1 as a program: deciding whether a safe policy exists decides 3SAT.
 
-On the belief that `paper.formulas` makes of a formula, the policy "from D to S, then wait"
-can be recalled with some probability of return iff D is reachable from S in some world. All worlds
-are searched at once, on the belief's own success arrays; the formula is not used.
-
-The best return policy is found too. Between S and D no state can be entered twice, and a move that
-fails once fails for good, so a deterministic policy is a path and a random one an average of paths.
-Best-first search over (state, worlds in which the path so far works and D is still reachable)
-expands the likeliest path first. The probability never increases along a path, so the first to
-arrive is the best.
-
-The search must agree with a SAT solver on every formula.
+On the belief that `paper.formulas` makes of a formula, the policy "from D to S, then wait" can be
+recalled with some probability of return iff D is reachable from S in some world. All worlds are
+searched at once; the formula is not used. Between S and D no state can be entered twice, and a move
+that fails once fails for good, so the best return policy is a path. Best-first search over (state,
+worlds in which the path so far works and D is still reachable) expands the likeliest path first.
+The probability never increases along a path, so the first to arrive is the best.
 """
 
 from __future__ import annotations
