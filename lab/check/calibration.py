@@ -1,15 +1,10 @@
 """Checks that plans keep their promise, by following each plan in worlds drawn from the belief.
 
 A plan promises: draw one of its outbound policies, follow it without replanning until a recall that
-comes at each step with probability 1 − γ, then follow the return policy; over the worlds of the
-belief, that ends at home with at least the reported probability. So worlds are drawn from that
-belief, and the runs that end at home are counted.
-
-A plan that δ does not bind keeps more than δ, so its count says little about δ. Only plans with a
-positive multiplier and a bound within 1e-6 of δ are used. On terrain, some are made after the first
-measurement of a short-range sensor. Others use the paper's sensor, which makes much of the map
-certain, after an exploration of some steps. `NAIVE` plans are counted for comparison: they plan on
-the mean model without a correction.
+comes at each step with probability 1 − γ, then follow the return policy; that ends at home with at
+least the reported probability. A plan that δ does not bind says little about δ, so only plans with
+a positive multiplier and a bound within 1e-6 of δ are used. `NAIVE` plans, on the mean model
+without a correction, are counted for comparison.
 
 Each world gets one of the plans, drawn uniformly, so the number of returns is binomial around the
 plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99 %. A claim is refuted

@@ -1,27 +1,19 @@
 """Checks that long runs of the default explorer make progress, on many grounds.
 
 A run may oscillate although every plan is proven safe. So each run is followed to its end, up to a
-step limit, and judged by its observations alone, without the planner's numbers. The law:
+step limit, and judged by its observations alone. The law:
 
-- **News.** An observation is news if its actual gain exceeds the explorer's floor. The gain is the
-  difference between the beliefs before and after it, in the unit of the bonus: on terrain the
-  entropy reduction of the heights in nats; on grids the number of squares seen for the first time;
-  in toy-text worlds the number of tiles entered for the first time. A failed move is not news here,
-  although a belief learns from it. The floor is a gain per step (0.05 nats, 0.001 squares, 0.001
-  tiles) above which a proposal is pursued; so the observation at its end brings more than the floor
-  of one step. No `WINDOW` consecutive steps may be without news.
+- **News.** No `WINDOW` consecutive steps may be without news: an observation with a gain above the
+  explorer's floor of one step. The gain is the difference between the beliefs before and after it:
+  nats on terrain, squares or tiles seen for the first time elsewhere. A failed move is not news.
 - **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
   leaves the explorer where it was. It is repeated if it is attempted again while that probability
-  is 0, or while it is the same as before the failure and the failure had not changed it. No move
-  may be repeated.
+  is 0, or while the failure had not changed it. No move may be repeated.
 - **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
 
-Whether there is a way home at the end, in the true world, is counted but not judged: on these
-grounds the truth is not drawn from the belief (`paper.levels` counts where it is).
-
-Rasters are scaled to the defaults: a cell is two pixels wide, and lengths in metres (blur, error,
-sensor) are in proportion to those of a cell of 20 m. The largest climb is the median slope between
-neighbouring cells, and at least the default: so about half of the moves work.
+Rasters are scaled to the defaults: a cell is two pixels wide, lengths in metres are in proportion
+to those of a cell of 20 m, and the largest climb is the median slope between neighbouring cells,
+and at least the default: so about half of the moves work.
 """
 
 from __future__ import annotations

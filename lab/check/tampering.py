@@ -1,20 +1,17 @@
 """Checks that `certify` confirms sound plans and refutes plans with one forged entry.
 
-Plans are made on beliefs over finitely many worlds, small and larger, on Dirichlet rows and on
-grids of heights, with every kind of criterion, alone and together, recalled at any step or at a
-fixed one. Each must be confirmed. Then one thing is changed:
+Plans are made on every kind of belief and criterion, with either recall. Each must be confirmed.
+Then one thing is changed, and the plan must be refuted, or refused when it is built:
 
 - *outbound* or *return*: an entry of a policy, such that by exact enumeration some claim of the
   plan is no longer true. A plan without such an entry is left out. Finite beliefs only.
-- *bound*: a claim is raised by .05 of its unit. It may still be true, since bounds are
-  conservative, but it is no longer proven.
-- *action*: another action is named than the first one of the action's part. The claims of that part
-  are still true, but do not hold for the named action.
-- *table*: a bound in the table of actions is raised by .05 of its unit.
+- *bound* or *table*: a claim, of the plan or in its table of actions, is raised by .05 of its unit.
+  It may still be true, since bounds are conservative, but it is no longer proven.
+- *action*: another action is named than the first one of the action's part.
 - *status*: the levels are said to be infeasible, though the plan keeps them.
 
-Each must be refuted, or refused when it is built. If the exact value contradicts the claim by more
-than the width of the sampled interval, sampling alone must refute it.
+If the exact value contradicts the claim by more than the width of the sampled interval, sampling
+alone must refute it.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def coverage(
     homeward paper coverage --scheduler tcp://node1:8786 --table runs.csv
     """
     from homeward.paper.coverage import cells_of, claims, steps_by_walls, summarise
-    from homeward.paper.figures.coverage import draw_coverage
+    from homeward.paper.figures.studies import draw_coverage
     from homeward.studies import define
 
     check_writable(out)
@@ -120,7 +120,7 @@ def levels(
 
     Example: homeward paper levels --worlds 50
     """
-    from homeward.paper.figures.levels import draw_levels
+    from homeward.paper.figures.studies import draw_levels
     from homeward.paper.levels import LIMIT, cells_of, summarise
     from homeward.studies import define
 
@@ -228,7 +228,7 @@ def mars(
     """
     from homeward.kinds.rover.figure import draw_terrain
     from homeward.kinds.rover.kind import cells_of
-    from homeward.paper.figures.mars import draw_curves
+    from homeward.paper.figures.studies import draw_curves
     from homeward.paper.mars import (
         beside,
         config_of,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from homeward.paper.coverage import KEY, cells_of
-from homeward.paper.figures.coverage import draw_coverage
+from homeward.paper.figures.studies import draw_coverage
 
 CELLS = [
     {**cell, "q1": 0.1, "median": 0.2, "q3": 0.5, "reached": 0.3, "stranded": 1, "runs": 2}
