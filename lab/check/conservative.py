@@ -144,14 +144,12 @@ def averages(samples: Sequence[Sample]) -> list[Sample]:
     groups: dict[tuple[str, Correction, float], list[Sample]] = {}
     for sample in samples:
         groups.setdefault((sample.setting, sample.correction, sample.level), []).append(sample)
-    return [
-        Sample(
-            *key,
-            *(fmean(getattr(s, name) for s in group) for name in ("bound", "truth", "explored")),
-            len(group),
-        )
-        for key, group in groups.items()
-    ]
+    found = []
+    for key, group in groups.items():
+        names = ("bound", "truth", "explored")
+        bound, truth, explored = (fmean(getattr(s, name) for s in group) for name in names)
+        found.append(Sample(*key, bound, truth, explored, len(group)))
+    return found
 
 
 def explored_at(curve: Sequence[Sample], truth: float) -> float | None:

@@ -110,6 +110,7 @@ def _best_path(
     everywhere = np.ones(len(weights), dtype=bool)
     seen: set[tuple[int, bytes]] = set()
     # The longer of two equally likely paths goes first: it is nearer to home.
+    ahead: list[tuple[float, int, int, tuple[int, ...], BoolArray]]
     ahead = [(-float(weights.sum()), 0, next(tick), (START,), everywhere)]
     while True:
         _, depth, _, path, works = heapq.heappop(ahead)

@@ -88,16 +88,17 @@ def _draw_plane(axes: Axes, case: Case) -> None:
     bold = max(dots.values(), key=lambda dot: (dot[1], dot[0]))
     safe = max(dots.values(), key=lambda dot: (dot[0], -dot[1]))
     axes.plot(*zip(safe, bold, strict=True), color=INK, lw=1.2, zorder=2)
+    style: dict[str, Any] = {"textcoords": "offset points", "size": 8.5, "color": INK, "zorder": 6}
     for name, dot in dots.items():
         axes.plot(*dot, "o", ms=6.5, color=INK, zorder=4)
-        style = {"textcoords": "offset points", "size": 8.5, "color": INK, "zorder": 6}
         axes.annotate(name, dot, **style, **OFFSETS[case.policies[name][1]])
     if best is not None:
         axes.plot(*best, "D", ms=8, color=BEST, mec="white", zorder=5)
     near = TICK_DISTANCE * right
     ticks = sorted({level, *(v for v in x if abs(v - level) > near)})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks], size=8)
-    heights = sorted({*y, round(best[1], 9) if other is None else other})
+    marked = None if best is None else round(best[1], 9)
+    heights = sorted({*y, *(height for height in (other, marked) if height is not None)})
     axes.set_yticks(heights, [f"{tick:g}" for tick in heights], size=8)
     axes.tick_params(length=2, colors=INK)
     axes.set_title(case.title, size=9.5, color=INK, pad=5)
