@@ -51,7 +51,7 @@ def run_study(
     study = read_study(definition)
     with Ledger.open(out, study) as ledger:
         _do_all(ledger, workers, scheduler, as_json=as_json)
-        failed = []
+        failed: list[dict[str, Any]] = []
         for outcome in ledger.failures():
             cell, seed = study.task_at(outcome.position)
             failed.append({"cell": cell, "seed": seed, "error": outcome.error or ""})
