@@ -55,27 +55,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The promise of a run under the worst recall rule.
+    """The promise of a run under the worst recall rule."""
 
-    Attributes
-    ----------
-    feasible
-        Whether the run started at all.
-    steps
-        Decisions in the tree that led to an action.
-    spent
-        The most that any history spent.
-    excess
-        The largest of δ − Pr(home), over the homes; positive if the promise is broken.
-    unbalanced
-        The largest of 1 − Pr(home) − E[spent]; positive if a step was charged too little.
-    """
-
-    feasible: bool
-    steps: int
-    spent: float
-    excess: float
-    unbalanced: float
+    feasible: bool  # whether the run started at all
+    steps: int  # decisions in the tree that led to an action
+    spent: float  # the most that any history spent
+    excess: float  # largest δ − Pr(home) over the homes; positive if the promise is broken
+    unbalanced: float  # largest 1 − Pr(home) − E[spent]; positive if a step cost too little
 
 
 def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> Case:

@@ -104,6 +104,9 @@ class Kind:
         Writes a picture of a run, up to its last step, to a file.
     film
         Writes a film of a run to a file, .gif or .mp4.
+    live
+        From a checked configuration to a function from the explorer of a run in progress to texts
+        on what it knows, and a map for a terminal, "" if there is none.
     scene
         From a setup to the `homeward.replay.Scene` with its maps.
     kept_layers
@@ -131,6 +134,7 @@ class Kind:
     description: str = ""
     draw: Callable[[Run, Path], None] | None = None
     film: Callable[[Run, Path], None] | None = None
+    live: Callable[[Any], Callable[[Any], tuple[list[str], str]]] | None = None
     scene: Callable[[Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from homeward.paper.counterexamples import compare
+from homeward.paper.counterexamples import all_stories, compare
 from homeward.paper.examples import WORLDS
 from homeward.paper.figures.stories import PLACES
-from homeward.paper.worlds import all_stories
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.paper.worlds import Story
+    from homeward.paper.counterexamples import Story
 
 STORIES = {
     "pit": (

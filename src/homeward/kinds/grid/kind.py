@@ -18,7 +18,7 @@ from homeward.kinds import deferred
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.scene import kept_layers, scene_of
-from homeward.kinds.grid.world import HeightGridWorld
+from homeward.kinds.grid.world import HeightGridWorld, write
 from homeward.kinds.outcome import account, check_start, conflict_at_end, is_stranded
 from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
@@ -26,7 +26,7 @@ from homeward.runs.form import MAX_CELLS, Form
 from homeward.runs.kind import Kind, Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 STEPS_PER_SQUARE = 20
 """Default step limit, as a multiple of the number of squares."""
+
+MAX_TERMINAL_SQUARES = 60
+"""Maximum width, in squares, of a grid shown in a terminal."""
 
 BONUSES: dict[str, type[Bonus]] = {
     "safe": Uncover,
@@ -146,6 +149,19 @@ def check(config: GridConfig) -> None:
 DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start"}
 """A world in which the unsafe explorer soon falls into a hole without a way back."""
 
+
+def live(config: GridConfig) -> Callable[[Any], tuple[list[str], str]]:
+    """Return a function from an explorer to how much is seen, with a map if it is small."""
+
+    def told(explorer: Any) -> tuple[list[str], str]:
+        world, grid = explorer.world, explorer.world.grid
+        known = np.where(world.seen | grid.walls, grid.heights.ravel(), 0).reshape(grid.shape)
+        small = max(grid.shape) <= MAX_TERMINAL_SQUARES
+        return [f"{world.seen.mean():.0%} seen"], write(known, world.state) if small else ""
+
+    return told
+
+
 GRID = Kind(
     name="grid",
     version=2,  # version 1 had only the paper's Algorithm 1
@@ -159,6 +175,7 @@ GRID = Kind(
     description="Squares of heights 1 to 5, seen from their neighbours, with walls among them.",
     draw=deferred("homeward.kinds.grid.figure", "draw_run"),
     film=deferred("homeward.kinds.grid.figure", "film_run"),
+    live=live,
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,

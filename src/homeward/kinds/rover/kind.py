@@ -16,7 +16,7 @@ import numpy as np
 
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.heights import Heights, TerrainBelief
+from homeward.beliefs.heights import Heights, TerrainBelief, entropy_reduction
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds import deferred
@@ -36,6 +36,8 @@ from homeward.runs.kind import Kind, Setup
 from homeward.terrain.polygons import Area, cells_inside, check_area, read_area
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
@@ -179,6 +181,19 @@ def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:
     }
 
 
+def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
+    """Return a function from an explorer to how much it knows of the terrain."""
+    from homeward.kinds.rover.outputs import is_seen
+
+    prior = prior_of(config)
+
+    def told(explorer: Any) -> tuple[list[str], str]:
+        nats = entropy_reduction(prior, explorer.belief)
+        return [f"{is_seen(explorer.belief).mean():.0%} seen to 10 cm", f"{nats:,.0f} nats"], ""
+
+    return told
+
+
 ROVER = Kind(
     name="rover",
     version=2,  # in version 1, the belief did not learn from moves
@@ -194,6 +209,7 @@ ROVER = Kind(
     description="A vehicle with slope limits on a terrain model whose heights have errors.",
     draw=deferred("homeward.kinds.rover.figure", "draw_run"),
     film=deferred("homeward.kinds.rover.figure", "film_run"),
+    live=live,
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,
