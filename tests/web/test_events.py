@@ -116,7 +116,7 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
     streams = streams_of(own)
     seen = streams._poll("grid-safe", None)
     assert seen is not None
-    count = streams.catalogue._count
+    count = streams.catalogue.count
 
     def gone(name: str) -> tuple[int, str | None]:
         found = count(name)

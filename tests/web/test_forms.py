@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.web.frames import unpack
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.web.forms import all_forms, check_kind, completed, pair_of, preview, schemas
-from homeward.web.frames import unpack
 from homeward.web.refusals import RefusalError
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ class Worker:
                 self._connection.send(STOP)  # type: ignore[union-attr]
         async with self._turn:
             if gone is not None and await gone():
-                raise RefusalError(Refusal.INVALID, "the client disconnected")
+                raise Refusal.INVALID("the client disconnected")
             loop = asyncio.get_running_loop()
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
@@ -102,17 +102,13 @@ class Worker:
             self._connection.send((name, arguments))
             if not self._connection.poll(limit):
                 self._stop()
-                raise RefusalError(
-                    Refusal.TIMED_OUT, f"this took longer than {limit:g} s and was stopped"
-                )
+                raise Refusal.TIMED_OUT(f"this took longer than {limit:g} s and was stopped")
             how, answer = self._connection.recv()
         except RecursionError as cause:
-            raise RefusalError(Refusal.INVALID, "the request is nested too deeply") from cause
+            raise Refusal.INVALID("the request is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
-            raise RefusalError(
-                Refusal.RESTARTING, "the viewer died and was restarted; ask again"
-            ) from cause
+            raise Refusal.RESTARTING("the viewer died and was restarted; ask again") from cause
         if how == "refused":
             raise RefusalError(*answer)
         return answer

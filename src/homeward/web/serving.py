@@ -76,8 +76,12 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
     kinds = {name: find_kind(name) for name in kind_names()}
     demo = {n: (kind, dict(c)) for kind, found in kinds.items() for n, c in found.demo.items()}
     others = [path for path in root.iterdir() if (path / "config.json").exists()]
-    if any(path.name not in demo or is_done(path) for path in others):
-        return False
+    for path in others:
+        try:
+            if path.name not in demo or Run.open(path).status is RunStatus.FINISHED:
+                return False
+        except HomewardError:  # it can't be opened
+            return False
     begins()
     with TemporaryDirectory() as place:
         for name, (kind, config) in demo.items():
@@ -86,14 +90,6 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
         folder = root / name
         (Run.open(folder) if folder.exists() else Run.create(folder, kind, config)).resume()
     return True
-
-
-def is_done(folder: Path) -> bool:
-    """Return whether a run is finished or can't be opened."""
-    try:
-        return Run.open(folder).status is RunStatus.FINISHED
-    except HomewardError:
-        return True
 
 
 @contextmanager
