@@ -430,6 +430,6 @@ def test_a_run_that_goes_away_as_it_is_told_of_is_not_damaged(
         shutil.rmtree(own / name)
         return count(name)
 
-    monkeypatch.setattr(catalogue, "_count", gone)
+    monkeypatch.setattr(catalogue, "count", gone)
     with pytest.raises(RefusalError, match="grid-safe"):
         catalogue.summary("grid-safe")

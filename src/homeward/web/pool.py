@@ -135,8 +135,9 @@ class Worker:
 
     def close(self) -> None:
         """End the process and the thread."""
-        if self.process is not None:
-            self.process.kill()  # the thread that waits for it sees that it ended
+        process = self.process
+        if process is not None:
+            process.kill()  # the thread that waits for it sees that it ended, and forgets it
         self._thread.shutdown()
         self._stop()
 
@@ -155,11 +156,6 @@ class Pool:
             return self.maker
         return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]
 
-    @property
-    def workers(self) -> list[Worker]:
-        """All processes."""
-        return [*self.viewers, self.maker]
-
     async def ask(
         self,
         run: str,
@@ -177,5 +173,5 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        for worker in self.workers:
+        for worker in (*self.viewers, self.maker):
             worker.close()

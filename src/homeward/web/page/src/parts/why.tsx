@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { Details, Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
-import { beside, chance, compass, figure, isOfRun, keeps, levelName, readable } from "../words";
+import { beside, cellName, chance, compass, figure, isOfRun, keeps, levelName } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "other" | "plan" | "closest" | "closed";
 
@@ -37,7 +37,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
   const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
-  const rest = readable(why?.reasons ?? "");
+  const rest = why && (reasonOf(why, details.shape?.[1] ?? 1) || why.reasons);
   const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "Next move";
   return (
     <section
@@ -65,7 +65,7 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       )}
       {why && (
         <>
-          <p class="sentence">{readable(why.sentence)}</p>
+          <p class="sentence">{why.sentence}</p>
           {decided && (
             <Rose
               why={why}
@@ -102,6 +102,20 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       )}
     </section>
   );
+}
+
+/** Return where a decision leads and what is expected of it; "" where the run ends. */
+function reasonOf({ action, proposal, status, value, upper }: Why, columns: number): string {
+  if (proposal) {
+    const { path, gain, steps, rate } = proposal;
+    const unit = proposal.unit ? ` ${proposal.unit}` : "";
+    const heads = path.length > 1 ? `heads for ${cellName(path[path.length - 1] ?? 0, columns)} and ` : "";
+    const within = steps === 1 ? "1 step" : `${figure(steps, 3)} steps`;
+    return `It ${heads}expects ${figure(gain, 3)}${unit} within ${within}: ${figure(rate, 3)}${unit} per step.`;
+  }
+  if (action === null) return "";
+  if (status === "infeasible") return "No policy keeps the safety level; this one comes closest.";
+  return `It is worth ${figure(value)} to explore like this; no safe plan is worth more than ${figure(upper)}.`;
 }
 
 /** Why one action was chosen or not; below a level, by how much. */

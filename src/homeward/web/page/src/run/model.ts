@@ -229,15 +229,15 @@ function joined(before: Columns, arrays: Map<string, FrameArray>): Columns {
     return out;
   };
   const count = before.count + added;
-  const [integers, reals] = [() => new Int32Array(count), () => new Float32Array(count)];
-  const table = (): Float32Array => new Float32Array(count * criteria);
+  const integers = (): Int32Array => new Int32Array(count);
+  const reals = (wide = 1): Float32Array => new Float32Array(count * wide);
   return {
     count,
     criteria,
     state: append("state", before.state, integers()) ?? integers(),
     next: append("next", before.next, integers()) ?? integers(),
-    bound: append("bound", before.bound, table()) ?? new Float32Array(),
-    kept: append("kept", before.kept, table()) ?? new Float32Array(),
+    bound: append("bound", before.bound, reals(criteria)) ?? new Float32Array(),
+    kept: append("kept", before.kept, reals(criteria)) ?? new Float32Array(),
     known: append("known", before.known, reals()),
     plan_ms: append("plan_ms", before.plan_ms, reals()),
   };
