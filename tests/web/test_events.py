@@ -123,7 +123,7 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
         shutil.rmtree(own / name, ignore_errors=True)
         return found
 
-    monkeypatch.setattr(streams.catalogue, "_count", gone)
+    monkeypatch.setattr(streams.catalogue, "count", gone)
     assert streams._poll("grid-safe", None if late == "summary" else seen[0]) is None
 
 

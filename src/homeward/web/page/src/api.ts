@@ -126,11 +126,11 @@ export interface Counterexample {
   name: string;
   title: string;
   story: string;
-  delta: number | null;
+  delta: number;
   states: { name: string; x: number; y: number }[];
   worlds: {
     weight: number;
-    edges: { from: string | number; to: string | number; action: string; p: number }[];
+    edges: { from: string; to: string; action: string; p: number }[];
   }[];
   rows: { label: string; naive: number | null; exact: number | null; bound: number | null }[];
 }

@@ -498,6 +498,6 @@ export class MapCanvas {
 }
 
 /** Return the value, or the end of the range that it is beyond. */
-function between(low: number, value: number, high: number): number {
+export function between(low: number, value: number, high: number): number {
   return Math.max(low, Math.min(high, value));
 }

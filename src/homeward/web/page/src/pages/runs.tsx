@@ -15,12 +15,13 @@ import { ago, titleOf, worldOf } from "../words";
 const runs = signal<Summary[] | null>(null);
 const MANY = 10; // runs from which on one may look for some by name
 
-async function refresh(): Promise<void> {
-  try {
-    runs.value = paired((await getJson<{ runs: Summary[] }>("/api/runs")).runs);
-  } catch (cause) {
-    complain(cause);
-  }
+/** Heads of the columns; those with a capital are only for screen readers. */
+const HEADS = ["Compare", "run", "explorer", "world", "steps", "status", "Actions"];
+
+function refresh(): Promise<void> {
+  return getJson<{ runs: Summary[] }>("/api/runs")
+    .then((found) => void (runs.value = paired(found.runs)))
+    .catch(complain);
 }
 
 /** Put the two runs of a pair next to each other, the safe one first, where the newer of them is. */
@@ -145,19 +146,11 @@ export function RunsPage() {
             <table class="runs-table">
               <thead>
                 <tr>
-                  <th scope="col">
-                    <span class="hidden">Compare</span>
-                  </th>
-                  <th scope="col">run</th>
-                  <th scope="col">explorer</th>
-                  <th scope="col">world</th>
-                  <th scope="col" class="right">
-                    steps
-                  </th>
-                  <th scope="col">status</th>
-                  <th scope="col">
-                    <span class="hidden">Actions</span>
-                  </th>
+                  {HEADS.map((head) => (
+                    <th scope="col" key={head} class={head === "steps" ? "right" : ""}>
+                      <span class={/^[A-Z]/.test(head) ? "hidden" : ""}>{head}</span>
+                    </th>
+                  ))}
                 </tr>
               </thead>
               <tbody>
