@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,9 +104,8 @@ class Catalogue:
         """Return the folder of a run; raise if it does not exist or has links."""
         folder = self._folder(name)
         for place, folders, files in os.walk(folder / OLD_FIELDS):
-            for entry in (*folders, *files):
-                if os.path.islink(os.path.join(place, entry)):
-                    raise Refusal.NOT_FOUND(f"{name}: there is a link among its fields")
+            if any(os.path.islink(os.path.join(place, entry)) for entry in (*folders, *files)):
+                raise Refusal.NOT_FOUND(f"{name}: there is a link among its fields")
         return folder
 
     def _folder(self, name: Any) -> Path:
@@ -124,15 +124,13 @@ class Catalogue:
         """List the runs by name."""
         found = []
         try:
-            entries = sorted(os.scandir(self.root), key=lambda entry: entry.name)
+            entries = sorted(os.listdir(self.root))
         except OSError:
             return []
-        for entry in entries:
-            try:
-                self._folder(entry.name)
-            except RefusalError:
-                continue
-            found.append(entry.name)
+        for name in entries:
+            with suppress(RefusalError):
+                self._folder(name)
+                found.append(name)
         with self._turn:
             for gone in self._counters.keys() - set(found):
                 del self._counters[gone]
@@ -240,14 +238,12 @@ class Catalogue:
     def pair(self, name: str) -> str | None:
         """Return the other run of a pair in the same world, if there is one."""
         stem, dash, suffix = name.rpartition("-")
-        if not dash or suffix not in SUFFIXES:
-            return None
-        other = f"{stem}-{SUFFIXES[1 - SUFFIXES.index(suffix)]}"
-        try:
-            self._folder(other)
-        except RefusalError:
-            return None
-        return other
+        other = f"{stem}-{'unsafe' if suffix == 'safe' else 'safe'}"
+        if dash and suffix in SUFFIXES:
+            with suppress(RefusalError):
+                self._folder(other)
+                return other
+        return None
 
 
 def status_of(status: RunStatus, standing: Standing | None) -> str:
@@ -298,9 +294,19 @@ def _newer(folder: Path) -> str | None:
 
 def _unread(name: str, status: str, error: str) -> dict[str, Any]:
     """Return the summary of a run that can't be opened."""
-    empty = (
-        *("kind", "explorer", "delta", "seed", "place", "limit", "end", "why", "created"),
-        *("updated", "shape", "pair"),
-    )
+    empty = [
+        "kind",
+        "explorer",
+        "delta",
+        "seed",
+        "place",
+        "limit",
+        "end",
+        "why",
+        "created",
+        "updated",
+        "shape",
+        "pair",
+    ]
     found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
     return {**dict.fromkeys(empty), **found}

@@ -42,11 +42,9 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {"safe": {**config, **form.safe}, "unsafe": {**free, **form.unsafe}}
 
 
-def completed(kind: str, config: Any, root: Path) -> Config:
+def completed(kind: str, config: Mapping[str, Any], root: Path) -> Config:
     """Check a configuration from the page; return it with the files that it names in place."""
-    form, model = all_forms()[check_kind(kind)], find_kind(kind).config
-    if not isinstance(config, dict):
-        raise Refusal.INVALID("the configuration is not a JSON object")
+    form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:
             raise Refusal.INVALID(f"{str(name)[:40]!r} can't be set for a {kind} run")
