@@ -38,12 +38,8 @@ if TYPE_CHECKING:
     from homeward.replay.scene import Scene
     from homeward.runs import Kind, Setup
 
-PLAN_TOLERANCE = 1e-9
-"""Relative tolerance on bounds and values of the same plan."""
-
-MAX_PLANS = 8
-"""Number of plans that are cached; one on large maps."""
-
+PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
+MAX_PLANS = 8  # number of plans that are cached; one on large maps
 SMALL, LARGE = 20_000, 100_000
 """Maximum number of states to plan the steps since a warm start again: always, or if needed."""
 

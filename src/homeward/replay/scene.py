@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from homeward.replay.moment import Moment
     from homeward.runs import Setup
 
-BELIEF, PLAN = "belief", "plan"
-"""Cost of a layer: none beyond the belief, or about that of a plan."""
+BELIEF, PLAN = "belief", "plan"  # cost of a layer: none beyond the belief, or about that of a plan
 
 
 class Layer(NamedTuple):

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500
 MAX_DEATHS = 3
-PATIENCE_SECONDS = 60.0
-"""Seconds that a study waits for workers when there are none."""
+PATIENCE_SECONDS = 60.0  # seconds that a study waits for workers when there are none
 
 
 def conduct(

@@ -23,11 +23,8 @@ from homeward.studies.work import Outcome, perform
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ANSWER_SECONDS = 5.0
-"""Seconds that a scheduler may take to answer."""
-
-POLL_SECONDS = 1.0
-"""Seconds between two counts of the workers."""
+ANSWER_SECONDS = 5.0  # seconds that a scheduler may take to answer
+POLL_SECONDS = 1.0  # seconds between two counts of the workers
 
 
 class CrewError(HomewardError):

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 FORMAT = 1
-APPLICATION_ID = 0x486F6D65
-"""SQLite's application id of study files."""
-
+APPLICATION_ID = 0x486F6D65  # SQLite's application id of study files
 SCHEMA = f"""
     BEGIN IMMEDIATE;
     PRAGMA application_id = {APPLICATION_ID};

@@ -53,9 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 STATIC = Path(__file__).parent / "static"
-MAX_WARMING_SECONDS = 5.0
-"""Seconds that the start waits for the viewing processes."""
-
+MAX_WARMING_SECONDS = 5.0  # seconds that the start waits for the viewing processes
 MAX_LAYERS = 16
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",

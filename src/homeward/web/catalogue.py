@@ -36,14 +36,10 @@ if TYPE_CHECKING:
     from homeward.runs.manifest import Manifest
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
-OLD_FIELDS = "fields"
-"""Folder in which earlier versions stored what is now in `FIELDS`."""
-
+OLD_FIELDS = "fields"  # folder in which earlier versions stored what is now in `FIELDS`
 SHOWN_UP_TO = "the steps before it are shown"
 
-SUFFIXES = ("safe", "unsafe")
-"""Suffixes of the names of the two runs of a pair."""
-
+SUFFIXES = ("safe", "unsafe")  # suffixes of the names of the two runs of a pair
 BAD_FORMAT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Exceptions for values of an unexpected type or size."""
 
@@ -294,19 +290,7 @@ def _newer(folder: Path) -> str | None:
 
 def _unread(name: str, status: str, error: str) -> dict[str, Any]:
     """Return the summary of a run that can't be opened."""
-    empty = [
-        "kind",
-        "explorer",
-        "delta",
-        "seed",
-        "place",
-        "limit",
-        "end",
-        "why",
-        "created",
-        "updated",
-        "shape",
-        "pair",
-    ]
+    empty = dict.fromkeys(("kind", "explorer", "delta", "seed", "place", "limit", "shape", "pair"))
+    empty |= dict.fromkeys(("end", "why", "created", "updated"))
     found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
-    return {**dict.fromkeys(empty), **found}
+    return {**empty, **found}

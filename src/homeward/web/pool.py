@@ -34,9 +34,7 @@ LIMIT = 120.0
 INTERRUPTIBLE = "why"
 """The request that other requests interrupt."""
 
-STOP = ("stop", ())
-"""Message that interrupts a request; it has no answer."""
-
+STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"
 """Environment variable that keeps the current folder out of the imports."""

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 MAX_MEMORY_BYTES = 4 << 30
 MAX_CPU_SECONDS = 120
 MAX_OUTPUT_BYTES = 2 << 30
-MAX_PIXELS = 64_000_000
-"""Maximum number of pixels of a raster: 512 MB as float64."""
-
+MAX_PIXELS = 64_000_000  # maximum number of pixels of a raster: 512 MB as float64
 DRIVERS = ("GTiff", "AAIGrid", "PDS", "ISIS3", "JP2OpenJPEG")
 QUIET = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",

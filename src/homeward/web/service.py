@@ -31,15 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_REPLAYS = 3
-LEARNING_SECONDS = 0.01
-"""Seconds of learning between two polls for requests."""
-
-IDLE_SECONDS = 120.0
-"""Seconds after the last request during which it continues to learn."""
-
-WAIT_SECONDS = 0.25
-"""Maximum delay, in seconds, of an answer for learning that it can do without."""
-
+LEARNING_SECONDS = 0.01  # seconds of learning between two polls for requests
+IDLE_SECONDS = 120.0  # seconds after the last request during which it continues to learn
+WAIT_SECONDS = 0.25  # maximum delay, in seconds, of an answer for learning that it can do without
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell")),
     **{name: [] for name in ("layers", "criteria", "actions")},

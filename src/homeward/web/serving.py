@@ -22,19 +22,11 @@ from homeward.runs.lock import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_PORTS = 20
-"""Number of consecutive ports to try."""
-
-SHUTDOWN_SECONDS = 2
-"""Seconds that open connections may take to end when the server stops."""
-
+MAX_PORTS = 20  # number of consecutive ports to try
+SHUTDOWN_SECONDS = 2  # seconds that open connections may take to end when the server stops
 MAX_CONNECTIONS = 512
-LEFTOVER_SECONDS = 3600.0
-"""Age, in seconds, above which incomplete folders are deleted."""
-
-FAILED = (1, 3)
-"""Uvicorn's exit codes if it can't start."""
-
+LEFTOVER_SECONDS = 3600.0  # age, in seconds, above which incomplete folders are deleted
+FAILED = (1, 3)  # uvicorn's exit codes if it can't start
 LOCK = ".serve.lock"
 
 

@@ -31,14 +31,10 @@ FOLDER, TERRAIN, ABOUT = ".uploads", "terrain.tif", "about.json"
 PREFIX = "upload:"
 NUMBER = re.compile(r"[0-9a-f]{16}")
 MAX_UPLOAD_BYTES = 512 << 20
-MAX_SILENT_SECONDS = 15.0
-"""Maximum seconds without a byte of an upload."""
-
+MAX_SILENT_SECONDS = 15.0  # maximum seconds without a byte of an upload
 MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
-UNUSED_SECONDS = 86_400.0
-"""Seconds for which an upload is kept that no run refers to."""
-
+UNUSED_SECONDS = 86_400.0  # seconds for which an upload is kept that no run refers to
 MAX_UPLOADS = 2
 SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
 REFERENCE = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
