@@ -6,7 +6,6 @@ export type Status =
 export interface Summary {
   id: string;
   kind: string | null; // null: it can't be opened
-  title: string | null;
   explorer: string | null;
   delta: number | null;
   status: Status;

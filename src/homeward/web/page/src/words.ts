@@ -123,10 +123,6 @@ export function explorerName(name: string | null): string {
   return name === null ? "" : (EXPLORERS[name] ?? name);
 }
 
-export function titleOf(run: Summary): string {
-  return run.title || run.id;
-}
-
 /** Return the kind and the size of a run's world. */
 export function worldOf(run: Summary): string {
   const named = run.kind ?? "";

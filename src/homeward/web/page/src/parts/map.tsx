@@ -269,7 +269,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
           .filter((layer) => layer.name in values)
           .map((layer) => (
             <div key={layer.name}>
-              <dt>{layerName(layer)}</dt>
+              <dt class="soft">{layerName(layer)}</dt>
               <dd data-layer={layer.name} data-value={String(values[layer.name])}>
                 {reading(details, layer.name, values[layer.name] as number)}
               </dd>

@@ -205,7 +205,7 @@ function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Poin
       {others.length > 0 && (
         <p class="soft">{others.map((action) => action.name).join(", ")}: see the numbers.</p>
       )}
-      <figcaption class="fine">
+      <figcaption class="fine soft">
         <span>
           In each direction: the probability that the move succeeds; <b>e</b>,{" "}
           {why.proposal ? `at best, ${rateUnit(why.proposal)}` : "its exploration value"}

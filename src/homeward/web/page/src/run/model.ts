@@ -6,7 +6,7 @@ import type { Details, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
-import { explorerName, titleOf } from "../words";
+import { explorerName } from "../words";
 import { painter } from "../map/painter";
 import { Latest } from "./latest";
 import { onList } from "./listing";
@@ -189,7 +189,7 @@ export class RunModel {
         this.merge(summary);
         this.fetching.ask(!GOING.includes(summary.status));
         if (was !== summary.status && !GOING.includes(summary.status)) {
-          const ended = `${titleOf(summary)}: ${summary.status}.`;
+          const ended = `${summary.id}: ${summary.status}.`;
           tell([ended, summary.why].filter(Boolean).join(" "));
         }
       },
