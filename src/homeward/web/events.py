@@ -37,8 +37,7 @@ class Streams:
 
     def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = MAX_STREAMS) -> None:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
-        self.going = 0
-        self.closing = False
+        self.going, self.closing = 0, False
 
     def of_run(self, name: str, last: int) -> EventStream:
         """Return the stream of a run after step `last`."""

@@ -64,12 +64,9 @@ def main(folder: str) -> int:
         return DONE
     except BusyError:
         return BUSY
-    except InfeasibleError as error:
-        return _report(error, FAILED)
-    except HomewardError as error:
-        return _report(error, REFUSED)
     except Exception as error:
-        return _report(error, FAILED)
+        refused = isinstance(error, HomewardError) and not isinstance(error, InfeasibleError)
+        return _report(error, REFUSED if refused else FAILED)
     return DONE
 
 

@@ -55,10 +55,8 @@ def prepare() -> None:
     try:
         multiprocessing.forkserver.ensure_running()
     finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
+        del os.environ[SAFE_PATH]
+        os.environ.update({} if before is None else {SAFE_PATH: before})
 
 
 class Worker:
@@ -150,9 +148,7 @@ class Pool:
 
     def worker_of(self, run: str) -> Worker:
         """Return the process that answers for a run; "" stands for requests about no run."""
-        if not run:
-            return self.maker
-        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]
+        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)] if run else self.maker
 
     async def ask(
         self,
