@@ -154,7 +154,7 @@ class Guard:
 def _token_in_address(scope: Scope) -> str:
     asked = scope["path"] == "/" and scope["method"] in READS
     given = parse_qs(scope["query_string"].decode("latin-1")) if asked else {}
-    return given.get("token", [""])[0]
+    return str(given.get("token", [""])[0])
 
 
 def _headers(scope: Scope, name: bytes) -> list[str]:

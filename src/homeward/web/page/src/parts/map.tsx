@@ -157,7 +157,7 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
       </div>
       <figcaption class="row">
         <LegendRoom details={details} over={scene.show.over.value}>
-          {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} marks />}
+          {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} />}
         </LegendRoom>
         <div class="map-tools" role="group" aria-label="View">
           {ZOOMS.map(([icon, label, key, zoom, look]) => (
@@ -193,15 +193,8 @@ function spokenValues(details: Details, values: Record<string, number>): string 
 }
 
 /** Reserves the height of the tallest legend, so that the map keeps its size between layers. */
-function LegendRoom({
-  details,
-  over,
-  children,
-}: {
-  details: Details;
-  over: string | null;
-  children: ComponentChildren;
-}) {
+function LegendRoom(props: { details: Details; over: string | null; children: ComponentChildren }) {
+  const { details, over, children } = props;
   const room = useMemo(() => {
     const range = { low: 1, high: 10 }; // any will do: all scales are as tall
     const second = details.layers.some((layer) => layer.name === over);
@@ -210,7 +203,6 @@ function LegendRoom({
         <Legend
           details={details}
           shown={[{ layer: name, range }, second && over ? { layer: over, range } : null]}
-          marks
         />
       </div>
     ));
