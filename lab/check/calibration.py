@@ -35,7 +35,7 @@ from homeward.planning.planner import Planner
 from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
-from homeward.studies.play import play
+from homeward.studies.work import play
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:

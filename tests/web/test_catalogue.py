@@ -100,7 +100,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_counted(tmp_path: Path) -> N
 def test_nobody_waits_at_a_pipe_that_is_named_like_a_log(own: Path) -> None:
     (own / "grid-safe" / "steps.jsonl").unlink()
     os.mkfifo(own / "grid-safe" / "steps.jsonl")
-    assert Catalogue(own).steps("grid-safe") == 0
+    assert Catalogue(own).count("grid-safe")[0] == 0
 
 
 def test_a_link_among_the_fields_of_an_earlier_version_is_found(own: Path, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ class StepCounter:
         (folder / "steps.jsonl").unlink(missing_ok=True)
         if path.exists():
             os.link(path, folder / "steps.jsonl")
-        steps, self.broken = self.catalogue._count("run")
+        steps, self.broken = self.catalogue.count("run")
         return steps
 
 
@@ -244,7 +244,7 @@ def test_of_a_failed_run_the_last_line_is_told(own: Path) -> None:
 
 def test_details_name_a_terrain_by_its_file_alone(own: Path) -> None:
     config = {"terrain": "/home/somebody/terrain/gale.tif"}
-    from homeward.web.terrains import name_of
+    from homeward.web.uploads import name_of
 
     assert name_of(config, own) == {"terrain": "gale.tif"}
 
@@ -424,12 +424,12 @@ def test_a_run_that_goes_away_as_it_is_told_of_is_not_damaged(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalogue = Catalogue(own)
-    count = catalogue._count
+    count = catalogue.count
 
     def gone(name: str) -> tuple[int, str | None]:
         shutil.rmtree(own / name)
         return count(name)
 
-    monkeypatch.setattr(catalogue, "_count", gone)
+    monkeypatch.setattr(catalogue, "count", gone)
     with pytest.raises(RefusalError, match="grid-safe"):
         catalogue.summary("grid-safe")

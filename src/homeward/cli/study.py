@@ -31,10 +31,10 @@ def run_study(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Compute every cell of a grid with every seed, on many processes.
+    """Compute every cell with every seed, on many processes.
 
     The definition is TOML: a name; the task, which is module:name of a function that is handed a
-    cell and a seed and returns a flat dict; seeds, a list or their number; and a table named grid
+    cell and a seed and returns a flat dict; seeds, a list or their number; and a table named vary
     with a list for each axis, whose combinations are the cells, or an array of tables named cells.
     The results are in --out, and in --table as rows.
 

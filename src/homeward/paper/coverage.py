@@ -19,8 +19,8 @@ from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
-from homeward.studies.play import play
 from homeward.studies.table import grouped
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,9 +21,9 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import RING, clairvoyant
 from homeward.runs.config import checked
-from homeward.studies.play import play
-from homeward.studies.study import grid
+from homeward.studies.study import combine
 from homeward.studies.table import grouped
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -50,7 +50,7 @@ FLOOR_NATS = 0.5
 
 def cells_of(limit: int = LIMIT) -> list[dict[str, Any]]:
     """Return the study's cells: every noise with every level."""
-    return grid({"noise": NOISES, "delta": DELTAS, "limit": [limit]})
+    return combine({"noise": NOISES, "delta": DELTAS, "limit": [limit]})
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:

@@ -27,8 +27,8 @@ from homeward.paper.baselines import SEARCHES, explorer_of
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
-from homeward.studies.play import play
 from homeward.studies.table import grouped
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,7 @@ import numpy as np
 
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import config_of, name_of, settings_of
-from homeward.studies.play import play
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from homeward.kinds.rover.world import Rover

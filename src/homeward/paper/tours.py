@@ -24,7 +24,7 @@ from homeward.planning.planner import Planner
 from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
-from homeward.studies.play import play
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

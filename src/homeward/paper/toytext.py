@@ -23,7 +23,7 @@ from homeward.kinds.tabular.world import WAIT, tile_belief, tile_map
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
-from homeward.studies.play import play
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from homeward.kinds.tabular.world import Name, Prior, TileMap, ToyTextWorld

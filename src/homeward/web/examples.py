@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from homeward.paper.counterexamples import all_stories, compare
 from homeward.paper.examples import WORLDS
 from homeward.paper.figures.stories import PLACES
@@ -78,14 +80,9 @@ def edges_of(model: Model) -> list[dict[str, Any]]:
     states, actions = model.state_names, model.action_names
     assert states is not None
     assert actions is not None
-    found = []
-    for s in range(model.states):
-        for a in range(model.actions):
-            if model.reward[s, a] == float("-inf"):
-                continue
-            found += [
-                {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
-                for t, p in enumerate(model.row(s, a))
-                if p > 0.0
-            ]
-    return found
+    return [
+        {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
+        for s, a in np.argwhere(model.reward > -np.inf)
+        for t, p in enumerate(model.row(s, a))
+        if p > 0.0
+    ]
