@@ -28,7 +28,7 @@ from homeward.certificates.claims import ActionClaims, CriterionClaims, PlanClai
 from homeward.certificates.codecs import decode_belief, encode_belief
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
-from homeward.files import refusing, replace_file
+from homeward.files import refusing, replace_file, spelled
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def pack(stored: StoredPlan) -> bytes:
         "criteria": criteria,
         "arrays": {key: _listed(np.asarray(array)) for key, array in arrays.items()},
         "evidence": [
-            {key: _to_json(value) for key, value in row._asdict().items()}
-            | {"verdict": row.verdict.upper(), "safety": [_to_json(b) for b in row.safety]}
+            {key: spelled(value) for key, value in row._asdict().items()}
+            | {"verdict": row.verdict.upper(), "safety": [spelled(b) for b in row.safety]}
             for row in plan.evidence
         ],
     }
@@ -163,7 +163,7 @@ def _written(claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[
     """Return the fields of a dataclass as JSON; its arrays are added to `arrays` instead."""
     values = {field.name: getattr(claims, field.name) for field in fields(claims)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
-    return {key: _to_json(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
+    return {key: spelled(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
 
 
 def _read(
@@ -244,11 +244,3 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 def _listed(array: NDArray[Any]) -> list[Any]:
     """Return the type and the shape of an array, as the header lists them."""
     return [array.dtype.str, list(array.shape)]
-
-
-def _to_json(value: Any) -> Any:
-    """Return a value as JSON; infinities and NaN, which JSON lacks, as their names."""
-    if not isinstance(value, float | np.floating):
-        return value
-    value = float(value)
-    return value if value - value == 0.0 else repr(value)
