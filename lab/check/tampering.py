@@ -27,7 +27,7 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
-from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.policy_values import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
@@ -272,22 +272,16 @@ def examine(
 ) -> Trial:
     """Certify a plan, and return the methods that refuted it."""
     found = certify(stored, episodes=episodes, confidence=confidence, seed=seed)
-    wrong = _wrong(found)
+    methods = {method for verdict in found.verdicts for method in verdict.refuted_by}
     return Trial(
         type(stored.belief).__name__,
         tamper,
         found.refuted,
-        any("exactly" in reason for reason in wrong),
-        any("sampling" in reason for reason in wrong),
-        found.worth.refuted
-        or bool(found.said)
-        or any("exactly" not in reason and "sampling" not in reason for reason in wrong),
+        "exact" in methods,
+        "sampling" in methods,
+        found.worth.refuted or bool(found.said) or "arithmetic" in methods,
         *_missed(found),
     )
-
-
-def _wrong(found: Certificate) -> list[str]:
-    return [reason for verdict in found.verdicts for reason in verdict.reasons]
 
 
 def _missed(found: Certificate) -> tuple[bool, bool]:

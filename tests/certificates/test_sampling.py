@@ -11,7 +11,7 @@ from tests.certificates.cases import every_belief, every_plan, far, made, ridge,
 
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.certificates import sampling
-from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.policy_values import enumerate_worlds
 from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
 from homeward.models import Moves, SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome
