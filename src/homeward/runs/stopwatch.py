@@ -11,7 +11,7 @@ import os
 import time
 from array import array
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from homeward.runs.manifest import Manifest
 
 TYPE = np.dtype("<f4")
 
@@ -52,12 +51,11 @@ class Stopwatch:
         """Close the file."""
         os.close(self._handle)
 
-    def read(self, manifest: Manifest) -> Manifest:
-        """Return a manifest with the times of its last session."""
+    def times(self) -> dict[str, Any]:
+        """Return the times of the session, as fields of `Session`."""
         seconds = round(time.perf_counter() - self.began, 3)
         typical = round(1e3 * median(self.plans), 3) if self.plans else None
-        last = manifest.sessions[-1].model_copy(update={"seconds": seconds, "plan_ms": typical})
-        return manifest.model_copy(update={"sessions": (*manifest.sessions[:-1], last)})
+        return {"seconds": seconds, "plan_ms": typical}
 
 
 def read_times(path: Path, after: int, to: int) -> NDArray[np.float32]:

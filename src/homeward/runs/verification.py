@@ -24,13 +24,9 @@ from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.stored import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.files import read_json
-from homeward.runs.config import checked
-from homeward.runs.kind import find_kind
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.retracing import replay, to_record
-from homeward.runs.run import CONFIG
 from homeward.safety import ReturnHome, ReturnWithin
 
 if TYPE_CHECKING:
@@ -72,13 +68,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     if not 1 <= number <= len(records):
         raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
     record, before = records[number - 1], records[: number - 1]
-    kind = find_kind(run.kind)
-    written = read_json(run.directory / CONFIG)
-    if written["version"] != kind.version:
-        raise InvalidFileError(
-            f"{run.directory}: is a {kind.name} run of version {written['version']}; "
-            f"this is version {kind.version}"
-        )
+    kind, config = run.load()
     here, sessions = versions_here(), run.manifest.sessions
     if not made_alike(sessions, 1, number, here):
         taken = list(takewhile(lambda session: session.first <= number, sessions))
@@ -87,7 +77,6 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
             f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
             "so its plans might not come out the same"
         )
-    config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
     explorer = setup.explorer()
     if explorer.held is not None:
