@@ -116,16 +116,3 @@ def _feed(value: Any, about: hashlib.blake2b) -> None:
     else:
         plain = value.item() if isinstance(value, np.generic) else value
         about.update(f"{type(plain).__name__} {plain!r};".encode())
-
-
-def check_types(types: Sequence[type]) -> None:
-    """Raise if a type is not a dataclass or its name is not unique."""
-    for kind in types:
-        if not (isinstance(kind, type) and is_dataclass(kind)):
-            raise InvalidInputError(f"{kind!r} is not a dataclass, so it can't be recorded")
-        if kind.__name__ in MARKS:
-            raise InvalidInputError(f"an observation can't be named {kind.__name__}")
-    names = [kind.__name__ for kind in types]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"two observations are named {name}")

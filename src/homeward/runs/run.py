@@ -5,7 +5,7 @@ A run is a directory:
 - ``config.json``: the kind and its complete configuration; written once.
 - ``manifest.json``: status, times, versions, number of steps; replaced as a whole.
 - ``steps.jsonl``: one line per step; appended, see `log`.
-- ``plan_ms.f32``: planning time of each step; appended, see `stopwatch`.
+- ``plan_ms.f32``: planning time of each step; appended, see `log`.
 - ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
 - what else its kind writes when it has ended, see `Kind.products`.
 - ``lock``: while a process is writing.
@@ -40,7 +40,7 @@ from homeward.runs.config import checked
 from homeward.runs.fields import read_fields, write_fields
 from homeward.runs.kind import Ended, find_kind
 from homeward.runs.lock import is_held, locked
-from homeward.runs.log import Log, Record, read_log, to_line
+from homeward.runs.log import Log, Record, Stopwatch, read_log, to_line
 from homeward.runs.manifest import (
     FORMAT,
     Manifest,
@@ -54,7 +54,6 @@ from homeward.runs.manifest import (
 )
 from homeward.runs.observations import decode
 from homeward.runs.retracing import replay, start_from, to_record
-from homeward.runs.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -232,8 +231,9 @@ class Run:
                     "its path might differ; allow other versions to continue"
                 )
         taken, end, seeded = 0, 0, 0  # steps, their bytes, and the last with a warm start
-        for record, end in read_log(self.directory / STEPS):
-            taken, seeded = record.step, seeded if record.seeds is None else record.step
+        for record, place in read_log(self.directory / STEPS):
+            taken, end = record.step, place
+            seeded = seeded if record.seeds is None else taken
         finished = before.status is RunStatus.FINISHED
         if finished and taken > before.steps:
             raise InvalidFileError(

@@ -10,7 +10,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from homeward.runs.references import load
+from homeward.runs.kind import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

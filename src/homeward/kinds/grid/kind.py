@@ -28,8 +28,7 @@ from homeward.kinds.promises import (
     state_of,
 )
 from homeward.planning.planner import Planner
-from homeward.runs.form import MAX_CELLS, Form
-from homeward.runs.kind import Kind, Setup
+from homeward.runs.kind import MAX_CELLS, Form, Kind, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

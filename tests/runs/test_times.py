@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from homeward.errors import InvalidFileError
-from homeward.runs.stopwatch import Stopwatch, read_times
+from homeward.runs.log import Stopwatch, read_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
