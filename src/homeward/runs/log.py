@@ -191,8 +191,7 @@ class Log:
             self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             os.ftruncate(self._handle, end)
             os.fsync(self._handle)
-        self._synced = time.monotonic()
-        self._dirty = False
+        self._synced, self._dirty = time.monotonic(), False
 
     def append(self, line: bytes) -> None:
         """Add a line."""

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 MARKS = ("float", "array", "map", "digest")
 """First keys of JSON objects that encode types which JSON lacks."""
 
-DIGEST_BYTES = 16
-"""Length of a digest in bytes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Digest:
@@ -40,19 +37,18 @@ class Digest:
     @classmethod
     def of(cls, value: Any) -> Digest:
         """Return the digest of an observation; any different bit changes it."""
-        about = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        about = hashlib.blake2b(digest_size=16)
         _feed(value, about)
         return cls(about.hexdigest())
 
 
 def encode(value: Any, types: Sequence[type]) -> Any:
     """Return the JSON value of an observation."""
+    value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Digest):
         return {"digest": value.digest}
-    if isinstance(value, np.generic):
-        return encode(value.item(), types)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -77,11 +73,9 @@ def encode(value: Any, types: Sequence[type]) -> Any:
 
 def decode(value: Any, types: Sequence[type]) -> Any:
     """Return the observation that a JSON value stands for."""
-    if isinstance(value, list):
-        return tuple(decode(item, types) for item in value)
-    if not isinstance(value, dict):
-        return value
     match value:
+        case list():
+            return tuple(decode(item, types) for item in value)
         case {"float": str(text)}:
             return float(text)
         case {"digest": str(text)}:
@@ -91,7 +85,10 @@ def decode(value: Any, types: Sequence[type]) -> Any:
             return frozen(np.array(flat, dtype=np.dtype(name)).reshape(shape))
         case {"map": dict(items)}:
             return {key: decode(item, types) for key, item in items.items()}
-    ((name, parts),) = value.items()
+        case dict():
+            ((name, parts),) = value.items()
+        case _:
+            return value
     for kind in types:
         if kind.__name__ == name:
             return kind(**{key: decode(item, types) for key, item in parts.items()})
