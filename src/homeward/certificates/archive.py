@@ -64,20 +64,15 @@ def load_plan(path: Path | str) -> StoredPlan:
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
-    return read_plan(data, str(path))
-
-
-def read_plan(data: bytes, name: str) -> StoredPlan:
-    """Return the plan in a file's content; messages of `InvalidFileError` start with `name`."""
     try:
         return unpack(data)
     except InvalidFileError as cause:
-        raise InvalidFileError(f"{name}: {cause}") from cause
+        raise InvalidFileError(f"{path}: {cause}") from cause
     except HomewardError as cause:
-        raise InvalidFileError(f"{name}: contains an invalid plan: {cause}") from cause
+        raise InvalidFileError(f"{path}: contains an invalid plan: {cause}") from cause
     except Exception as cause:  # a damaged archive can make its readers raise anything
         said = f"{type(cause).__name__}: {cause}"
-        raise InvalidFileError(f"{name}: is damaged or not a plan: {said}") from cause
+        raise InvalidFileError(f"{path}: is damaged or not a plan: {said}") from cause
 
 
 def pack(stored: StoredPlan) -> bytes:
@@ -111,11 +106,18 @@ def pack(stored: StoredPlan) -> bytes:
     text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False).encode()
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, HEADER, text)
+
+        def add(name: str, content: bytes) -> None:
+            about = zipfile.ZipInfo(name)  # without a date, so that equal plans give equal bytes
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = 0o644 << 16
+            archive.writestr(about, content)
+
+        add(HEADER, text)
         for key, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            _add(archive, f"{key}.npy", member.getvalue())
+            add(f"{key}.npy", member.getvalue())
     return file.getvalue()
 
 
@@ -173,15 +175,12 @@ def _read(
     values = dict(known)
     for field in fields(cls):  # type: ignore[arg-type]
         name, kind = field.name, str(field.type)
-        if name in known:
-            continue
-        if "Array" in kind:
-            optional = kind.endswith("None")
-            values[name] = arrays.get(prefix + name) if optional else arrays[prefix + name]
-        elif kind == "float":
-            values[name] = float(said[name])
+        if name in known or (kind.endswith("Array | None") and prefix + name not in arrays):
+            values.setdefault(name, None)
+        elif "Array" in kind:
+            values[name] = arrays[prefix + name]
         else:
-            given = said[name]
+            given = float(said[name]) if kind == "float" else said[name]
             values[name] = tuple(given) if isinstance(given, list) else given
     return cls(**values)
 
@@ -191,8 +190,8 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
     found = [about for about in archive.infolist() if about.filename == HEADER]
     if len(found) != 1:
         raise InvalidFileError("is an archive, but was not written by homeward")
-    if found[0].file_size > MAX_HEADER_BYTES:
-        size = found[0].file_size
+    size = found[0].file_size
+    if size > MAX_HEADER_BYTES:
         raise InvalidFileError(f"has a header of {size} bytes, expected at most {MAX_HEADER_BYTES}")
     header = json.loads(archive.read(found[0]))
     if not isinstance(header, dict) or header.get("kind") != KIND:
@@ -231,14 +230,6 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
             )
         arrays[key] = array
     return arrays
-
-
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add a member without a date, so that equal plans give equal bytes."""
-    about = zipfile.ZipInfo(name)
-    about.compress_type = zipfile.ZIP_DEFLATED
-    about.external_attr = 0o644 << 16
-    archive.writestr(about, content)
 
 
 def _listed(array: NDArray[Any]) -> list[Any]:

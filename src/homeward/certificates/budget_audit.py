@@ -19,7 +19,6 @@ summed, and a lower bound where its maximum counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -110,17 +109,14 @@ def _edges(belief: Any) -> Edges:
     return Edges(model.dest, most, least, at_once)
 
 
-@dataclass(slots=True, eq=False)
 class _Account:
     """The edges relied on and the risk spent for one home, up to the last record that was read."""
 
-    claim: HomeClaim
-    way: IntArray | None = None  # [S] action relied on in each state, −1 for none
-    spent: float = 0.0
-    charged: float = 0.0
-    steps: int = 0
-    reasons: list[str] = field(default_factory=list)
-    unread: bool = False
+    def __init__(self, claim: HomeClaim) -> None:
+        self.claim, self.unread = claim, False
+        self.way: IntArray | None = None  # [S] action relied on in each state, −1 for none
+        self.spent, self.charged, self.steps = 0.0, 0.0, 0
+        self.reasons: list[str] = []
 
     def check(self, step: AuditStep, k: int, edges: Edges) -> None:
         """Check one step; steps after an unreadable record are not checked."""
@@ -142,17 +138,31 @@ class _Account:
             return
         before = self._path(self.way, step.state, edges)
         after = self._path(way, step.next_state, edges)
-        charge = min(1.0, charge + self._charge(way, before, after, edges))
-        self._judge_way(step, before, after, edges)
+        # What the step has to spend: an upper bound on the decrease of Y.
+        most = 0.0 if before is None else 1.0
+        most = min([most, *(1.0 - float(edges.least[edge]) for edge in before or ())])
+        if after is not None:
+            new = _risk(np.where(way == self.way, -1, way), edges)
+            most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
+        charge = min(1.0, charge + most)
+        within = self.claim.within
+        if after is None:
+            if before is not None and not any(edges.least[e] >= 1.0 for e in before):
+                lost = f"the edges relied on contain no way home from state {step.next_state}"
+                self._object(step, lost)
+        elif within is not None and len(after) > within:
+            self._object(step, f"the way home takes {len(after)} moves, but {within} are allowed")
+        elif within is not None and after and not edges.at_once:
+            self._object(step, "moves may take several attempts: steps are not bounded")
         if kept != max(0.0, 1.0 - max(spent)):
             self._object(step, f"{kept:.6g} is claimed to be kept with {max(spent):.6g} spent")
         if paid < 0.0:
             self._object(step, f"the spent risk falls from {self.spent:.6g} to {spent[k]:.6g}")
         elif not paid >= charge * (1.0 - SUM_TOLERANCE) - 4.0 * np.finfo(float).eps:
             self._object(step, f"{paid:.6g} was spent, but {charge:.6g} is required")
-        most = 1.0 - self.claim.level
-        if not spent[k] <= most + BUDGET_TOLERANCE + SUM_TOLERANCE:
-            self._object(step, f"{spent[k]:.6g} is spent, but at most {most:.6g} is allowed")
+        budget = 1.0 - self.claim.level
+        if not spent[k] <= budget + BUDGET_TOLERANCE + SUM_TOLERANCE:
+            self._object(step, f"{spent[k]:.6g} is spent, but at most {budget:.6g} is allowed")
         self.way, self.spent = way, max(spent[k], self.spent)
         self.charged += charge
         self.steps += 1
@@ -164,33 +174,6 @@ class _Account:
         if len(self.reasons) > MAX_REASONS:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
-
-    def _judge_way(
-        self, step: AuditStep, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
-    ) -> None:
-        """Add a reason if the way home after a step is missing or too long."""
-        within = self.claim.within
-        if after is None:
-            if before is not None and not any(edges.least[e] >= 1.0 for e in before):
-                lost = f"the edges relied on contain no way home from state {step.next_state}"
-                self._object(step, lost)
-        elif within is not None and len(after) > within:
-            self._object(step, f"the way home takes {len(after)} moves, but {within} are allowed")
-        elif within is not None and after and not edges.at_once:
-            self._object(step, "moves may take several attempts: steps are not bounded")
-
-    def _charge(
-        self, way: IntArray, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
-    ) -> float:
-        """Return what a step has to spend: an upper bound on the decrease of Y."""
-        assert self.way is not None
-        most = 0.0 if before is None else 1.0
-        for edge in before or ():
-            most = min(most, 1.0 - float(edges.least[edge]))
-        if after is None:
-            return most
-        new = _risk(np.where(way == self.way, -1, way), edges)
-        return min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
 
     def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
         """Return the edges of the way home from a state; None if there is none."""
