@@ -54,31 +54,9 @@ ANYWHERE_ROUNDING = 1e-25
 class Recomputed:
     """The numbers of a plan, recomputed from its belief and its policies.
 
-    Attributes
-    ----------
-    bounds
-        By part of the plan, one bound per criterion.
-    faults
-        Per criterion, reasons against its other claims.
-    said
-        Reasons against the plan's flags and its table of actions.
-    value, size
-        Exploration value of the mixture, and the same with the absolute value of every reward.
-    kept_value, kept_size
-        The same of the part that starts with the action.
-    scale, anywhere
-        The most that a plan could collect in the states it can reach, and in all states.
-    rounding
-        Absolute error of a value.
-    prices
-        Σ λ: adds rounding to the upper bound.
-    upper
-        Upper bound on the value of a safe plan; None if the plan claims none.
-    short
-        If infeasible: lower bound on every plan's shortfall, with Σ λ = 1; else None.
-    plan, chain, worths, totals
-        The plan and the mean model on the states that the plan can reach, the exploration reward
-        and its absolute value, and the criteria's corrected rewards.
+    `plan`, `chain`, `worths` and `totals` are on the states that the plan can reach: its policies,
+    the mean model, the exploration reward with its absolute value, and each criterion's corrected
+    reward.
     """
 
     def __init__(self, stored: StoredPlan) -> None:
@@ -107,7 +85,8 @@ class Recomputed:
             Total(reward, chain.left_for(reward, chain.outside(reward, plan.afterwards)))
             for reward in (explore, gains)
         ]
-        self.totals, self.faults = totals, tuple(faults)
+        self.totals = totals
+        self.faults = tuple(faults)  # per criterion, reasons against its other claims
 
         def mixed(weights: FloatArray, policies: IntArray, since: int = 0) -> list[FloatArray]:
             return [chain.mixed(t, weights, policies, since) for t in (*self.worths, *totals)]
@@ -115,6 +94,7 @@ class Recomputed:
         whole = mixed(plan.weights, plan.outbound)
         kept = mixed(plan.kept_weights, plan.kept_outbound)
         ahead = whole if plan.steps is None else mixed(plan.weights, plan.outbound, 1)
+        # Exploration values, and the same with the absolute value of every reward.
         self.value, self.size, *planned = (float(values[plan.state]) for values in whole)
         self.kept_value, self.kept_size, *taken = (float(values[plan.state]) for values in kept)
         self.bounds = {
@@ -122,14 +102,15 @@ class Recomputed:
             for name, values in (("plan", planned), ("action", taken))
         }
         largest = [np.abs(x[np.isfinite(x)]).max() for x in (stored.bonus, world.reward)]
+        # The most that a plan could collect in all states, and in those it can reach.
         self.anywhere = float(sum(largest)) * chain.span
         self.scale = float(np.abs(gains[np.isfinite(gains)]).max()) * chain.span
         self.rounding = ROUNDING * self.scale + ANYWHERE_ROUNDING * self.anywhere
         self.said = tuple(objections(self, ahead, stored.bonus[stored.plan.state]))
         prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
         self.prices = float(sum(prices))
-        self.upper: float | None = None
-        self.short: float | None = None
+        self.upper: float | None = None  # bound on the value of a safe plan, if the plan claims one
+        self.short: float | None = None  # if infeasible: bound on every plan's shortfall, Σ λ = 1
         if np.isfinite(plan.upper_bound):
             self.upper = _upper(self, explore, highest, prices)
         elif plan.upper_bound == -np.inf:
@@ -185,15 +166,15 @@ def _totals(
         if abs(unit - criterion.unit) > CLAIM_TOLERANCE * max(unit, criterion.unit):
             faults.append(f"its range is {unit:g}, claimed as {criterion.unit:g}")
     elif criterion.kind == "return":
-        way = return_bounds(world, plan.correction, criterion)
-        over = criterion.way_home - way.value
+        way, highest = return_bounds(world, plan.correction, criterion)
+        over = criterion.way_home - way
         worst = int(np.argmax(over))
         if over[worst] > CLAIM_TOLERANCE:
             faults.append(
                 f"the way home from {plan.state_name(worst)} is claimed to work with "
-                f"{criterion.way_home[worst]:.6f}, but is {way.value[worst]:.6f}"
+                f"{criterion.way_home[worst]:.6f}, but is {way[worst]:.6f}"
             )
-        each, best = (np.repeat(v[:, None], world.shape[1], axis=1) for v in way)
+        each, best = (np.repeat(v[:, None], world.shape[1], axis=1) for v in (way, highest))
     level = (criterion.level - least) / unit
 
     def total(each: FloatArray) -> Total:

@@ -92,8 +92,8 @@ def certify(
     index(seed, 2**63, "the seed", InvalidInputError)
     if not 0.0 < number(confidence, "the confidence", InvalidInputError) < 1.0:
         raise InvalidInputError(f"the confidence is {confidence:g}, expected 0 < confidence < 1")
-    for name, count in (("episodes", episodes), ("processes", jobs)):
-        if index(count, 2**62, f"the number of {name}", InvalidInputError) == 0:
+    for name, count, most in (("episodes", episodes, 2**62), ("processes", jobs, 2**20)):
+        if index(count, most, f"the number of {name}", InvalidInputError) == 0:
             raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
     began, plan, parts = time.perf_counter(), stored.plan, stored.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)

@@ -83,9 +83,8 @@ def exact_recall(
     transitions: FloatArray, policy: IntArray, way_home: FloatArray, discount: float
 ) -> FloatArray:
     """Return E[way_home at recall] [S] under `policy`; recall has probability 1 − γ per step."""
-    rows = transitions[np.arange(len(policy)), policy]
-    among = np.eye(len(policy)) - discount * rows
-    return np.asarray(np.linalg.solve(among, (1.0 - discount) * way_home), np.float64)
+    gain = np.repeat((1.0 - discount) * way_home[:, None], transitions.shape[1], axis=1)
+    return exact_total(transitions, gain, policy, discount)
 
 
 def exact_total(
@@ -117,36 +116,6 @@ def exact_total(
         gain[left] += onward[left] @ np.linalg.solve(outside, reward[states, afterwards])
         onward[left] = 0.0
     return np.asarray(np.linalg.solve(np.eye(len(policy)) - onward, gain), np.float64)
-
-
-def exact_total_over(
-    transitions: FloatArray,
-    reward: FloatArray,
-    final: FloatArray,
-    policy: IntArray,
-    exits: BoolArray | None = None,
-    afterwards: IntArray | None = None,
-    ends: BoolArray | None = None,
-) -> FloatArray:
-    """Return the total [S] of rewards [S, A] over n steps of a policy [n, S], plus `final` [S].
-
-    `exits`, `ends` [S, A] and `afterwards` [n, S] are as in `exact_total`.
-    """
-    states = np.arange(len(final))
-    nothing = np.zeros(reward.shape, dtype=bool)
-    ended = nothing if ends is None else ends
-    left = nothing if exits is None else exits
-    inside, outside = final.copy(), final.copy()
-    for step in range(len(policy) - 1, -1, -1):
-        act = policy[step]
-        ahead = transitions[states, act]
-        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
-        if afterwards is not None:
-            then = afterwards[step]
-            on = (transitions[states, then] @ outside) * ~ended[states, then]
-            outside = reward[states, then] + on
-        inside = reward[states, act] + ahead * ~ended[states, act]
-    return inside
 
 
 def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray:
@@ -198,9 +167,8 @@ def exact_value(
     """Return the exact value [S] of a criterion in one world [S, A, S] with its rewards [S, A].
 
     The policy [S] is followed until recall, `afterwards` [S] once it took an action out of `exits`
-    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after
-    n steps, others at each step with probability 1 − γ. A `way` home [S] that is given is not
-    computed again.
+    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after n
+    steps, others at each step with probability 1 − γ. A `way` home [S] is computed unless given.
     """
     shape = transitions.shape[:2]
     final, ends = np.zeros(shape[0]), None
@@ -209,12 +177,24 @@ def exact_value(
         final, ends = np.ones(shape[0]), ~criterion.allowed
     elif criterion.kind == "return":
         final = exact_way(transitions, criterion) if way is None else way
-    earns = criterion.kind == "earn"
-    if policy.ndim == 2:
-        rewards = rewards if earns else np.zeros(shape)
-        return exact_total_over(transitions, rewards, final, policy, exits, afterwards, ends)
-    rewards = rewards if earns else np.repeat((1.0 - discount) * final[:, None], shape[1], axis=1)
-    return exact_total(transitions, rewards, policy, discount, exits, afterwards, ends)
+    if criterion.kind != "earn":
+        now = 0.0 if policy.ndim == 2 else 1.0 - discount
+        rewards = np.repeat(now * final[:, None], shape[1], axis=1)
+    if policy.ndim == 1:
+        return exact_total(transitions, rewards, policy, discount, exits, afterwards, ends)
+    states, nothing = np.arange(shape[0]), np.zeros(shape, dtype=bool)
+    left, ended = (nothing if mask is None else mask for mask in (exits, ends))
+    inside = outside = final
+    for step in range(len(policy) - 1, -1, -1):
+        act = policy[step]
+        ahead = transitions[states, act]
+        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
+        if afterwards is not None:
+            then = afterwards[step]
+            on = (transitions[states, then] @ outside) * ~ended[states, then]
+            outside = rewards[states, then] + on
+        inside = rewards[states, act] + ahead * ~ended[states, act]
+    return inside
 
 
 def play_out(

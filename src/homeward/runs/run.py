@@ -108,7 +108,7 @@ class Run:
                 raise InvalidFileError(f"{target}: there is a run already; to resume: {again}")
             if target.exists() and not target.is_dir():
                 raise InvalidFileError(f"{target}: is a file, expected a new folder")
-            if target.exists() and any(target.iterdir()):
+            if target.is_dir() and any(target.iterdir()):
                 raise InvalidFileError(f"{target}: already exists and is not empty")
             for folder in target.parents:
                 if folder.exists() and not folder.is_dir():
@@ -117,12 +117,8 @@ class Run:
             part = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
             try:
                 part.mkdir()
-                values = {
-                    "format": FORMAT,
-                    "kind": kind,
-                    "version": known.version,
-                    "config": complete.model_dump(mode="json"),
-                }
+                values = {"format": FORMAT, "kind": kind, "version": known.version}
+                values["config"] = complete.model_dump(mode="json")
                 replace_json(part / CONFIG, values)
                 (part / STEPS).touch()
                 made = now()
