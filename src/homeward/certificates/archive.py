@@ -1,12 +1,9 @@
 """Plans on disk: one file, an npz archive whose ``header.json`` lists its arrays.
 
-The arrays are ``.npy`` members that NumPy reads without pickle; nothing in the file is executed.
-Equal plans give equal bytes. Each member has a checksum. A file that is cut short, damaged, of
-another program or of a newer format raises an `InvalidFileError`.
-
-The header is read first and lists every array with its type and shape. An array that is not listed,
-or that is larger than listed, is refused before it is unpacked, so a small file can't fill the
-memory with more than its header declares.
+Nothing in the file is executed, and equal plans give equal bytes. A file that is cut short, is
+damaged, or is of another program or a newer format raises an `InvalidFileError`. An array that the
+header does not list, or that is larger than listed, is refused before it is unpacked, so a small
+file can't fill the memory.
 """
 
 from __future__ import annotations

@@ -55,16 +55,6 @@ class HomeClaim(NamedTuple):
     within: int | None = None  # largest number of moves; None for any number
 
 
-class AuditStep(NamedTuple):
-    """A recorded step and the belief before it."""
-
-    number: int  # from 1
-    state: int
-    next_state: int
-    holding: Any  # the record's JSON value of edges and budget: differences to the step before
-    belief: Belief
-
-
 class Edges(NamedTuple):
     """A graph and the probabilities that its edges never work, each [S, A]."""
 
@@ -86,13 +76,18 @@ def why_not(belief: Belief) -> str | None:
     return None
 
 
-def audit(claims: Sequence[HomeClaim], steps: Iterable[AuditStep]) -> tuple[HomeVerdict, ...]:
-    """Return the verdict on each home: whether each step kept a way home and spent enough."""
+def audit(
+    claims: Sequence[HomeClaim], steps: Iterable[tuple[Any, Belief]]
+) -> tuple[HomeVerdict, ...]:
+    """Return the verdict on each home: whether each step kept a way home and spent enough.
+
+    A step is its record (`step`, `state`, `next_state`, `holding`) and the belief before it.
+    """
     accounts = [_Account(claim) for claim in claims]
-    for step in steps:
-        edges = _edges(step.belief)
+    for record, belief in steps:
+        edges = _edges(belief)
         for k, account in enumerate(accounts):
-            account.check(step, k, edges)
+            account.check(record, k, edges)
     return tuple(account.verdict() for account in accounts)
 
 
@@ -118,7 +113,7 @@ class _Account:
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
         self.reasons: list[str] = []
 
-    def check(self, step: AuditStep, k: int, edges: Edges) -> None:
+    def check(self, step: Any, k: int, edges: Edges) -> None:
         """Check one step; steps after an unreadable record are not checked."""
         if self.unread:
             return
@@ -186,8 +181,8 @@ class _Account:
             state = int(edges.dest[state, action])
         return passed
 
-    def _object(self, step: AuditStep, reason: str) -> None:
-        self.reasons.append(f"step {step.number}: {reason}")
+    def _object(self, step: Any, reason: str) -> None:
+        self.reasons.append(f"step {step.step}: {reason}")
 
 
 def _risk(way: IntArray, edges: Edges) -> float:

@@ -122,7 +122,11 @@ class Sampler:
         tally = np.zeros((6, len(self.mixtures), len(plan.criteria)))
         counted = 1.0 if self.fixed else plan.expected_steps
         for world, count in self._worlds(rng, episodes):
-            rows, paid = self._rows_of(world), self._paid(world)
+            rows, paid = self._rows_of(world), np.zeros((len(self.earns), *self.exits.shape))
+            for i, k in enumerate(self.earns):  # what counts as earned
+                given = self.stored.rewards[k]
+                rewards = world.reward if given is None else given
+                paid[i] = np.where(np.isfinite(world.reward), rewards, 0.0)
             hope = [
                 at_home if within else can_reach(rows, self.actions, policies[0], at_home)
                 for _, (at_home, policies, _, within) in self.returns
@@ -169,15 +173,6 @@ class Sampler:
             self._dest, self._rows = world.dest, (np.arange(0, len(both) + 1, 2), both)
         go = world.success.ravel()
         return *self._rows, np.stack([go, 1.0 - go], axis=1).ravel()
-
-    def _paid(self, world: Model) -> FloatArray:
-        """Return the rewards [K, S, A] that count as earned in a world."""
-        paid = np.zeros((len(self.earns), self.states, self.actions))
-        for i, k in enumerate(self.earns):
-            given = self.stored.rewards[k]
-            rewards = world.reward if given is None else given
-            paid[i] = np.where(np.isfinite(world.reward), rewards, 0.0)
-        return paid
 
     def interval(self, k: int, tally: FloatArray, episodes: int, doubt: float) -> Sampled:
         """Return the interval of a criterion's tally [6], wrong with probability ≤ `doubt`."""

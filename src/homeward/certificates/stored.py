@@ -82,8 +82,8 @@ class StoredPlan:
         whole = Part("plan", plan.weights, plan.outbound, tuple(c.bound for c in criteria))
         claims = tuple(c.kept_bound for c in criteria)
         kept = Part("action", plan.kept_weights, plan.kept_outbound, claims)
-        same = all(np.array_equal(a, b) for a, b in zip(whole[1:], kept[1:], strict=True))
-        return (whole,) if same else (whole, kept)
+        same = whole.claims == kept.claims and np.array_equal(whole.weights, kept.weights)
+        return (whole,) if same and np.array_equal(whole.outbound, kept.outbound) else (whole, kept)
 
 
 class Part(NamedTuple):
@@ -174,8 +174,8 @@ def _check_plan(plan: PlanClaims, model: Model) -> None:
             many = f"{count} bounds for {len(plan.criteria)} criteria"
             raise Error(f"the evidence on action {a} has {many}")
         if row.verdict not in VERDICTS:
-            known = ", ".join(VERDICTS)
-            raise Error(f"the verdict on action {a} is {row.verdict!r}, expected one of {known}")
+            codes = ", ".join(VERDICTS)
+            raise Error(f"the verdict on action {a} is {row.verdict!r}, expected one of {codes}")
     now = plan.kept_outbound if plan.steps is None else plan.kept_outbound[:, 0]
     first = now[:, plan.state]
     for j in np.flatnonzero((plan.kept_weights > 0.0) & (first != plan.action))[:1]:
@@ -216,16 +216,15 @@ def _check_criterion(
     if not (0.0 <= price < np.inf or (price == np.inf and infeasible)):
         raise Error(f"{name} has a multiplier of {price:g}, expected 0 <= λ < inf")
     _check_finite(criterion.way_home, f"the way home of {name}", (states,))
-    back, allowed = (-1, actions), criterion.allowed
-    policy, one = criterion.return_policy, (states,)
-    indices(policy, f"the return policy of {name}", one, back, "s", Error)
+    back, allowed, policy = (-1, actions), criterion.allowed, criterion.return_policy
+    indices(policy, f"the return policy of {name}", (states,), back, "s", Error)
     if (allowed is not None) != (kind == "stay"):
         raise Error(f"{name} is of the kind {kind}, but its set does not fit that")
     if allowed is not None and (allowed.shape != shape or allowed.dtype != np.bool_):
         raise Error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
     if kind == "return":
-        home = criterion.home
-        indices(home, f"the home of {name}", (len(home),), (0, states), "s", Error)
+        count = (len(criterion.home),)
+        indices(criterion.home, f"the home of {name}", count, (0, states), "s", Error)
         if not criterion.home.size:
             raise Error(f"{name} requires a way home but has no home")
     elif criterion.home.size or within is not None:
@@ -240,7 +239,7 @@ def _check_criterion(
         if since.ndim != 1 or (np.diff(since) <= 0).any():
             raise Error(f"the return policies of {name} are not in the order of the steps left")
     expected = _names_of(criterion, plan)
-    if not isinstance(criterion.name, str) or criterion.name not in expected:
+    if criterion.name not in expected:
         raise Error(f"{name} is called {criterion.name!r}, but it is {expected[0]!r}")
 
 

@@ -1,12 +1,9 @@
 """Observations as JSON and back, without loss.
 
 An observation is made of plain values: numbers, texts, None, sequences, mappings with texts as
-keys, arrays, and dataclasses of the types that its kind of run lists. Floats keep every bit (the
-shortest decimal that reads back the same; an infinite one or a NaN is spelled out). Sequences come
-back as tuples, arrays as read-only ones of the same type.
-
-Where observations are large and a world gives the same ones again, a run keeps only a `Digest` of
-each.
+keys, arrays, and dataclasses of the types that its kind of run lists. Floats keep every bit.
+Sequences come back as tuples, arrays as read-only ones of the same type. Of large observations a
+run may keep only a `Digest`.
 """
 
 from __future__ import annotations

@@ -4,17 +4,13 @@ A run is a directory:
 
 - ``config.json``: the kind and its complete configuration; written once.
 - ``manifest.json``: status, times, versions, number of steps; replaced as a whole.
-- ``steps.jsonl``: one line per step; appended, see `log`.
-- ``plan_ms.f32``: planning time of each step; appended, see `log`.
-- ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
+- ``steps.jsonl``, ``plan_ms.f32``: a line and a planning time per step; appended, see `log`.
+- ``fields.npz``, when it has ended: the last plan's policies and the kind's own arrays.
 - what else its kind writes when it has ended, see `Kind.products`.
 - ``lock``: while a process is writing.
 
-Resuming: the configuration makes the same explorer and the same world again, and the recorded steps
-are taken without planning; see `retracing`.
-
-Invariant: however often the process is killed, the run resumes to the same log, byte
-for byte, as one that was never killed (on the same machine with the same versions).
+However often the process is killed, the run resumes (see `retracing`) to the same log, byte for
+byte, as one that was never killed (on the same machine with the same versions).
 """
 
 from __future__ import annotations

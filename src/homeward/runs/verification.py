@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.stored import StoredPlan
@@ -30,6 +30,7 @@ from homeward.safety import ReturnHome, ReturnWithin
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from homeward.beliefs import Belief
     from homeward.certificates.verdicts import Certificate, HomeVerdict
     from homeward.planning.explorer import Loop
     from homeward.runs import Run
@@ -137,7 +138,7 @@ def _judge_run(
         return RecordedPlan(record, None, (), verdict, notes=(note,))
     strange: list[str] = []  # the step where the world answers differently
 
-    def steps() -> Iterator[AuditStep]:
+    def steps() -> Iterator[tuple[Record, Belief]]:
         world = setup.world
         belief = setup.belief.update(world.look())
         for record in records:
@@ -147,7 +148,7 @@ def _judge_run(
             if found != (record.state, record.next_state, record.observation):
                 strange.append(f"step {record.step}: the world does not answer as recorded")
                 return
-            yield AuditStep(record.step, state, record.next_state, record.holding, belief)
+            yield record, belief
             belief = belief.update(observation)
 
     homes = audit(claims, steps())
