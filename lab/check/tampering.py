@@ -24,7 +24,7 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
-from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.policy_values import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
@@ -263,9 +263,7 @@ def examine(
 ) -> Trial:
     """Certify a plan, and return the methods that refuted it."""
     found = certify(stored, episodes=episodes, confidence=confidence, seed=seed)
-    wrong = [reason for verdict in found.verdicts for reason in verdict.reasons]
-    exactly, sampled = ([name in reason for reason in wrong] for name in ("exactly", "sampling"))
-    neither = any("exactly" not in reason and "sampling" not in reason for reason in wrong)
+    methods = {method for verdict in found.verdicts for method in verdict.refuted_by}
     off = [  # by more than the interval
         verdict.sampled.high >= verdict.claimed
         for verdict in found.verdicts
@@ -277,9 +275,9 @@ def examine(
         type(stored.belief).__name__,
         tamper,
         found.refuted,
-        any(exactly),
-        any(sampled),
-        reckoned=found.worth.refuted or bool(found.said) or neither,
+        "exact" in methods,
+        "sampling" in methods,
+        reckoned=found.worth.refuted or bool(found.said) or "arithmetic" in methods,
         contradicted=bool(off),
         missed=any(off),
     )

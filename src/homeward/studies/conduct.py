@@ -16,7 +16,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from homeward.errors import InvalidInputError
-from homeward.runs.references import load
+from homeward.runs.kind import load
 from homeward.studies.crews import Batch, Inline, cores, local_crew, remote_crew
 from homeward.studies.work import Outcome
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from homeward.errors import HomewardError
-from homeward.runs.references import load
+from homeward.runs.kind import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from homeward import __version__
-from homeward.runs.form import MAX_CELLS
+from homeward.runs.kind import MAX_CELLS
 from homeward.runs.run import CONFIG
 from homeward.web.catalogue import NAME, SUFFIXES, Catalogue, check_name, plain_file
 from homeward.web.events import MAX_STREAMS, Streams

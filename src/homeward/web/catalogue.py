@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
-from homeward.replay.log_reader import LogFollower
 from homeward.runs import Run, RunStatus
 from homeward.runs.fields import field_shape
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
+from homeward.runs.log import LogFollower
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told

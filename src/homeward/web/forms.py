@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from homeward.runs.config import Config
-    from homeward.runs.form import Form
+    from homeward.runs.kind import Form
 
 
 def all_forms() -> dict[str, Form]:

@@ -17,8 +17,8 @@ from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
 from homeward.replay.scene import actions_of
 from homeward.runs import Run
 from homeward.runs.kind import find_kind, kind_names
+from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
-from homeward.runs.stopwatch import read_times
 from homeward.web import forms
 from homeward.web.catalogue import SHOWN_UP_TO
 from homeward.web.examples import examples

@@ -22,8 +22,7 @@ from homeward.kinds.grid.world import HeightGridWorld, write
 from homeward.kinds.outcome import account, check_start, conflict_at_end, is_stranded
 from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
-from homeward.runs.form import MAX_CELLS, Form
-from homeward.runs.kind import Kind, Setup
+from homeward.runs.kind import MAX_CELLS, Form, Kind, Setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

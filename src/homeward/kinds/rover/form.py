@@ -12,7 +12,7 @@ from homeward.files import read_json
 from homeward.kinds.promises import ASKED, SAFE_KEYS
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
-from homeward.runs.form import MAX_CELLS, Form
+from homeward.runs.kind import MAX_CELLS, Form
 from homeward.terrain import MapWindow, parse_window
 
 if TYPE_CHECKING:
