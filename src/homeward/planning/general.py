@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.bonuses import checked_bonus
-from homeward.planning.choice import ActionFacts, Choice, HomeValue, Limit
 from homeward.planning.held import Proposal
 from homeward.planning.ledger import BUDGET_TOLERANCE
+from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
 from homeward.planning.ratio import Ratio, best_earning, best_ratio
 from homeward.planning.returns import returns_of
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray
-    from homeward.models import SparseMDP
-    from homeward.planning.held import Held
-    from homeward.planning.task import Task
+    from homeward.models import Model, SparseMDP
+    from homeward.planning.guide import Task
+    from homeward.planning.held import Account, Held
+    from homeward.planning.plan import Plan
 
 STEP_RISK = 1e-6
 """Share of the remaining budget that a step without risk costs, if risk is the cost."""
@@ -41,10 +42,13 @@ class GeneralSearch:
     task: Task
 
     def choose(
-        self, belief: Any, model: SparseMDP, state: int, held: Held, *, learn: bool = True
-    ) -> Choice:
-        """Return what to pursue from `state` and what it costs; without `learn`, only earn."""
-        planner, ledgers = self.task.planner, self.task.ledgers
+        self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
+    ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
+        """Return the plan of what to pursue, or None, with the accounts after it and the limit.
+
+        Without `learn`, only earn.
+        """
+        planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
         found = [
             returns_of(belief, model, ledger, account, state, planner.correction)
             for ledger, account in zip(ledgers, held.accounts, strict=True)
@@ -52,43 +56,38 @@ class GeneralSearch:
         share = np.zeros((model.states, model.actions))
         for ledger, returns in zip(ledgers, found, strict=True):
             if not returns.lost:
-                left = max(ledger.left(returns.account), MIN_LEFT)
+                left = max(ledger.budget - returns.account.spent, MIN_LEFT)
                 np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
         bonus = checked_bonus(planner.bonus, belief, model.reward)
-        remaining = float(bonus.max(axis=1).sum())
-        now = held.at(remaining, self.task.floor)
-        allowed = self.task.allowed
-        inside = np.ones(share.shape, dtype=bool) if allowed is None else allowed
-        ratio, limit = self._worth_learning(model, bonus, share, inside, state, remaining)
-        earning = None
-        if ratio.action < 0 or not learn:
+        inside = np.ones(share.shape, bool) if self.task.allowed is None else self.task.allowed
+        ratio, limit = self._worth_learning(model, bonus, share, inside, state)
+        if ratio.action >= 0 and learn:
+            action, earned, method = ratio.action, None, "rate"
+            proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+        else:
             earning = best_earning(model, inside & (share <= 0.0), planner.discount, state)
             if earning is None:
-                return Choice(now, limit)
-            action = earning.action
-            proposal = Proposal((state,), float(earning.rates[action]), 1.0)
-        else:
-            action = ratio.action
-            proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+                return None, held.accounts, limit
+            (action, earned), method = earning, "earn"
+            proposal = Proposal((state,), float(earned[action]), 1.0)
 
-        def facts() -> ActionFacts:
-            rates = np.zeros(model.actions)
-            for a in range(model.actions):
-                if earning is None:
+        def facts() -> tuple[FloatArray, FloatArray, FloatArray]:
+            if earned is None:
+                rates, steps = np.zeros(model.actions), np.ones(share.shape)
+                for a in range(model.actions):
                     only = inside.copy()
-                    only[state] = False
-                    only[state, a] = inside[state, a]
-                    rates[a] = best_ratio(model, bonus, np.ones(share.shape), only, state).rate
-                elif np.isfinite(earning.rates[a]):
-                    rates[a] = earning.rates[a]
-            return ActionFacts(rates, np.array([r.value for r in found]), share[state])
+                    only[state] = np.arange(model.actions) == a
+                    rates[a] = best_ratio(model, bonus, steps, only & inside, state).rate
+            else:
+                rates = np.where(np.isfinite(earned), earned, 0.0)
+            return rates, np.array([returns.value for returns in found]), share[state]
 
         policy = np.zeros(model.states, np.int32)
         policy[state] = action
         paid = tuple(returns.pay(state, action) for returns in found)
-        homes = tuple(HomeValue(returns.value, returns.account.way) for returns in found)
-        method = "rate" if earning is None else "earn"
-        return Choice(now, limit, proposal, policy, paid, homes, facts, method)
+        homes = [(returns.value, returns.account.way) for returns in found]
+        plan = plan_of(self.task, mean, state, proposal, policy, paid, homes, facts, method)
+        return plan, paid, limit
 
     def _worth_learning(
         self,
@@ -97,10 +96,10 @@ class GeneralSearch:
         share: FloatArray,
         inside: BoolArray,
         state: int,
-        remaining: float,
     ) -> tuple[Ratio, Limit]:
         """Return the best ratio of gain to steps, else to risk; or why nothing is worth it."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)
+        remaining = float(bonus.max(axis=1).sum())
         steps, limit = np.ones(share.shape), Limit(remaining)
         free = inside & (share <= 0.0)
         ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share, free)

@@ -5,7 +5,7 @@ A record holds the difference to the previous step, so its size is that of the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,18 +23,10 @@ MAX_FREE_SHARE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """The edges that a run relies on for one home, and the risk that it has spent.
+    """The edges that a run relies on for one home, and the risk that it has spent."""
 
-    Attributes
-    ----------
-    way
-        Action [S] that is relied on in each state; −1 for none.
-    spent
-        Probability spent so far: an upper bound on the risk of losing the way home.
-    """
-
-    way: IntArray
-    spent: float = 0.0
+    way: IntArray  # action [S] that is relied on in each state; −1 for none
+    spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +93,6 @@ class Held:
     def kept(self) -> float:
         """The guaranteed probability of coming home; 1 if no way home is required."""
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
-
-    def at(self, remaining: float, floor: float) -> Held:
-        """Return the state of the run when a gain of `remaining` is left to learn.
-
-        A gain of at least `floor` since the last news is news, and resets the idle count.
-        """
-        if self.remaining - remaining >= floor:
-            return replace(self, remaining=remaining, idle=0)
-        return replace(self, idle=self.idle + 1)
 
     def emptied(self) -> Held:
         """Return the same number of accounts, all empty."""

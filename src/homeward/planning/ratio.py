@@ -41,18 +41,10 @@ STOP_PROBABILITY = 1e-10
 
 
 class Ratio(NamedTuple):
-    """The best ratio of gain to cost from a state.
+    """The best ratio of gain to cost from a state."""
 
-    Attributes
-    ----------
-    action
-        What to do now; −1 where nothing can be gained.
-    gain, steps, cost
-        Expected totals until the bonus is collected; the gain is net of what waiting would earn.
-    """
-
-    action: int
-    gain: float
+    action: int  # what to do now; −1 where nothing can be gained
+    gain: float  # expected total until the bonus is collected, net of what waiting would earn
     steps: float
     cost: float
 
@@ -66,28 +58,14 @@ NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)
 """The ratio where nothing can be gained."""
 
 
-class Earning(NamedTuple):
-    """The policy that earns most, seen from one state.
-
-    Attributes
-    ----------
-    action
-        What it does now.
-    rates
-        Discounted reward per step [A] of each action, with the policy followed afterwards; −inf
-        where an action can't be taken.
-    """
-
-    action: int
-    rates: FloatArray
-
-
 def best_earning(
     model: SparseMDP, allowed: BoolArray, discount: float, state: int
-) -> Earning | None:
-    """Return the policy that earns most by `allowed` [S, A] actions; None if it earns nothing.
+) -> tuple[int, FloatArray] | None:
+    """Return what earns most in `state` by `allowed` [S, A] actions; None if that is nothing.
 
-    It can keep to them for ever: an action that may lead to a state without one is excluded.
+    The policy can keep to them for ever: an action that may lead to a state without one is
+    excluded. Returns its action, and the discounted reward per step [A] of each action with the
+    policy followed afterwards; −inf where an action can't be taken.
     """
     usable = allowed & np.isfinite(model.reward)
     links = (model.transitions > 0).astype(np.int8)
@@ -107,7 +85,7 @@ def best_earning(
         return None
     rows = model.transitions[state * model.actions : (state + 1) * model.actions]
     rates = (1.0 - discount) * (reward[state] + discount * (rows @ value))
-    return Earning(int(solved.policy[state]), rates)
+    return int(solved.policy[state]), rates
 
 
 def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
@@ -160,9 +138,7 @@ def best_ratio(
         if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
             break
         price = ratio
-        best = Ratio(
-            int(policy[state]), float(gain[state]), float(steps[state]), float(costs[state])
-        )
+        best = Ratio(int(policy[state]), *(float(x[state]) for x in (gain, steps, costs)))
     return best
 
 

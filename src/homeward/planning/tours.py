@@ -1,23 +1,23 @@
 """Compiled search for the first place of a short tour, for gains that come once.
 
-Kernels only; names and ties are as in `homeward.planning.ways`.
+Kernels only; names and ties are as in `homeward.planning.graph`.
 """
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from homeward.bonuses import Looks
-from homeward.planning.heap import empty_heap, pop, push
+from homeward.planning.graph import MIN_SUCCESS
 from homeward.planning.outward import gain_at, path_to, search_outward
-from homeward.planning.ways import MIN_SUCCESS
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.planning.ways import Edges
+    from homeward.planning.graph import Graph
 
 
 @njit(cache=True)
@@ -45,19 +45,18 @@ def left_of(looks: Looks, amount: FloatArray) -> Looks:
 
 @njit(cache=True)
 def told_nearby(
-    edges: Edges, share: FloatArray, free: float, state: int, looks: Looks, radius: float
+    graph: Graph, share: FloatArray, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
     """Return the amount [S] of each cell that is seen from within `radius` steps, else 0."""
-    dest, success, allowed = edges
+    dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     steps, rest = np.full(states, np.inf), looks.amount.copy()
     done = np.zeros(states, np.bool_)
-    key, second, node, place = empty_heap(states)
-    steps[state] = 0.0
-    count = push(key, second, node, place, 0, 0.0, 0.0, state)
-    while count > 0 and key[0] <= radius:
-        s = node[0]
-        count = pop(key, second, node, place, count)
+    steps[state], heap = 0.0, [(0.0, np.int64(state))]
+    while heap and heap[0][0] <= radius:
+        _, s = heappop(heap)
+        if done[s]:
+            continue
         done[s] = True
         take(s, looks, rest, looks.amount)
         for a in range(actions):
@@ -68,13 +67,13 @@ def told_nearby(
                 continue
             if steps[s] + 1.0 / p < steps[t]:
                 steps[t] = steps[s] + 1.0 / p
-                count = push(key, second, node, place, count, steps[t], 0.0, t)
+                heappush(heap, (steps[t], np.int64(t)))
     return looks.amount - rest
 
 
 @njit(cache=True)
 def best_tour(
-    edges: Edges,
+    graph: Graph,
     share: FloatArray,
     free: float,
     state: int,
@@ -94,7 +93,7 @@ def best_tour(
     opens new ground, because new ground leads away from the rest. A tour that can't see all cells
     loses to one that misses less. Returns the path to the place, its gain and its steps.
     """
-    states = len(edges.dest)
+    states = len(graph.dest)
     entered = np.where(share <= free, 0.0, 2.0)  # 2: never entered
     most = np.full(states, looks.amount.max() * len(looks.weight))
     limit, looked = most.copy(), np.zeros(states)
@@ -104,13 +103,13 @@ def best_tour(
     missed, least = np.inf, np.inf
     for i in range(width):
         target, gain, steps, before = search_outward(
-            edges, entered, 0.0, 0.0, state, looks, 0.0, power, limit
+            graph, entered, 0.0, 0.0, state, looks, 0.0, power, limit
         )
         if target < 0:
             break
         limit[target] = 0.0
         if i == 0:
-            near = told_nearby(edges, share, free, state, looks, steps + radius)
+            near = told_nearby(graph, share, free, state, looks, steps + radius)
             opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
             for s in range(states):
                 if near[s] > 0.0:
@@ -127,7 +126,7 @@ def best_tour(
                 u = way[u]
             opened, later, s = opened + new, later + new * length, t
             t, _, there, way = search_outward(
-                edges, entered, 0.0, 0.0, s, left_of(looks, left), 0.0, power, bounds
+                graph, entered, 0.0, 0.0, s, left_of(looks, left), 0.0, power, bounds
             )
         cost = steps + length
         if opened > 0.0:

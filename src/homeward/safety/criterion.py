@@ -69,11 +69,6 @@ class Situation:
                     f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
                 )
 
-    def name_of(self, state: int) -> str:
-        """Return the name of a state, or its number."""
-        names = self.model.state_names
-        return names[state] if names else f"state {state}"
-
     def recall_reward(
         self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
     ) -> tuple[FloatArray, FloatArray | None]:
@@ -124,6 +119,11 @@ def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
     """Return an empty home and a way home of value 0, for a requirement without a way home."""
     policy = np.full(states, GIVE_UP, np.int32)
     return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
+
+
+def state_name(model: Model, state: int) -> str:
+    """Return the name of a state, or its number."""
+    return model.state_names[state] if model.state_names else f"state {state}"
 
 
 def check_level(delta: object) -> None:
