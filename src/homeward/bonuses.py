@@ -36,15 +36,6 @@ class Bonus(Protocol):
 
     def __call__(self, belief: Any, /) -> FloatArray:
         """Return ξ[S, A] ≥ 0 under a belief."""
-        ...
-
-
-class Uncovering(Protocol):
-    """A belief that predicts how many cells an action reveals."""
-
-    def uncovers(self) -> FloatArray:
-        """Return the expected number [S, A] of unseen cells that an action would reveal."""
-        ...
 
 
 NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
@@ -107,7 +98,6 @@ class LookingBonus(Protocol):
 
     def looks(self, belief: Any, /) -> Looks:
         """Return the looks under a belief."""
-        ...
 
 
 def once(bonus: FloatArray) -> Looks:
@@ -137,7 +127,7 @@ class Uncover:
 
     reward: float = 1.0
 
-    def __call__(self, belief: Uncovering, /) -> FloatArray:
+    def __call__(self, belief: HeightBelief, /) -> FloatArray:
         """Return ξ[S, A]."""
         return self.reward * belief.uncovers()
 
@@ -185,18 +175,21 @@ class MbieEb:
 
 
 @dataclass(frozen=True, slots=True)
-class Information:
-    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
-
-    The paper's first-order approximation of the entropy reduction by measuring from s, in units of
-    half a nat; the same for every action. Blocked cells count 0.
-    """
-
+class _Measuring:
     sensor: Sensor = Sensor()
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensor, Sensor):
             raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
+
+
+@dataclass(frozen=True, slots=True)
+class Information(_Measuring):
+    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
+
+    The paper's first-order approximation of the entropy reduction by measuring from s, in units of
+    half a nat; the same for every action. Blocked cells count 0.
+    """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A], one column for all actions."""
@@ -206,18 +199,12 @@ class Information:
 
 
 @dataclass(frozen=True, slots=True)
-class InformationGain:
+class InformationGain(_Measuring):
     """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): information gain in nats of measuring from s.
 
     Exact for independent normal heights, since the posterior variance does not depend on the
     measured values; the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
     """
-
-    sensor: Sensor = Sensor()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.sensor, Sensor):
-            raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A] in nats, one column for all actions."""
@@ -276,7 +263,11 @@ class Weights(NamedTuple):
     def add_up(self, variance: FloatArray) -> FloatArray:
         """Return the weighted sum [R, C] around each cell of a map."""
         if self.transform is None:
-            return self.add_one_by_one(variance)
+            from homeward.beliefs.height_kernels import sum_near
+
+            total = np.empty(variance.shape)
+            sum_near(self.weight, variance, total)
+            return frozen(total)
         from scipy.fft import fft, ifft, irfft, rfft
 
         (rows, columns), (down, right) = variance.shape, self.size
@@ -287,14 +278,6 @@ class Weights(NamedTuple):
         # The cell itself has by far the largest weight; its rounding would spoil the others.
         total = total + self.weight[0, 0] * variance
         return frozen(np.maximum(total, 0.0, out=total))
-
-    def add_one_by_one(self, variance: FloatArray) -> FloatArray:
-        """Return the same sum without a Fourier transform."""
-        from homeward.beliefs.height_kernels import sum_near
-
-        total = np.empty(variance.shape)
-        sum_near(self.weight, variance, total)
-        return frozen(total)
 
 
 @lru_cache(maxsize=8)
@@ -317,17 +300,16 @@ def weights_of(
     in_reach = 4 * np.count_nonzero(weight)  # approximately, by quadrants
     if in_reach <= nearby:
         return Weights(frozen(weight), None, (0, 0))
+    rows, columns = weight.shape
     fast = (
-        next_fast_len(shape[0] + weight.shape[0] - 1),
-        next_fast_len(shape[1] + weight.shape[1] - 1, real=True),
+        next_fast_len(shape[0] + rows - 1),
+        next_fast_len(shape[1] + columns - 1, real=True),
     )
     around = np.zeros(fast)
-    quarter = weight.copy()
-    quarter[0, 0] = 0.0
-    rows, columns = weight.shape
-    around[:rows, :columns] = quarter
+    around[:rows, :columns] = weight
+    around[0, 0] = 0.0
     if columns > 1:
-        around[:rows, 1 - columns :] = quarter[:, :0:-1]
+        around[:rows, 1 - columns :] = around[:rows, columns - 1 : 0 : -1]
     if rows > 1:
         around[1 - rows :] = around[rows - 1 : 0 : -1]
     return Weights(frozen(weight), frozen(rfft2(around).real.copy()), fast)

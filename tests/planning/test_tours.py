@@ -12,9 +12,9 @@ from homeward.bonuses import Looks, Uncover
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
+from homeward.planning.outward import best_tour
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
-from homeward.planning.tours import best_tour
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:

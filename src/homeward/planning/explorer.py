@@ -10,7 +10,6 @@ Algorithm 1, whose guarantee is for a single plan.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
-    from homeward.words import Remainder
     from homeward.worlds import World
 
 
@@ -102,7 +100,7 @@ class Step:
     seconds: float = 0.0
 
 
-class Loop(ABC):
+class Loop:
     """The loop of plan, act, observe and update, until there is a reason to end."""
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
@@ -133,19 +131,15 @@ class Loop(ABC):
                 if step is not None:
                     yield step
 
-    @abstractmethod
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
+        raise NotImplementedError
 
     def why(self) -> str:
         """Return sentences: why the run ended, what is left, and what would allow more."""
         if self.end is None:
             return "It has not ended."
-        return why_ended(self.end, self.steps, self._remainder())
-
-    def _remainder(self) -> Remainder | None:
-        """Return what is left when the run ends; None if that is not known."""
-        return None
+        return why_ended(self.end, self.steps, None)
 
 
 class Explorer(Loop):
@@ -204,9 +198,11 @@ class Explorer(Loop):
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
 
-    def _remainder(self) -> Remainder | None:
-        if self.decision is None or self.decision.plan is not None:
-            return None
+    def why(self) -> str:
+        """Return sentences: why the run ended, what is left, and what would allow more."""
+        if self.end is None or self.decision is None:
+            return super().why()
         from homeward.bonuses import unit_of
 
-        return self.decision.remainder(unit_of(self.planner.bonus))
+        rest = self.decision.remainder(unit_of(self.planner.bonus))
+        return why_ended(self.end, self.steps, rest)

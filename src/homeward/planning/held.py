@@ -100,13 +100,14 @@ class Held:
 
     def encode(self, before: Held) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
+        ways = []
+        for old, new in zip(before.accounts, self.accounts, strict=True):
+            at = np.flatnonzero(old.way != new.way)
+            ways.append([at.tolist(), new.way[at].tolist()])
         value: dict[str, Any] = {
             "kept": self.kept,
             "spent": [a.spent for a in self.accounts],
-            "ways": [
-                _difference(old.way, new.way)
-                for old, new in zip(before.accounts, self.accounts, strict=True)
-            ],
+            "ways": ways,
             "remaining": self.remaining,
             "idle": self.idle,
         }
@@ -123,12 +124,11 @@ class Held:
     def decode(cls, value: Any, before: Held) -> Held:
         """Read what `encode` returned."""
         try:
-            accounts = tuple(
-                Account(_changed(old.way, way), float(spent))
-                for old, way, spent in zip(
-                    before.accounts, value["ways"], value["spent"], strict=True
-                )
-            )
+            accounts, changes = [], zip(value["ways"], value["spent"], strict=True)
+            for old, ((at, actions), spent) in zip(before.accounts, changes, strict=True):
+                way = old.way.copy()
+                way[np.array(at, np.intp)] = actions
+                accounts.append(Account(frozen(way), float(spent)))
             proposal = None
             if "path" in value:
                 path = value["path"]
@@ -136,19 +136,6 @@ class Held:
                     path = () if before.proposal is None else before.proposal.path[path:]
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
-            return cls(accounts, proposal, float(value["remaining"]), int(value["idle"]))
+            return cls(tuple(accounts), proposal, float(value["remaining"]), int(value["idle"]))
         except (KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause
-
-
-def _difference(old: IntArray, new: IntArray) -> list[list[int]]:
-    """Return the indices at which two arrays differ, and the new values there."""
-    at = np.flatnonzero(old != new)
-    return [at.tolist(), new[at].tolist()]
-
-
-def _changed(old: IntArray, difference: Any) -> IntArray:
-    at, values = difference
-    new = old.copy()
-    new[np.array(at, np.intp)] = values
-    return frozen(new)

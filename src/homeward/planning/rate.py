@@ -31,9 +31,8 @@ from homeward.arrays import frozen
 from homeward.bonuses import LookingBonus, checked_bonus, once
 from homeward.planning.graph import EVERYWHERE, MIN_SUCCESS, graph_of
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.outward import best_path, best_per_risk, follow, search_outward
+from homeward.planning.outward import best_path, best_per_risk, best_tour, follow, search_outward
 from homeward.planning.pursuit import Limit, plan_of
-from homeward.planning.tours import best_tour
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray

@@ -25,7 +25,7 @@ from homeward.models import SparseMDP
 from homeward.solvers.engines import engine
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray
 
 MAX_PRICE_ROUNDS = 50
 """Rounds of Dinkelbach's method."""
@@ -130,15 +130,13 @@ def best_ratio(
     price, best = 0.0, NO_RATIO
     least = 1e-9 * float(ends.max()) / float(cost[usable].max())
     for _ in range(MAX_PRICE_ROUNDS):
-        policy, stops = _priced(model, ends, reward, cost, usable, max(price, least))
-        gain, steps, costs = _totals(model, ends, reward, cost, policy, stops)
-        if not (np.isfinite(gain[state]) and costs[state] > 0.0) or gain[state] <= 0.0:
+        found = _priced(model, ends, reward, cost, usable, max(price, least), state)
+        if not 0.0 < found.gain < np.inf or not found.cost > 0.0:
             break
-        ratio = float(gain[state] / costs[state])
+        ratio = found.gain / found.cost
         if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
             break
-        price = ratio
-        best = Ratio(int(policy[state]), *(float(x[state]) for x in (gain, steps, costs)))
+        price, best = ratio, found
     return best
 
 
@@ -149,8 +147,9 @@ def _priced(
     cost: FloatArray,
     usable: BoolArray,
     price: float,
-) -> tuple[IntArray, BoolArray]:
-    """Return the best policy [S] under a price on costs, and where it ends by collecting [S].
+    state: int,
+) -> Ratio:
+    """Return the totals from `state` of the best policy under a price on costs.
 
     Policy iteration. A path ends by itself with `STOP_PROBABILITY`, so that a policy that never
     collects has a value too, a very low one.
@@ -178,25 +177,11 @@ def _priced(
         ends_now = last >= ahead
         stops = np.where(better, ends_now, stops)
         policy = np.where(better, np.where(ends_now, last_action, best), policy)
-    return policy.astype(np.int32), stops
-
-
-def _totals(
-    model: SparseMDP,
-    ends: FloatArray,
-    reward: FloatArray,
-    cost: FloatArray,
-    policy: IntArray,
-    stops: BoolArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the expected gain, steps and cost [S] of a policy until it collects."""
-    states = np.arange(model.states)
     rows = model.transitions[states * model.actions + policy]
     onward = diags_array((~stops).astype(np.float64)) @ rows
     paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
     right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
     # A policy that never collects has no total: a small stop probability makes it large instead.
     system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
-    found = np.atleast_2d(spsolve(system, right))
-    found = np.where(np.isfinite(found), found, np.inf)
-    return found[:, 0], found[:, 1], found[:, 2]
+    found = np.atleast_2d(spsolve(system, right))[state]
+    return Ratio(int(policy[state]), *np.where(np.isfinite(found), found, np.inf).tolist())

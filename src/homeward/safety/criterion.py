@@ -61,13 +61,12 @@ class Situation:
     steps: int | None = None  # until recall, if that is fixed
 
     def __post_init__(self) -> None:
-        if self.steps is not None:
-            size = self.steps * self.model.states * BYTES_PER_STATE_STEP
-            if size > MAX_POLICY_BYTES:
-                raise InvalidProblemError(
-                    f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
-                    f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
-                )
+        size = (self.steps or 0) * self.model.states * BYTES_PER_STATE_STEP
+        if size > MAX_POLICY_BYTES:
+            raise InvalidProblemError(
+                f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
+                f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
+            )
 
     def recall_reward(
         self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
@@ -112,7 +111,6 @@ class Criterion(Protocol):
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement; its reward is written to `out` [S, A], if given."""
-        ...
 
 
 def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
@@ -138,7 +136,6 @@ def check_steps(steps: object, what: str) -> int:
         raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected a whole number")
     if not 1 <= int(steps) <= MAX_STEPS:
         limit = "least 1" if int(steps) < 1 else f"most {MAX_STEPS}"
-        raise InvalidProblemError(
-            f"{what} has a horizon of {int(steps)} steps, expected at {limit}"
-        )
+        has = f"{what} has a horizon of {int(steps)} steps"
+        raise InvalidProblemError(f"{has}, expected at {limit}")
     return int(steps)
