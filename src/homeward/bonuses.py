@@ -49,30 +49,15 @@ class Looks(NamedTuple):
     weight (precision) w at a cell of variance `amount` yield ½ ln(1 + amount·w) nats; otherwise the
     first look yields the amount. A bonus that is not on a map has one row of S cells, and a look
     covers only its own cell.
-
-    Attributes
-    ----------
-    shape
-        Rows and columns of the map; states are row-major.
-    down, right
-        Offsets [V] in rows and columns.
-    weight
-        Weight [V] of a look at each offset.
-    amount
-        Variance, or gain, that is left in each cell [S].
-    logarithmic
-        Whether gains are logarithmic.
-    action
-        The action [S] that learns in each place; empty if being there is enough.
     """
 
-    shape: tuple[int, int]
-    down: IntArray
-    right: IntArray
-    weight: FloatArray
-    amount: FloatArray
-    logarithmic: bool
-    action: IntArray = NO_ACTION
+    shape: tuple[int, int]  # rows and columns of the map; states are row-major
+    down: IntArray  # [V] offset in rows
+    right: IntArray  # [V] offset in columns
+    weight: FloatArray  # [V] weight of a look at each offset
+    amount: FloatArray  # [S] variance, or gain, that is left in each cell
+    logarithmic: bool  # whether gains are logarithmic
+    action: IntArray = NO_ACTION  # [S] that learns in each place; empty if being there is enough
 
     @property
     def total(self) -> float:

@@ -74,30 +74,14 @@ OLD_ENDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One turn of the loop.
+    """One turn of the loop."""
 
-    Attributes
-    ----------
-    number
-        Number of the step, from 1.
-    plan
-        The decision.
-    observation
-        The world's answer.
-    state
-        Where the explorer is after the action.
-    held
-        State of the run after the action; None for the paper's explorer.
-    seconds
-        Time to decide, in seconds.
-    """
-
-    number: int
-    plan: Plan
-    observation: Any
-    state: int
-    held: Held | None = None
-    seconds: float = 0.0
+    number: int  # number of the step, from 1
+    plan: Plan  # the decision
+    observation: Any  # the world's answer
+    state: int  # where the explorer is after the action
+    held: Held | None = None  # state of the run after the action; None for the paper's explorer
+    seconds: float = 0.0  # time to decide, in seconds
 
 
 class Loop:
@@ -113,6 +97,7 @@ class Loop:
         self.end: End | None = None
         self.steps = 0
         self.held: Held | None = None
+        self.decision: Decision | None = None
 
     def explore(self, limit: int) -> Iterator[Step]:
         """Yield the steps as they are taken, until there is a reason to end or `limit` is met.
@@ -139,7 +124,12 @@ class Loop:
         """Return sentences: why the run ended, what is left, and what would allow more."""
         if self.end is None:
             return "It has not ended."
-        return why_ended(self.end, self.steps, None)
+        from homeward.bonuses import unit_of
+
+        rest = (
+            None if self.decision is None else self.decision.remainder(unit_of(self.planner.bonus))
+        )
+        return why_ended(self.end, self.steps, rest)
 
 
 class Explorer(Loop):
@@ -175,7 +165,6 @@ class Explorer(Loop):
         super().__init__(planner, belief, world, strict=strict)
         self.guide = Guide(planner, self.start, floor)
         self.held: Held = self.guide.open(self.belief)
-        self.decision: Decision | None = None
 
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
@@ -197,12 +186,3 @@ class Explorer(Loop):
             self.held = self.guide.after(self.belief, self.held)
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
-
-    def why(self) -> str:
-        """Return sentences: why the run ended, what is left, and what would allow more."""
-        if self.end is None or self.decision is None:
-            return super().why()
-        from homeward.bonuses import unit_of
-
-        rest = self.decision.remainder(unit_of(self.planner.bonus))
-        return why_ended(self.end, self.steps, rest)

@@ -31,27 +31,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A place to observe from, and the way there.
+    """A place to observe from, and the way there."""
 
-    Attributes
-    ----------
-    path
-        States from the explorer's to the place, both included.
-    gain
-        Expected gain, in the unit of the bonus.
-    steps
-        Expected steps to get it.
-    share
-        Largest share of a remaining budget that the way home from a state on the path needs.
-    along
-        Whether the gain counts all observations on the path, not only the last.
-    """
-
-    path: tuple[int, ...]
-    gain: float
-    steps: float
-    share: float = 0.0
-    along: bool = False
+    path: tuple[int, ...]  # states from the explorer's to the place, both included
+    gain: float  # expected gain, in the unit of the bonus
+    steps: float  # expected steps to get it
+    share: float = 0.0  # largest share of a remaining budget that ways home from the path need
+    along: bool = False  # whether the gain counts all observations on the path, not only the last
 
     @property
     def rate(self) -> float:
@@ -70,24 +56,12 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The state of a run after a step.
+    """The state of a run after a step."""
 
-    Attributes
-    ----------
-    accounts
-        One per home.
-    proposal
-        What is being pursued; None before the first decision.
-    remaining
-        Gain that was left to learn at the last news.
-    idle
-        Decisions since the last news.
-    """
-
-    accounts: tuple[Account, ...] = ()
-    proposal: Proposal | None = None
-    remaining: float = np.inf
-    idle: int = 0
+    accounts: tuple[Account, ...] = ()  # one per home
+    proposal: Proposal | None = None  # what is being pursued; None before the first decision
+    remaining: float = np.inf  # gain that was left to learn at the last news
+    idle: int = 0  # decisions since the last news
 
     @property
     def kept(self) -> float:
