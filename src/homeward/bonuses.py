@@ -93,10 +93,7 @@ def once(bonus: FloatArray) -> Looks:
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
-    """Return ξ[S, A] of a belief, 0 where `reward` is −inf.
-
-    Raise `InvalidProblemError` for negative or infinite values.
-    """
+    """Return ξ[S, A] of a belief, 0 where `reward` is −inf; raise if it is negative or infinite."""
     given = numbers(bonus(belief), "the bonus", reward.shape, InvalidProblemError, packed=False)
     least, most = float(given.min()), float(given.max())
     if not (least >= 0.0 and most < np.inf):

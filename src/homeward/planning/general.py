@@ -87,10 +87,7 @@ class GeneralSearch:
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return the plan of what to pursue, or None, with the accounts after it and the limit.
-
-        Without `learn`, only earn.
-        """
+        """Return what `RateSearch.choose` does; without `learn`, only a plan that earns."""
         planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
         found = [
             returns_of(belief, model, ledger, account, state, planner.correction)

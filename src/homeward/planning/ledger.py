@@ -133,10 +133,7 @@ class Ledger:
         return Account(way, min(1.0, account.spent + cost)), False
 
     def _new_way(self, graph: Graph, state: int) -> tuple[IntArray, IntArray, float]:
-        """Return the best way home [S] from `state` if nothing is relied on, and its risk.
-
-        Also return the first actions [S] of such ways from everywhere.
-        """
+        """Return the best way home [S] if nothing is relied on, all first actions [S], its risk."""
         nothing: IntArray = frozen(np.full(len(graph.dest), -1, np.int32))
         limited = self.within is not None
         most = self.budget if limited else 1.0

@@ -90,10 +90,7 @@ class PaperExplorer(Loop):
         return plan if self.end is None else None
 
     def count_fruitless(self, infeasible: bool) -> None:
-        """Count an infeasible plan in a state that had one before, with nothing learned since.
-
-        Any other plan resets the count.
-        """
+        """Count infeasible plans in a row in states that had one, with nothing learned since."""
         state = self.world.state
         if not infeasible:
             self._fruitless, self._met, self._learned = 0, frozenset(), None

@@ -152,6 +152,8 @@ class Planner:
             once = partial(self._collected_once, belief, state, requirements)
         exits = None if posed.exits is None else posed.exits[state]
         measures = [(r.least, r.unit) for r in requirements]
+        proofs = solved.achieved, choice.values[1:], solved.multipliers
+        kept = zip(requirements, *proofs, strict=True)
         return Plan(
             state=state,
             action=choice.action,
@@ -164,16 +166,7 @@ class Planner:
             kept_weights=choice.weights,
             kept_outbound=choice.policies,
             kept_value=float(choice.values[0]),
-            criteria=tuple(
-                _evidence_of(requirement, problem.span, *proven)
-                for requirement, *proven in zip(
-                    requirements,
-                    solved.achieved,
-                    choice.values[1:],
-                    solved.multipliers,
-                    strict=True,
-                )
-            ),
+            criteria=tuple(_evidence_of(r, problem.span, *proven) for r, *proven in kept),
             evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures, once),
             correction=kind,
             discount=self.discount,
