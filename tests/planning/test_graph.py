@@ -22,13 +22,12 @@ def searched(
     graph: Graph, free: IntArray, most: float = 1.0, shortest: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Return the added and the total risk, steps and choice of the ways to state 0."""
-    _, _, _, *found = ways_home(graph, free, 1.0, HOME, 0, most, shortest)
-    return tuple(found)
+    found = ways_home(graph, free, 1.0, HOME, 0, most, shortest)
+    return found[3], found[4], found[5], found[6]
 
 
 def some_free(graph: Graph, rng: np.random.Generator) -> IntArray:
-    states, actions = graph.dest.shape
-    return rng.integers(-1, actions, states).astype(np.int32)
+    return rng.integers(-1, graph.dest.shape[1], len(graph.dest)).astype(np.int32)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -66,8 +66,8 @@ def graph_of(
             if correction is not Correction.GENERAL:
                 blocked = np.minimum(blocked, 1.0 - model.success)
             blocked = np.clip(blocked, 0.0, 1.0)
-    risks = (frozen(part) for part in (success, blocked, least))
-    return Graph(model.dest, *risks, allowed, *ways_to(model))
+    success, blocked, least = frozen(success), frozen(blocked), frozen(least)
+    return Graph(model.dest, success, blocked, least, allowed, *ways_to(model))
 
 
 @njit(cache=True)

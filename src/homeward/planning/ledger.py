@@ -90,9 +90,10 @@ class Ledger:
             left = max(0.0, self.budget - account.spent)
             trusted = MAX_TRUSTED_SHARE * left
             most = self.budget if limited else 1.0 if whole or lost else left
-            given = account.way, trusted, self.homes, state, most, limited
-            free, risk, worst, *ways = ways_home(graph, *given)
-            survey = Survey(account, left, lost, graph, free, *ways)
+            free, risk, worst, added, total, steps, choice = ways_home(
+                graph, account.way, trusted, self.homes, state, most, limited
+            )
+            survey = Survey(account, left, lost, graph, free, added, total, steps, choice)
             if known or risk <= trusted:
                 break
             account, lost = self._after_bad_news(survey, state, risk, worst)

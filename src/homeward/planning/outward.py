@@ -124,7 +124,7 @@ def search_outward(
     best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
     highest = limit.max()
     while heap:
-        _, s = heappop(heap)
+        s = int(heappop(heap)[1])
         if done[s]:
             continue
         done[s] = True
@@ -175,7 +175,7 @@ def best_per_risk(
     over_risk, over_gain = np.inf, 0.0
     everywhere = allowed.shape[0] == 1
     while heap:
-        _, _, s = heappop(heap)
+        s = int(heappop(heap)[2])
         if done[s]:
             continue
         done[s] = True
@@ -342,7 +342,7 @@ def told_nearby(
     done = np.zeros(states, np.bool_)
     steps[state], heap = 0.0, [(0.0, np.int64(state))]
     while heap and heap[0][0] <= radius:
-        _, s = heappop(heap)
+        s = int(heappop(heap)[1])
         if done[s]:
             continue
         done[s] = True

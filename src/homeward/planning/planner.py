@@ -231,7 +231,8 @@ class Planner:
             np.broadcast_to(0.0 if r.worth is None else r.worth[state], sigma.shape)
             for r in requirements
         ]
-        return (1.0 - self.discount) * np.array(worths) + self.discount * sigma
+        collected: FloatArray = (1.0 - self.discount) * np.array(worths) + self.discount * sigma
+        return collected
 
     def _solve(
         self,

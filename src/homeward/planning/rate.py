@@ -178,24 +178,36 @@ class RateSearch:
     def best(self, view: View) -> Proposal | None:
         """Return the best proposal by gain less toll, near or far."""
         graph, share, state, looks = view.graph, view.share, view.state, view.looks(MAX_FREE_SHARE)
-        search, along = (share, MAX_FREE_SHARE), False
+        free, along = MAX_FREE_SHARE, False
         if looks.make_tour:  # first by moves that surely work
-            tour = TOUR_POWER, TOUR_CANDIDATES, TOUR_RADIUS, TOUR_RETURN_PRICE
+            count, radius, price = TOUR_CANDIDATES, TOUR_RADIUS, TOUR_RETURN_PRICE
             sure = np.where(graph.blocked <= MAX_TOUR_RISK, graph.success, 0.0)
             for success in (frozen(sure), graph.success):
-                given = graph._replace(success=success)
-                path, gain, steps = best_tour(given, *search, state, looks, *tour)
+                edges = graph._replace(success=success)
+                path, gain, steps = best_tour(
+                    edges, share, free, state, looks, TOUR_POWER, count, radius, price
+                )
                 if len(path):
                     break
         else:
             if self._bounds is None:
                 self._bounds = np.full(len(looks.amount), np.inf)
             width = max(4, min(BEAM_WIDTH, BEAM_WIDTH * 9 // len(looks.weight)))
-            width = width if self.looks_ahead and looks.logarithmic else 0
-            power = 1.0 if looks.logarithmic else TOUR_POWER
-            outward = view.whole.total, state, looks, looks.extra_steps, power, self._bounds
-            beam = self.task.floor, BEAM_PRICE, width, BEAM_DEPTH
-            path, gain, steps, along = best_path(graph, *search, *outward, *beam)
+            path, gain, steps, along = best_path(
+                graph,
+                share,
+                free,
+                view.whole.total,
+                state,
+                looks,
+                looks.extra_steps,
+                1.0 if looks.logarithmic else TOUR_POWER,
+                self._bounds,
+                self.task.floor,
+                BEAM_PRICE,
+                width if self.looks_ahead and looks.logarithmic else 0,
+                BEAM_DEPTH,
+            )
         if not len(path):
             return None
         return Proposal(tuple(path.tolist()), gain, steps, float(share[path].max()), along)

@@ -71,9 +71,9 @@ def pose(
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
-    if steps is None and exits is None:
-        return Posed(ConstrainedProblem(model, discount, state, totals, levels))
     if steps is None:
+        if exits is None:
+            return Posed(ConstrainedProblem(model, discount, state, totals, levels))
         solver = engine(model, discount, totals[:1])
         start = []
         if afterwards is not None:

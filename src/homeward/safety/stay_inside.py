@@ -69,7 +69,7 @@ class StayInside:
         inside: BoolArray = np.any(allowed, axis=1)
         if isinstance(model, Moves):
             return allowed & inside[model.dest]
-        leaves = model.transitions @ (~inside).astype(np.float64)
+        leaves: FloatArray = model.transitions @ (~inside).astype(np.float64)
         return allowed & (leaves.reshape(allowed.shape) <= 0.0)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
