@@ -192,7 +192,7 @@ class Decisions:
         if isinstance(model, Moves):
             graph = graph_of(moment.belief, model, correction)
             survey = ledger.survey(graph, account, moment.state, whole=True)
-            value, policy = np.clip(1.0 - survey.total, 0.0, 1.0), survey.choice
+            value, policy = survey.value, survey.choice
         else:
             sparse = model.sparse()
             ways = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
