@@ -48,11 +48,6 @@ class Comparison:
     three: tuple[float, float, float]
     binding: tuple[float, ...]  # [3] fraction of decisions with a positive multiplier
 
-    @property
-    def ratio(self) -> float:
-        """Median time with three criteria over that with one."""
-        return self.three[0] / self.one[0]
-
 
 def three_criteria(shape: tuple[int, int]) -> list[Criterion]:
     """Return the criteria: a way home, one within `WITHIN_STEPS`, and the middle of the map."""

@@ -6,9 +6,8 @@ the previous plan, ours over the whole run. Steps alternate, so that other load 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import beside, config_of, settings_of
@@ -18,34 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Time of the decisions of a run.
-
-    Attributes
-    ----------
-    explorer
-        ``paper`` for Algorithm 1, ``rate`` for ours.
-    median, q1, q3
-        ms per decision.
-    """
-
-    explorer: str
-    steps: int
-    q1: float
-    median: float
-    q3: float
-
-
-def measure(steps: int, seed: int, scale: float = 1.0) -> list[Pace]:
-    """Run both for `steps` steps on one synthetic ground."""
+def measure(steps: int, seed: int, scale: float = 1.0) -> list[dict[str, Any]]:
+    """Run both for `steps` steps on one synthetic ground; return ms per decision of each."""
     papers = settings_of(steps, scale)
     cells = [papers[0], beside(papers)[1]]
     _seconds(cells, 3, seed)  # compiles
     found = []
     for cell, seconds in zip(cells, _seconds(cells, steps, seed), strict=True):
         median, q1, q3 = (1e3 * time for time in quartiles(seconds))
-        found.append(Pace(cell["algorithm"], len(seconds), q1, median, q3))
+        row = {"explorer": cell["algorithm"], "steps": len(seconds)}
+        found.append({**row, "q1": q1, "median": median, "q3": q3})
     return found
 
 

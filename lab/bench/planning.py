@@ -63,12 +63,6 @@ class Timing:
     lp: dict[str, float]  # s: median per solver
     difference: float | None  # worst relative difference of objectives, against HiGHS
     given: float  # s: median time of the mean model and the bonus
-    paper: float  # s
-
-    @property
-    def best_lp(self) -> tuple[str, float] | None:
-        """The fastest LP solver and its time, if any had an answer."""
-        return min(self.lp.items(), key=lambda item: item[1], default=None)
 
 
 def measure(
@@ -127,7 +121,6 @@ def measure(
         lp={name: float(np.median(times)) for name, times in lp.items()},
         difference=max(differences, default=None),
         given=float(np.median(given)),
-        paper=PAPER[setting.name],
     )
 
 

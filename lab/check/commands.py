@@ -326,14 +326,9 @@ def edges(
         {
             "rows": rows,
             "wrong": [
-                {
-                    "family": name,
-                    "answer": answer,
-                    "fault": fault,
-                    "times": len(numbers),
-                    "first problem": numbers[0],
-                }
-                for (name, answer, fault), numbers in wrong.items()
+                dict(zip(("family", "answer", "fault"), what, strict=True))
+                | {"times": len(numbers), "first problem": numbers[0]}
+                for what, numbers in wrong.items()
             ],
             "problems": total,
             "worst_difference": worst,
@@ -368,20 +363,9 @@ def dirichlet(
         examine_row(alpha, scale, samples, rng)
         for alpha, scale in track(rows(rng), "rows", quiet=as_json)
     ]
-    table = [
-        {
-            "outcomes": d.outcomes,
-            "concentrations": d.scale,
-            "closed form": d.closed_form,
-            "sampled": d.sampled,
-            "standard error": d.error,
-            "apart (sigmas)": d.sigmas,
-        }
-        for d in found
-    ]
-    worst = max(d.sigmas for d in found)
+    worst = max(row["apart (sigmas)"] for row in found)
     conclude(
-        {"rows": table, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
+        {"rows": found, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
         {"rows": "The Dirichlet correction"},
         f"at most {worst:.2f} standard errors apart over {len(found)} rows",
         as_json,

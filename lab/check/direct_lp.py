@@ -239,55 +239,37 @@ class Program:
     def solve(self) -> tuple[Status, float]:
         """Maximise the objective; return the status and the optimum."""
         scale = float(np.abs(self.worth).max()) or 1.0
-        columns = np.where(self.usable)[0]
-        status, best = _solve(
-            self.worth[columns] / scale,
-            self.flow[:, columns],
-            self.source,
-            self.gains[:, columns],
-            self.levels,
-        )
+        status, best = self._maximise(self.worth[self.usable] / scale)
         return status, best * scale
 
     def margin(self) -> float:
         """Return the largest common slack of all levels, negative if infeasible."""
-        columns = np.where(self.usable)[0]
-        more = np.hstack([self.gains[:, columns], -np.ones((len(self.levels), 1))])
-        flow = np.hstack([self.flow[:, columns], np.zeros((len(self.flow), 1))])
-        aim = np.zeros(len(columns) + 1)
-        aim[-1] = 1.0
-        status, best = _solve(aim, flow, self.source, more, self.levels, free=1)
+        status, best = self._maximise(np.zeros(self.usable.sum()), slack=True)
         return best if status is Status.OPTIMAL else np.nan
 
-
-def _solve(
-    worth: FloatArray,
-    flow: FloatArray,
-    source: FloatArray,
-    gains: FloatArray,
-    levels: FloatArray,
-    free: int = 0,
-) -> tuple[Status, float]:
-    """Maximise over non-negative variables; the last `free` of them have no bound."""
-    ends = set()
-    bounds = [(0.0, None)] * (len(worth) - free) + [(None, None)] * free
-    # Presolve may call a barely feasible problem (δ = 1) infeasible; the simplex may fail.
-    for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
-        answer = linprog(
-            -worth,
-            A_ub=-gains if len(gains) else None,
-            b_ub=-levels if len(gains) else None,
-            A_eq=flow,
-            b_eq=source,
-            bounds=bounds,
-            method=method,
-            options={
-                "primal_feasibility_tolerance": 1e-10,
-                "dual_feasibility_tolerance": 1e-10,
-                "presolve": presolve,
-            },
-        )
-        if answer.status == 0:
-            return Status.OPTIMAL, -float(answer.fun)
-        ends.add(answer.status)
-    return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf
+    def _maximise(self, worth: FloatArray, *, slack: bool = False) -> tuple[Status, float]:
+        """Maximise over occupancies, or over one more variable: the slack of all levels."""
+        flow, gains = self.flow[:, self.usable], self.gains[:, self.usable]
+        bounds: list[tuple[float | None, None]] = [(0.0, None)] * len(worth)
+        if slack:
+            worth, bounds = np.append(worth, 1.0), [*bounds, (None, None)]
+            flow = np.hstack([flow, np.zeros((len(flow), 1))])
+            gains = np.hstack([gains, -np.ones((len(gains), 1))])
+        asked = {"A_ub": -gains, "b_ub": -self.levels} if len(gains) else {}
+        options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        ends = set()
+        # Presolve may call a barely feasible problem (δ = 1) infeasible; the simplex may fail.
+        for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
+            answer = linprog(
+                -worth,
+                **asked,
+                A_eq=flow,
+                b_eq=self.source,
+                bounds=bounds,
+                method=method,
+                options={**options, "presolve": presolve},
+            )
+            if answer.status == 0:
+                return Status.OPTIMAL, -float(answer.fun)
+            ends.add(answer.status)
+        return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf

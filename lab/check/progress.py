@@ -1,33 +1,24 @@
 """Checks that long runs of the default explorer make progress, on many grounds.
 
 A run may oscillate although every plan is proven safe. So each run is followed to its end, up to a
-step limit, and judged by its observations alone, without the planner's numbers. The law:
+step limit, and judged by its observations alone. The law:
 
-- **News.** An observation is news if its actual gain exceeds the explorer's floor. The gain is the
-  difference between the beliefs before and after it, in the unit of the bonus: on terrain the
-  entropy reduction of the heights in nats; on grids the number of squares seen for the first time;
-  in toy-text worlds the number of tiles entered for the first time. A failed move is not news here,
-  although a belief learns from it. The floor is a gain per step (0.05 nats, 0.001 squares, 0.001
-  tiles) above which a proposal is pursued; so the observation at its end brings more than the floor
-  of one step. No `WINDOW` consecutive steps may be without news.
+- **News.** No `WINDOW` consecutive steps may be without news: an observation with a gain above the
+  explorer's floor of one step. The gain is the difference between the beliefs before and after it:
+  nats on terrain, squares or tiles seen for the first time elsewhere. A failed move is not news.
 - **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
   leaves the explorer where it was. It is repeated if it is attempted again while that probability
-  is 0, or while it is the same as before the failure and the failure had not changed it. No move
-  may be repeated.
+  is 0, or while the failure had not changed it. No move may be repeated.
 - **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
 
-Whether there is a way home at the end, in the true world, is counted but not judged: on these
-grounds the truth is not drawn from the belief (`paper.levels` counts where it is).
-
-Rasters are scaled to the defaults: a cell is two pixels wide, and lengths in metres (blur, error,
-sensor) are in proportion to those of a cell of 20 m. The largest climb is the median slope between
-neighbouring cells, and at least the default: so about half of the moves work.
+Rasters are scaled to the defaults: a cell is two pixels wide, lengths in metres are in proportion
+to those of a cell of 20 m, and the largest climb is the median slope between neighbouring cells,
+and at least the default: so about half of the moves work.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -156,48 +147,19 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
     return {**given, "climb": max(slope, RoverConfig.model_fields["climb"].default)}
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Counts of one run; see the module for news, failed and repeated moves.
-
-    Attributes
-    ----------
-    steps
-        Steps taken.
-    end
-        Code of its end.
-    learned
-        Total gain of all observations, in the unit of the bonus.
-    longest
-        Longest stretch of steps without news.
-    last
-        Steps without news at the end.
-    failed
-        Moves that failed.
-    repeated
-        Failed moves that were repeated.
-    home
-        Whether there is a way home from where it ended, in the true world.
-    """
-
-    steps: int
-    end: str
-    learned: float
-    longest: int
-    last: int
-    failed: int
-    repeated: int
-    home: bool
-
-
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the counts of one run; a task of the study."""
     setup = setup_of(cell, seed)
-    return asdict(follow(cast("Explorer", setup.explorer()), setup.limit))
+    return follow(cast("Explorer", setup.explorer()), setup.limit)
 
 
-def follow(explorer: Explorer, limit: int) -> Progress:
-    """Run an explorer and return its counts."""
+def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
+    """Run an explorer and return its counts; see the module for news, failed and repeated moves.
+
+    ``learned`` is the gain of all observations, in the unit of the bonus; ``longest`` and ``last``
+    are steps without news, in the longest stretch and at the end; ``home`` says whether there is a
+    way home from where it ended, in the true world.
+    """
     assert explorer.guide.search is not None
     floor = explorer.guide.search.task.floor
     attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 if learned
@@ -219,9 +181,9 @@ def follow(explorer: Explorer, limit: int) -> Progress:
         before, state = explorer.belief, step.state
     assert explorer.end is not None
     home = not (explorer.world.ended or getattr(explorer.world, "stranded", False))
-    return Progress(
-        explorer.steps, explorer.end.name, learned, longest, last, failed, repeated, home
-    )
+    found = {"steps": explorer.steps, "end": explorer.end.name, "learned": learned}
+    found |= {"longest": longest, "last": last, "failed": failed}
+    return {**found, "repeated": repeated, "home": home}
 
 
 def brought(before: Any, after: Any) -> float:
@@ -245,68 +207,37 @@ def faults_of(run: dict[str, Any]) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Summary of the runs of one ground and sensor.
+def summarise(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the summary of each ground and sensor, in order, and of all runs at the end.
 
-    Attributes
-    ----------
-    sensor
-        Reach in cells; None where the ground has no sensor.
-    steps
-        Median of the steps.
-    longest, worst
-        Median and maximum of the longest stretch without news, in steps.
-    failed, repeated
-        Sums of failed and repeated moves.
-    limited, gaining
-        Runs that reached the step limit, and those of them that had news shortly before.
-    stranded
-        Runs that ended without a way home.
-    broken
-        Runs that break the law.
+    ``steps`` and ``longest`` are medians, ``worst`` is the longest stretch without news of any run;
+    ``limited`` are runs that reached the step limit, ``gaining`` those of them that had news
+    shortly before, ``stranded`` those that ended without a way home, ``broken`` those that break
+    the law.
     """
-
-    ground: str
-    sensor: float | None
-    runs: int
-    steps: float
-    longest: float
-    worst: int
-    failed: int
-    repeated: int
-    limited: int
-    gaining: int
-    stranded: int
-    broken: int
-
-
-def summarise(runs: Iterable[dict[str, Any]]) -> list[Total]:
-    """Return the summary of each ground and sensor, in order, and of all runs at the end."""
-    groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
     everything = list(runs)
+    groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
     for run in everything:
         ground = run["ground"]
         name = ground if ground in (MARS, *GRIDS, *TOYS) else Path(ground).stem
         groups.setdefault((name, run["sensor"]), []).append(run)
-    return [_total(*key, group) for key, group in groups.items()] + [
-        _total("all", None, everything)
-    ]
-
-
-def _total(ground: str, sensor: float | None, runs: list[dict[str, Any]]) -> Total:
-    limited = [run for run in runs if run["end"] == End.STEPS.name]
-    return Total(
-        ground,
-        sensor,
-        len(runs),
-        float(np.median([run["steps"] for run in runs])),
-        float(np.median([run["longest"] for run in runs])),
-        max(run["longest"] for run in runs),
-        sum(run["failed"] for run in runs),
-        sum(run["repeated"] for run in runs),
-        len(limited),
-        sum(run["last"] < WINDOW for run in limited),
-        sum(not run["home"] for run in runs),
-        sum(bool(faults_of(run)) for run in runs),
-    )
+    found = []
+    for (ground, sensor), group in [*groups.items(), (("all", None), everything)]:
+        limited = [run for run in group if run["end"] == End.STEPS.name]
+        found.append(
+            {
+                "ground": ground,
+                "sensor": sensor,
+                "runs": len(group),
+                "steps": float(np.median([run["steps"] for run in group])),
+                "longest": float(np.median([run["longest"] for run in group])),
+                "worst": max(run["longest"] for run in group),
+                "failed": sum(run["failed"] for run in group),
+                "repeated": sum(run["repeated"] for run in group),
+                "limited": len(limited),
+                "gaining": sum(run["last"] < WINDOW for run in limited),
+                "stranded": sum(not run["home"] for run in group),
+                "broken": sum(bool(faults_of(run)) for run in group),
+            }
+        )
+    return found

@@ -5,18 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers
+from homeward.cli.options import Json, Scheduler, Table, Workers, study_option
 from homeward.cli.study import conducted
 from lab.report import conclude
-
-if TYPE_CHECKING:
-    from lab.check.progress import Total
 
 TASK = "lab.check.progress:explore"
 OLD_TASK = "homeward.studies.progress:explore"
@@ -35,11 +31,7 @@ def progress(
         typer.Option(min=1, help="Number of runs, sampled evenly from all.", show_default="all"),
     ] = None,
     study: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that stores finished runs; the same command resumes from it.",
-            show_default="progress.sqlite, with changed options in its name",
-        ),
+        Path | None, study_option("progress.sqlite, with changed options in its name")
     ] = None,
     table: Table = None,
     workers: Workers = None,
@@ -92,7 +84,7 @@ def progress(
     ]
     conclude(
         {
-            "rows": [asdict(total) if as_json else _shown(total) for total in totals],
+            "rows": totals if as_json else [_shown(total) for total in totals],
             "ends": ends,
             "broken": broken,
             "holds": not broken,
@@ -117,16 +109,20 @@ def _rename_task(file: Path) -> None:
             )
 
 
-def _shown(total: Total) -> dict[str, Any]:
+def _shown(total: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a total, for a table."""
-    return {
-        "ground": total.ground,
-        "sensor": "" if total.sensor is None else f"{total.sensor:g} cells",
-        "runs": total.runs,
-        "steps": f"{total.steps:g}",
-        "no news (worst)": f"{total.longest:g} ({total.worst})",
-        "failed moves (repeated)": f"{total.failed} ({total.repeated})",
-        "at the limit (gaining)": f"{total.limited} ({total.gaining})",
-        "stranded": total.stranded,
-        "broken": total.broken,
+    cells = {
+        "sensor": "{sensor:g} cells",
+        "runs": "{runs}",
+        "steps": "{steps:g}",
+        "no news (worst)": "{longest:g} ({worst})",
+        "failed moves (repeated)": "{failed} ({repeated})",
+        "at the limit (gaining)": "{limited} ({gaining})",
+        "stranded": "{stranded}",
+        "broken": "{broken}",
+    }
+    if total["sensor"] is None:
+        cells["sensor"] = ""
+    return {"ground": total["ground"]} | {
+        name: cell.format(**total) for name, cell in cells.items()
     }

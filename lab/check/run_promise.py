@@ -19,15 +19,18 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return, exact_return_within
+from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+    from collections.abc import Sequence
+
+    from homeward.arrays import FloatArray, IntArray
     from homeward.bonuses import Bonus
     from homeward.planning.held import Held
     from homeward.safety import Criterion, Home
@@ -43,6 +46,22 @@ RAREST = 2e-2
 """Probability below which a history is recalled instead of followed."""
 
 
+def exact_return_within(
+    transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
+) -> FloatArray:
+    """Return the probability [S] of reaching home within as many steps as there are policies.
+
+    The last of the policies [S] is followed first, with all steps left; the first of them last.
+    """
+    states = np.arange(transitions.shape[0])
+    value = np.zeros(len(states))
+    value[home] = 1.0
+    for policy in policies:
+        value = transitions[states, np.maximum(policy, 0)] @ value * (policy != GIVE_UP)
+        value[home] = 1.0
+    return value
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """A belief and the planner of a run on it, from state `start`."""
@@ -55,27 +74,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The promise of a run under the worst recall rule.
+    """The promise of a run under the worst recall rule."""
 
-    Attributes
-    ----------
-    feasible
-        Whether the run started at all.
-    steps
-        Decisions in the tree that led to an action.
-    spent
-        The most that any history spent.
-    excess
-        The largest of δ − Pr(home), over the homes; positive if the promise is broken.
-    unbalanced
-        The largest of 1 − Pr(home) − E[spent]; positive if a step was charged too little.
-    """
-
-    feasible: bool
-    steps: int
-    spent: float
-    excess: float
-    unbalanced: float
+    feasible: bool  # whether the run started at all
+    steps: int  # decisions in the tree that led to an action
+    spent: float  # the most that any history spent
+    excess: float  # largest δ − Pr(home) over the homes; positive if the promise is broken
+    unbalanced: float  # largest 1 − Pr(home) − E[spent]; positive if a step cost too little
 
 
 def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> Case:

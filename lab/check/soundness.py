@@ -36,9 +36,8 @@ from homeward.solvers import Status, engine, engine_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief
-    from homeward.planning.plan import Plan
     from homeward.safety import Criterion
 
 Kind = Literal["moves", "chancy moves", "general"]
@@ -220,21 +219,34 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     belief, criteria, recall = case.belief, case.criteria, case.recall
     planner = Planner(far_bonus, criteria, case.discount, correction, recall=recall)
     plan = planner.plan(belief, 0)
-    exits = exits_of_plan(plan)
+    sets = [c.allowed for c in plan.criteria if c.allowed is not None]
+    exits = ~np.logical_and.reduce(sets) if sets else None
     worlds = [dense_transitions(world) for world in belief.worlds]
     ways_home = [
         [exact_way(world, CriterionClaims.of(c)) for world in worlds] for c in plan.criteria
     ]
+
+    def truth(k: int, policy: IntArray) -> FloatArray:
+        """Return the exact mean value [S] of a criterion under an outbound policy [S]."""
+        criterion, claims = criteria[k], CriterionClaims.of(plan.criteria[k])
+        given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
+        total = np.zeros(len(belief.counts))
+        for weight, world, rows, way in zip(
+            belief.weights, belief.worlds, worlds, ways_home[k], strict=True
+        ):
+            rewards = world.reward if given is None else given
+            usable = np.where(np.isfinite(world.reward), rewards, 0.0)
+            how = (policy, plan.discount, exits, plan.afterwards, way)
+            total += weight * exact_value(rows, usable, claims, *how)
+        return total
+
     planned, loose = -np.inf, -np.inf
     for k, criterion in enumerate(plan.criteria):
         for weights, policies, bound in (
             (plan.weights, plan.outbound, criterion.bound),
             (plan.kept_weights, plan.kept_outbound, criterion.kept_bound),
         ):
-            true = sum(
-                w * _truth(belief, worlds, ways_home[k], criteria[k], plan, k, policy, exits)[0]
-                for w, policy in zip(weights, policies, strict=True)
-            )
+            true = sum(w * truth(k, policy)[0] for w, policy in zip(weights, policies, strict=True))
             planned = max(planned, (bound - true) / criterion.unit)
             loose = max(loose, (true - bound) / criterion.unit)
 
@@ -247,49 +259,12 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     usable = [np.flatnonzero(np.isfinite(row)) for row in model.reward]
     excess = -np.inf
     for _ in range(OUTBOUND_POLICIES):
-        if recall is None:
-            policy = np.array([rng.choice(u) for u in usable], np.int32)
-        else:
-            policy = np.array([[rng.choice(u) for u in usable] for _ in range(recall)], np.int32)
+        layers = [[rng.choice(u) for u in usable] for _ in range(recall or 1)]
+        policy = np.array(layers[0] if recall is None else layers, np.int32)
         bounds = solver.evaluate(policy)[1:]
         for k, (bound, r) in enumerate(zip(bounds, asked, strict=True)):
-            true = _truth(belief, worlds, ways_home[k], criteria[k], plan, k, policy, exits)
-            excess = max(excess, float((bound - (true - r.least) / r.unit).max()))
+            excess = max(excess, float((bound - (truth(k, policy) - r.least) / r.unit).max()))
     return Together(float(excess), float(planned), plan.status, float(loose))
-
-
-def exits_of_plan(plan: Plan) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave a set that a plan must stay inside."""
-    sets = [c.allowed for c in plan.criteria if c.allowed is not None]
-    return ~np.logical_and.reduce(sets) if sets else None
-
-
-def _truth(
-    belief: FiniteBelief,
-    worlds: Sequence[FloatArray],
-    ways: Sequence[FloatArray],
-    criterion: Criterion,
-    plan: Plan,
-    k: int,
-    policy: IntArray,
-    exits: BoolArray | None,
-) -> FloatArray:
-    """Return the exact mean value [S] of a plan's criterion under an outbound policy [S]."""
-    total = np.zeros(len(belief.counts))
-    for weight, world, rows, way in zip(belief.weights, belief.worlds, worlds, ways, strict=True):
-        given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
-        rewards = world.reward if given is None else given
-        total += weight * exact_value(
-            rows,
-            np.where(np.isfinite(world.reward), rewards, 0.0),
-            CriterionClaims.of(plan.criteria[k]),
-            policy,
-            plan.discount,
-            exits,
-            plan.afterwards,
-            way,
-        )
-    return total
 
 
 def half_exploring(corrections: Corrections, belief: FiniteBelief) -> Corrections:

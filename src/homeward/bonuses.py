@@ -36,15 +36,6 @@ class Bonus(Protocol):
 
     def __call__(self, belief: Any, /) -> FloatArray:
         """Return ξ[S, A] ≥ 0 under a belief."""
-        ...
-
-
-class Uncovering(Protocol):
-    """A belief that predicts how many cells an action reveals."""
-
-    def uncovers(self) -> FloatArray:
-        """Return the expected number [S, A] of unseen cells that an action would reveal."""
-        ...
 
 
 NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
@@ -58,30 +49,15 @@ class Looks(NamedTuple):
     weight (precision) w at a cell of variance `amount` yield ½ ln(1 + amount·w) nats; otherwise the
     first look yields the amount. A bonus that is not on a map has one row of S cells, and a look
     covers only its own cell.
-
-    Attributes
-    ----------
-    shape
-        Rows and columns of the map; states are row-major.
-    down, right
-        Offsets [V] in rows and columns.
-    weight
-        Weight [V] of a look at each offset.
-    amount
-        Variance, or gain, that is left in each cell [S].
-    logarithmic
-        Whether gains are logarithmic.
-    action
-        The action [S] that learns in each place; empty if being there is enough.
     """
 
-    shape: tuple[int, int]
-    down: IntArray
-    right: IntArray
-    weight: FloatArray
-    amount: FloatArray
-    logarithmic: bool
-    action: IntArray = NO_ACTION
+    shape: tuple[int, int]  # rows and columns of the map; states are row-major
+    down: IntArray  # [V] offset in rows
+    right: IntArray  # [V] offset in columns
+    weight: FloatArray  # [V] weight of a look at each offset
+    amount: FloatArray  # [S] variance, or gain, that is left in each cell
+    logarithmic: bool  # whether gains are logarithmic
+    action: IntArray = NO_ACTION  # [S] that learns in each place; empty if being there is enough
 
     @property
     def total(self) -> float:
@@ -107,7 +83,6 @@ class LookingBonus(Protocol):
 
     def looks(self, belief: Any, /) -> Looks:
         """Return the looks under a belief."""
-        ...
 
 
 def once(bonus: FloatArray) -> Looks:
@@ -118,10 +93,7 @@ def once(bonus: FloatArray) -> Looks:
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
-    """Return ξ[S, A] of a belief, 0 where `reward` is −inf.
-
-    Raise `InvalidProblemError` for negative or infinite values.
-    """
+    """Return ξ[S, A] of a belief, 0 where `reward` is −inf; raise if it is negative or infinite."""
     given = numbers(bonus(belief), "the bonus", reward.shape, InvalidProblemError, packed=False)
     least, most = float(given.min()), float(given.max())
     if not (least >= 0.0 and most < np.inf):
@@ -137,7 +109,7 @@ class Uncover:
 
     reward: float = 1.0
 
-    def __call__(self, belief: Uncovering, /) -> FloatArray:
+    def __call__(self, belief: HeightBelief, /) -> FloatArray:
         """Return ξ[S, A]."""
         return self.reward * belief.uncovers()
 
@@ -185,18 +157,21 @@ class MbieEb:
 
 
 @dataclass(frozen=True, slots=True)
-class Information:
-    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
-
-    The paper's first-order approximation of the entropy reduction by measuring from s, in units of
-    half a nat; the same for every action. Blocked cells count 0.
-    """
-
+class _Measuring:
     sensor: Sensor = Sensor()
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensor, Sensor):
             raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
+
+
+@dataclass(frozen=True, slots=True)
+class Information(_Measuring):
+    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
+
+    The paper's first-order approximation of the entropy reduction by measuring from s, in units of
+    half a nat; the same for every action. Blocked cells count 0.
+    """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A], one column for all actions."""
@@ -206,18 +181,12 @@ class Information:
 
 
 @dataclass(frozen=True, slots=True)
-class InformationGain:
+class InformationGain(_Measuring):
     """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): information gain in nats of measuring from s.
 
     Exact for independent normal heights, since the posterior variance does not depend on the
     measured values; the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
     """
-
-    sensor: Sensor = Sensor()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.sensor, Sensor):
-            raise InvalidProblemError(f"the sensor is {self.sensor!r}, expected a Sensor")
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A] in nats, one column for all actions."""
@@ -276,7 +245,11 @@ class Weights(NamedTuple):
     def add_up(self, variance: FloatArray) -> FloatArray:
         """Return the weighted sum [R, C] around each cell of a map."""
         if self.transform is None:
-            return self.add_one_by_one(variance)
+            from homeward.beliefs.height_kernels import sum_near
+
+            total = np.empty(variance.shape)
+            sum_near(self.weight, variance, total)
+            return frozen(total)
         from scipy.fft import fft, ifft, irfft, rfft
 
         (rows, columns), (down, right) = variance.shape, self.size
@@ -287,14 +260,6 @@ class Weights(NamedTuple):
         # The cell itself has by far the largest weight; its rounding would spoil the others.
         total = total + self.weight[0, 0] * variance
         return frozen(np.maximum(total, 0.0, out=total))
-
-    def add_one_by_one(self, variance: FloatArray) -> FloatArray:
-        """Return the same sum without a Fourier transform."""
-        from homeward.beliefs.height_kernels import sum_near
-
-        total = np.empty(variance.shape)
-        sum_near(self.weight, variance, total)
-        return frozen(total)
 
 
 @lru_cache(maxsize=8)
@@ -317,17 +282,16 @@ def weights_of(
     in_reach = 4 * np.count_nonzero(weight)  # approximately, by quadrants
     if in_reach <= nearby:
         return Weights(frozen(weight), None, (0, 0))
+    rows, columns = weight.shape
     fast = (
-        next_fast_len(shape[0] + weight.shape[0] - 1),
-        next_fast_len(shape[1] + weight.shape[1] - 1, real=True),
+        next_fast_len(shape[0] + rows - 1),
+        next_fast_len(shape[1] + columns - 1, real=True),
     )
     around = np.zeros(fast)
-    quarter = weight.copy()
-    quarter[0, 0] = 0.0
-    rows, columns = weight.shape
-    around[:rows, :columns] = quarter
+    around[:rows, :columns] = weight
+    around[0, 0] = 0.0
     if columns > 1:
-        around[:rows, 1 - columns :] = quarter[:, :0:-1]
+        around[:rows, 1 - columns :] = around[:rows, columns - 1 : 0 : -1]
     if rows > 1:
         around[1 - rows :] = around[rows - 1 : 0 : -1]
     return Weights(frozen(weight), frozen(rfft2(around).real.copy()), fast)

@@ -7,6 +7,7 @@ directory is synced. The standard library has no such write.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from contextlib import contextmanager
@@ -51,6 +52,13 @@ def replace_json(path: Path, value: Any) -> None:
     """Write a JSON value to a file atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     replace_file(path, text.encode() + b"\n")
+
+
+def spelled(value: Any) -> Any:
+    """Return a value for JSON, which lacks infinities and NaN: these floats as their names."""
+    if not isinstance(value, float):
+        return value
+    return float(value) if math.isfinite(value) else repr(float(value))
 
 
 def read_json(path: Path) -> Any:

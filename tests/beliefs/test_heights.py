@@ -11,6 +11,7 @@ from scipy.stats import norm
 from tests.conftest import tables
 
 from homeward.arrays import BoolArray, FloatArray, frozen
+from homeward.beliefs import height_kernels
 from homeward.beliefs import heights as module
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.grid_graph import NAMES, STEPS, grid_graph
@@ -563,13 +564,13 @@ def test_only_few_chances_are_computed_anew_after_few_measurements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    refresh = module.kernels.refresh
+    refresh = height_kernels.refresh
 
     def counted(ground: Any, changed: BoolArray, success: FloatArray) -> None:
         calls.append(int(changed.sum()))
         refresh(ground, changed, success)
 
-    monkeypatch.setattr(module.kernels, "refresh", counted)
+    monkeypatch.setattr(height_kernels, "refresh", counted)
     belief = TerrainBelief((5, 5), np.zeros(25), np.ones(25))
     belief.mean()
     few = belief.update(Heights(np.arange(2), np.ones(2), np.ones(2)))
@@ -591,7 +592,7 @@ def test_a_large_map_is_done_by_several_threads_with_the_same_result(
     alone = TerrainBelief(*given, blocked=blocked < 0.1).mean().success
     numba.set_num_threads(THREADS)
     monkeypatch.setattr(module, "PARALLEL_SIZE", 0)
-    monkeypatch.setattr(module.kernels, "refresh", None)
+    monkeypatch.setattr(height_kernels, "refresh", None)
     assert TerrainBelief(*given, blocked=blocked < 0.1).mean().success.tobytes() == alone.tobytes()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tests.runs.kinds import meadow
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not
 from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Five places in a line: action 0 goes back, action 1 goes on.
 PLACES = np.arange(5)
 DEST = np.stack([np.maximum(PLACES - 1, 0), np.minimum(PLACES + 1, 4)], axis=1)
+Audited = tuple[Any, FiniteBelief]
 HOME = HomeClaim("return to 0", frozenset({0}), 0.5)
 
 
@@ -52,11 +54,12 @@ def holding(spent: float, ways: Any, opened: Any = None) -> dict[str, Any]:
 NOTHING: Any = [[], []]
 
 
-def step(number: int, state: int, there: int, held: Any, known: FiniteBelief) -> AuditStep:
-    return AuditStep(number, state, there, held, known)
+def step(number: int, state: int, there: int, held: Any, known: FiniteBelief) -> Audited:
+    record = SimpleNamespace(step=number, state=state, next_state=there, holding=held)
+    return record, known
 
 
-def verdict(*steps: AuditStep, claim: HomeClaim = HOME) -> HomeVerdict:
+def verdict(*steps: Audited, claim: HomeClaim = HOME) -> HomeVerdict:
     (found,) = audit([claim], steps)
     return found
 

@@ -23,7 +23,7 @@ from tests.certificates.cases import (
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import certify
-from homeward.certificates.arithmetic import recompute
+from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.sampling import sample
 from homeward.errors import InvalidInputError
 from homeward.models import Moves
@@ -445,7 +445,7 @@ def test_that_nothing_is_safe_is_shown_where_it_is_so(options: Any) -> None:
     stored = every_plan("general", **options)
     assert stored.plan.status is Status.INFEASIBLE
     assert not certify(stored, method="arithmetic").refuted
-    shown = recompute(stored).short
+    shown = Recomputed(stored).short
     assert shown is not None
     assert shown > 0.5
 

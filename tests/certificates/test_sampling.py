@@ -11,7 +11,7 @@ from tests.certificates.cases import every_belief, every_plan, far, made, ridge,
 
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.certificates import sampling
-from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.policy_values import enumerate_worlds
 from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
 from homeward.models import Moves, SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome
@@ -89,10 +89,10 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(
 
 
 def test_processes_are_not_started_for_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("started processes")
 
-    monkeypatch.setattr(sampling, "_pooled", refuse)
+    monkeypatch.setattr(sampling, "ProcessPoolExecutor", refuse)
     sample(ridge_plan(), 4 * CHUNK, 0.01, jobs=2)
 
 

@@ -16,10 +16,10 @@ import rasterio
 from tests.terrain.planetary import MARS_DEGREES, write_attached, write_raster
 
 from homeward.cli import main
-from homeward.kinds.rover.outputs import read_facts
+from homeward.files import read_json
 from homeward.planning.explorer import End, Explorer
 from homeward.runs import Run, RunStatus
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_what_is_said_to_people_names_the_files_and_the_fate(
     assert steps == "3 steps taken"
     assert why == why_ended(End.STEPS, 3)
     assert fate.startswith("it can come home; ")
-    bound = read_facts(Path("runs/crater-1"))["min_bound"]
+    bound = read_json(Path("runs/crater-1/summary.json"))["min_bound"]
     assert kept == (f"return to the start: kept over the whole run {bound:.6f}, asked for 0.98")
     assert all(f"  runs/crater-1/{name}\n" in said for name in OUTPUTS)
 

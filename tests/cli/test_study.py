@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.cli.invoking import answer, invoke, refused, stopped
 
-from homeward.studies import Ledger, define
+from homeward.studies import Ledger, Outcome, define
 
 if TYPE_CHECKING:
     import pytest
@@ -59,8 +59,8 @@ def test_a_study_that_can_not_be_done_is_refused_beforehand(tmp_path: Path) -> N
     )
     assert "can't be read" in str(refused("study", "run", tmp_path / "gone.toml", "--out", out))
     assert not out.exists()
-    with Ledger.open(out, define("other", "x:y", [{}], [0])):
-        pass
+    with Ledger.open(out, define("other", "x:y", [{}], [0])) as ledger:
+        ledger.record([Outcome(0, {}, None, 0.0)])
     assert "holds another study" in str(refused("study", "run", path, "--out", out, "--workers", 0))
 
 

@@ -9,14 +9,11 @@ import pytest
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
+from homeward.kinds.outcome import account, bounds_said, check_start, conflict_said
 from homeward.kinds.promises import (
     ASKED,
     Promise,
     SafeConfig,
-    account,
-    bounds_said,
-    check_start,
-    conflict_said,
     criteria_of,
     misfit,
     promise_of,

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import ORDINARY, dense, general_models, models, move_graphs
 
-from homeward.certificates.policy_values import exact_return_within
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import GIVE_UP, ReturnSolution, Status, solve_return, solve_return_within
 from homeward.solvers.graphs import shortest_within
+from lab.check.run_promise import exact_return_within
 
 if TYPE_CHECKING:
     from typing import Any

@@ -111,6 +111,17 @@ def test_another_definition_is_refused_and_the_file_is_left_intact(
     assert [p.name for p in tmp_path.iterdir()] == ["s.sqlite"]
 
 
+def test_a_wrong_definition_does_not_block_the_corrected_one(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([FAILED])
+    corrected = define(**(STUDY.model_dump(mode="json") | {"task": "x:z"}))
+    with Ledger.open(path, corrected) as ledger:
+        assert ledger.failures() == []
+    with Ledger.read(path) as ledger:
+        assert ledger.study == corrected
+
+
 def test_another_version_is_refused_but_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

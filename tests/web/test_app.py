@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import numpy as np
 import pytest
+from tests.web.frames import unpack
 from tests.web.rasters import geotiff
 from tests.web.site import CHANGE, Site, serving, until
 
 from homeward import __version__
 from homeward.runs import Run
-from homeward.web.frames import unpack
-from homeward.web.refusals import STATUS, Refusal, RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(site: Site, path: str, statu
     answer = site.get(path)
     assert answer.status_code == status
     assert len(answer.json()["error"]) > 10
-    assert STATUS[Refusal(answer.json()["code"])] == status
+    assert Refusal(answer.json()["code"]).status == status
     assert "Traceback" not in answer.text
 
 

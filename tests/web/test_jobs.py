@@ -121,7 +121,7 @@ async def process_of(jobs: Jobs, name: str) -> asyncio.subprocess.Process:
 
 async def has_steps(jobs: Jobs, name: str) -> None:
     async with asyncio.timeout(40):
-        while not jobs.catalogue.steps(name):
+        while not jobs.catalogue.count(name)[0]:
             await asyncio.sleep(0.02)
 
 
@@ -159,11 +159,11 @@ def test_pause_resume_and_cancel(tmp_path: Path) -> None:
         await has_steps(jobs, "a")
         await jobs.stop("a", "paused")
         assert jobs.status("a") == "paused"
-        taken = jobs.catalogue.steps("a")
+        taken = jobs.catalogue.count("a")[0]
         assert Run(tmp_path / "a").status is RunStatus.INTERRUPTED
         jobs.start("a")
         async with asyncio.timeout(40):
-            while jobs.catalogue.steps("a") == taken:
+            while jobs.catalogue.count("a")[0] == taken:
                 await asyncio.sleep(0.02)
         await jobs.stop("a", "cancelled")
         assert jobs.status("a") == "cancelled"
@@ -180,7 +180,7 @@ def test_a_run_that_is_still_stopping_is_resumed_once_it_has_stopped(tmp_path: P
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
         await has_steps(jobs, "a")
-        taken = jobs.catalogue.steps("a")
+        taken = jobs.catalogue.count("a")[0]
         stopping = asyncio.create_task(jobs.stop("a", "paused"))
         await asyncio.sleep(0)  # it is told to stop, and has not yet
         assert jobs.status("a") == "running"
@@ -188,7 +188,7 @@ def test_a_run_that_is_still_stopping_is_resumed_once_it_has_stopped(tmp_path: P
         assert jobs.status("a") == "queued"
         await stopping
         async with asyncio.timeout(40):
-            while jobs.catalogue.steps("a") <= taken:
+            while jobs.catalogue.count("a")[0] <= taken:
                 await asyncio.sleep(0.02)
         with pytest.raises(RefusalError, match="a is running already"):
             jobs.start("a")

@@ -12,8 +12,7 @@ from tests.web.rasters import geotiff
 from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.refusals import RefusalError
-from homeward.web.terrains import path_of
-from homeward.web.uploads import Uploads
+from homeward.web.uploads import Uploads, path_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

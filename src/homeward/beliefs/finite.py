@@ -71,7 +71,11 @@ class FiniteBelief:
                     f"world {i} has {world.states} states and {world.actions} actions, "
                     f"world 0 has {first.states} and {first.actions}"
                 )
-            if isinstance(world, Moves) and (world.dest != first.dest).any():
+            if (
+                isinstance(world, Moves)
+                and isinstance(first, Moves)
+                and (world.dest != first.dest).any()
+            ):
                 raise error(f"the moves of world {i} lead elsewhere than world 0's")
             if (np.isfinite(world.reward) != np.isfinite(first.reward)).any():
                 raise error(f"world {i} allows other actions than world 0")

@@ -1,12 +1,9 @@
 """Plans on disk: one file, an npz archive whose ``header.json`` lists its arrays.
 
-The arrays are ``.npy`` members that NumPy reads without pickle; nothing in the file is executed.
-Equal plans give equal bytes. Each member has a checksum. A file that is cut short, damaged, of
-another program or of a newer format raises an `InvalidFileError`.
-
-The header is read first and lists every array with its type and shape. An array that is not listed,
-or that is larger than listed, is refused before it is unpacked, so a small file can't fill the
-memory with more than its header declares.
+Nothing in the file is executed, and equal plans give equal bytes. A file that is cut short, is
+damaged, or is of another program or a newer format raises an `InvalidFileError`. An array that the
+header does not list, or that is larger than listed, is refused before it is unpacked, so a small
+file can't fill the memory.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from homeward.certificates.claims import ActionClaims, CriterionClaims, PlanClai
 from homeward.certificates.codecs import decode_belief, encode_belief
 from homeward.certificates.stored import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
-from homeward.files import refusing, replace_file
+from homeward.files import refusing, replace_file, spelled
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -64,20 +61,15 @@ def load_plan(path: Path | str) -> StoredPlan:
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
-    return read_plan(data, str(path))
-
-
-def read_plan(data: bytes, name: str) -> StoredPlan:
-    """Return the plan in a file's content; messages of `InvalidFileError` start with `name`."""
     try:
         return unpack(data)
     except InvalidFileError as cause:
-        raise InvalidFileError(f"{name}: {cause}") from cause
+        raise InvalidFileError(f"{path}: {cause}") from cause
     except HomewardError as cause:
-        raise InvalidFileError(f"{name}: contains an invalid plan: {cause}") from cause
+        raise InvalidFileError(f"{path}: contains an invalid plan: {cause}") from cause
     except Exception as cause:  # a damaged archive can make its readers raise anything
         said = f"{type(cause).__name__}: {cause}"
-        raise InvalidFileError(f"{name}: is damaged or not a plan: {said}") from cause
+        raise InvalidFileError(f"{path}: is damaged or not a plan: {said}") from cause
 
 
 def pack(stored: StoredPlan) -> bytes:
@@ -103,19 +95,26 @@ def pack(stored: StoredPlan) -> bytes:
         "criteria": criteria,
         "arrays": {key: _listed(np.asarray(array)) for key, array in arrays.items()},
         "evidence": [
-            {key: _to_json(value) for key, value in row._asdict().items()}
-            | {"verdict": row.verdict.upper(), "safety": [_to_json(b) for b in row.safety]}
+            {key: spelled(value) for key, value in row._asdict().items()}
+            | {"verdict": row.verdict.upper(), "safety": [spelled(b) for b in row.safety]}
             for row in plan.evidence
         ],
     }
     text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False).encode()
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, HEADER, text)
+
+        def add(name: str, content: bytes) -> None:
+            about = zipfile.ZipInfo(name)  # without a date, so that equal plans give equal bytes
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = 0o644 << 16
+            archive.writestr(about, content)
+
+        add(HEADER, text)
         for key, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            _add(archive, f"{key}.npy", member.getvalue())
+            add(f"{key}.npy", member.getvalue())
     return file.getvalue()
 
 
@@ -163,7 +162,7 @@ def _written(claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[
     """Return the fields of a dataclass as JSON; its arrays are added to `arrays` instead."""
     values = {field.name: getattr(claims, field.name) for field in fields(claims)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
-    return {key: _to_json(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
+    return {key: spelled(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
 
 
 def _read(
@@ -173,15 +172,12 @@ def _read(
     values = dict(known)
     for field in fields(cls):  # type: ignore[arg-type]
         name, kind = field.name, str(field.type)
-        if name in known:
-            continue
-        if "Array" in kind:
-            optional = kind.endswith("None")
-            values[name] = arrays.get(prefix + name) if optional else arrays[prefix + name]
-        elif kind == "float":
-            values[name] = float(said[name])
+        if name in known or (kind.endswith("Array | None") and prefix + name not in arrays):
+            values.setdefault(name, None)
+        elif "Array" in kind:
+            values[name] = arrays[prefix + name]
         else:
-            given = said[name]
+            given = float(said[name]) if kind == "float" else said[name]
             values[name] = tuple(given) if isinstance(given, list) else given
     return cls(**values)
 
@@ -191,8 +187,8 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
     found = [about for about in archive.infolist() if about.filename == HEADER]
     if len(found) != 1:
         raise InvalidFileError("is an archive, but was not written by homeward")
-    if found[0].file_size > MAX_HEADER_BYTES:
-        size = found[0].file_size
+    size = found[0].file_size
+    if size > MAX_HEADER_BYTES:
         raise InvalidFileError(f"has a header of {size} bytes, expected at most {MAX_HEADER_BYTES}")
     header = json.loads(archive.read(found[0]))
     if not isinstance(header, dict) or header.get("kind") != KIND:
@@ -233,22 +229,6 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
     return arrays
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add a member without a date, so that equal plans give equal bytes."""
-    about = zipfile.ZipInfo(name)
-    about.compress_type = zipfile.ZIP_DEFLATED
-    about.external_attr = 0o644 << 16
-    archive.writestr(about, content)
-
-
 def _listed(array: NDArray[Any]) -> list[Any]:
     """Return the type and the shape of an array, as the header lists them."""
     return [array.dtype.str, list(array.shape)]
-
-
-def _to_json(value: Any) -> Any:
-    """Return a value as JSON; infinities and NaN, which JSON lacks, as their names."""
-    if not isinstance(value, float | np.floating):
-        return value
-    value = float(value)
-    return value if value - value == 0.0 else repr(value)

@@ -1,9 +1,9 @@
 r"""Recomputation of all numbers of a plan by methods independent of the planner.
 
-Nothing here is shared with the planner or its solvers. The mean model and the corrections come from
-the belief's definition (`mean_model`). Every policy of the plan is evaluated by one sparse linear
-solve, or step by step if the recall is fixed. The value of every safe plan is bounded from above by
-the Lagrangian at the plan's own multipliers, maximised by plain policy iteration.
+The mean model and the corrections come from the belief's definition (`mean_model`). Every policy of
+the plan is evaluated by one sparse linear solve, or step by step if the recall is fixed. The value
+of every safe plan is bounded from above by the Lagrangian at the plan's own multipliers, maximised
+by plain policy iteration.
 
 Only the states that the plan can reach count: numbers elsewhere, however large, affect neither the
 results nor the tolerances.
@@ -22,12 +22,12 @@ What is proven, with the formulas of ``docs/theory.md``:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.certificates.actions import Here, check_actions, check_flags
+from homeward.certificates.actions import objections
 from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.mean_model import MeanModel, mean_model
 from homeward.certificates.policy_evaluation import (
@@ -41,103 +41,80 @@ from homeward.certificates.return_bounds import return_bounds
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.certificates.claims import CriterionClaims, PlanClaims
+    from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.stored import StoredPlan
 
+ROUNDING = 1e-14
+"""Error of a value, as a fraction of the most that a plan could collect."""
 
-@dataclass(frozen=True, slots=True, eq=False)
+ANYWHERE_ROUNDING = 1e-25
+"""Additional error, as a fraction of what a plan could collect in all states."""
+
+
 class Recomputed:
-    """The numbers of a plan, recomputed."""
+    """The numbers of a plan, recomputed from its belief and its policies.
 
-    bounds: dict[str, tuple[float, ...]]  # by part of the plan, one bound per criterion
-    faults: tuple[tuple[str, ...], ...]  # per criterion, reasons against its other claims
-    said: tuple[str, ...]  # reasons against the plan's flags and its table of actions
-    value: float  # exploration value of the mixture
-    size: float  # the same with the absolute value of every reward
-    kept_value: float  # exploration value of the part that starts with the action
-    kept_size: float
-    upper: float | None  # upper bound on the value of a safe plan; None if the plan claims none
-    scale: float  # the most that a plan could collect in the states it can reach
-    anywhere: float  # the same in all states
-    rounding: float  # absolute error of a value
-    prices: float  # Σ λ: adds rounding to the upper bound
-    short: float | None  # if infeasible: lower bound on every plan's shortfall, with Σ λ = 1
+    `plan`, `chain`, `worths` and `totals` are on the states that the plan can reach: its policies,
+    the mean model, the exploration reward with its absolute value, and each criterion's corrected
+    reward.
+    """
 
+    def __init__(self, stored: StoredPlan) -> None:
+        plan, world = stored.plan, mean_model(stored.belief)
+        near = reachable(world.rows, np.isfinite(world.reward), plan.state)
+        closed, totals, highest, faults = _closed(stored, world), [], [], []
+        for k, criterion in enumerate(plan.criteria):
+            found = list(closed)
+            proven, most = _totals(stored, world, k, criterion, found)
+            totals.append(proven.among(near))
+            highest.append(most.among(near))
+            faults.append(tuple(found))
+        after = plan.afterwards
+        self.plan = plan = replace(
+            plan,
+            state=int(np.searchsorted(near, plan.state)),
+            outbound=plan.outbound[..., near],
+            kept_outbound=plan.kept_outbound[..., near],
+            afterwards=None if after is None else after[..., near],
+        )
+        explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
+        exits = None if stored.exits is None else stored.exits[near]
+        self.chain = chain = Evaluator(world.among(near), plan.discount, plan.steps, exits)
+        gains = np.where(explore > -np.inf, np.abs(explore), explore)
+        self.worths = [
+            Total(reward, chain.left_for(reward, chain.outside(reward, plan.afterwards)))
+            for reward in (explore, gains)
+        ]
+        self.totals = totals
+        self.faults = tuple(faults)  # per criterion, reasons against its other claims
 
-def recompute(stored: StoredPlan) -> Recomputed:
-    """Return the numbers of a plan, recomputed from its belief and its policies."""
-    plan, world = stored.plan, mean_model(stored.belief)
-    near = reachable(world.rows, np.isfinite(world.reward), plan.state)
-    closed, totals, highest, faults = _closed(stored, world), [], [], []
-    for k, criterion in enumerate(plan.criteria):
-        found = list(closed)
-        proven, most = _totals(stored, world, k, criterion, found)
-        totals.append(proven.among(near))
-        highest.append(most.among(near))
-        faults.append(tuple(found))
-    plan = _among(plan, near)
-    explore = np.where(np.isfinite(world.reward), world.reward + stored.bonus, -np.inf)[near]
-    exits = None if stored.exits is None else stored.exits[near]
-    chain = Evaluator(world.among(near), plan.discount, plan.steps, exits)
-    gains = np.where(explore > -np.inf, np.abs(explore), explore)
-    worths = [
-        Total(reward, chain.left_for(reward, chain.outside(reward, plan.afterwards)))
-        for reward in (explore, gains)
-    ]
+        def mixed(weights: FloatArray, policies: IntArray, since: int = 0) -> list[FloatArray]:
+            return [chain.mixed(t, weights, policies, since) for t in (*self.worths, *totals)]
 
-    def mixed(weights: FloatArray, policies: IntArray, since: int = 0) -> list[FloatArray]:
-        return [chain.mixed(total, weights, policies, since) for total in (*worths, *totals)]
-
-    whole = mixed(plan.weights, plan.outbound)
-    kept = mixed(plan.kept_weights, plan.kept_outbound)
-    ahead = whole if plan.steps is None else mixed(plan.weights, plan.outbound, 1)
-    value, size, *planned = (float(values[plan.state]) for values in whole)
-    kept_value, kept_size, *taken = (float(values[plan.state]) for values in kept)
-    bounds = {
-        name: tuple(t.bound(found) for t, found in zip(totals, values, strict=True))
-        for name, values in (("plan", planned), ("action", taken))
-    }
-    largest = [np.abs(x[np.isfinite(x)]).max() for x in (stored.bonus, world.reward)]
-    anywhere = float(sum(largest)) * chain.span
-    bonus = stored.bonus[stored.plan.state]
-    here = Here(plan, chain, worths, totals, ahead, bonus, anywhere)
-    said = (
-        *check_flags(here, value, kept_value),
-        *check_actions(here, (kept_value, kept_size), bounds["action"]),
-    )
-    upper = short = None
-    prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
-    if np.isfinite(plan.upper_bound):
-        upper = _upper(chain, explore, highest, prices, plan)
-    elif plan.upper_bound == -np.inf:
-        short = _short(chain, explore, highest, prices, plan)
-    return Recomputed(
-        bounds,
-        tuple(faults),
-        said,
-        value,
-        size,
-        kept_value,
-        kept_size,
-        upper,
-        here.scale,
-        anywhere,
-        here.rounding,
-        float(sum(prices)),
-        short,
-    )
-
-
-def _among(plan: PlanClaims, states: IntArray) -> PlanClaims:
-    """Return a plan's policies on some states [n] alone, its own among them."""
-    after = plan.afterwards
-    return replace(
-        plan,
-        state=int(np.searchsorted(states, plan.state)),
-        outbound=plan.outbound[..., states],
-        kept_outbound=plan.kept_outbound[..., states],
-        afterwards=None if after is None else after[..., states],
-    )
+        whole = mixed(plan.weights, plan.outbound)
+        kept = mixed(plan.kept_weights, plan.kept_outbound)
+        ahead = whole if plan.steps is None else mixed(plan.weights, plan.outbound, 1)
+        # Exploration values, and the same with the absolute value of every reward.
+        self.value, self.size, *planned = (float(values[plan.state]) for values in whole)
+        self.kept_value, self.kept_size, *taken = (float(values[plan.state]) for values in kept)
+        self.bounds = {
+            name: tuple(t.bound(found) for t, found in zip(totals, values, strict=True))
+            for name, values in (("plan", planned), ("action", taken))
+        }
+        largest = [np.abs(x[np.isfinite(x)]).max() for x in (stored.bonus, world.reward)]
+        # The most that a plan could collect in all states, and in those it can reach.
+        self.anywhere = float(sum(largest)) * chain.span
+        self.scale = float(np.abs(gains[np.isfinite(gains)]).max()) * chain.span
+        self.rounding = ROUNDING * self.scale + ANYWHERE_ROUNDING * self.anywhere
+        self.said = tuple(objections(self, ahead, stored.bonus[stored.plan.state]))
+        prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
+        self.prices = float(sum(prices))
+        self.upper: float | None = None  # bound on the value of a safe plan, if the plan claims one
+        self.short: float | None = None  # if infeasible: bound on every plan's shortfall, Σ λ = 1
+        if np.isfinite(plan.upper_bound):
+            self.upper = _upper(self, explore, highest, prices)
+        elif plan.upper_bound == -np.inf:
+            self.short = _short(self, highest, prices)
 
 
 def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
@@ -189,15 +166,15 @@ def _totals(
         if abs(unit - criterion.unit) > CLAIM_TOLERANCE * max(unit, criterion.unit):
             faults.append(f"its range is {unit:g}, claimed as {criterion.unit:g}")
     elif criterion.kind == "return":
-        way = return_bounds(world, plan.correction, criterion)
-        over = criterion.way_home - way.value
+        way, highest = return_bounds(world, plan.correction, criterion)
+        over = criterion.way_home - way
         worst = int(np.argmax(over))
         if over[worst] > CLAIM_TOLERANCE:
             faults.append(
                 f"the way home from {plan.state_name(worst)} is claimed to work with "
-                f"{criterion.way_home[worst]:.6f}, but is {way.value[worst]:.6f}"
+                f"{criterion.way_home[worst]:.6f}, but is {way[worst]:.6f}"
             )
-        each, best = (np.repeat(v[:, None], world.shape[1], axis=1) for v in way)
+        each, best = (np.repeat(v[:, None], world.shape[1], axis=1) for v in (way, highest))
     level = (criterion.level - least) / unit
 
     def total(each: FloatArray) -> Total:
@@ -231,13 +208,10 @@ def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> t
 
 
 def _upper(
-    chain: Evaluator,
-    explore: FloatArray,
-    totals: list[Total],
-    prices: list[float],
-    plan: PlanClaims,
+    again: Recomputed, explore: FloatArray, totals: list[Total], prices: list[float]
 ) -> float:
     """Return an upper bound on the value of every plan that keeps the levels."""
+    chain, plan = again.chain, again.plan
     after, error_after = None, 0.0
     if chain.exits.any() and plan.afterwards is not None:
         after, error_after = chain.best(Total(explore), [plan.afterwards])
@@ -256,13 +230,7 @@ def _upper(
     return best + error + error_after
 
 
-def _short(
-    chain: Evaluator,
-    explore: FloatArray,
-    totals: list[Total],
-    prices: list[float],
-    plan: PlanClaims,
-) -> float:
+def _short(again: Recomputed, totals: list[Total], prices: list[float]) -> float:
     """Return a lower bound on the shortfall of every plan, weighted by λ: if > 0, all fall short.
 
     An infinite λ counts as 1, and finite ones beside it as 0.
@@ -271,5 +239,5 @@ def _short(
     weights = [float(e) for e in infinite] if any(infinite) else prices
     if not sum(weights) > 0.0:
         return -np.inf
-    nothing = np.where(np.isfinite(explore), 0.0, -np.inf)
-    return -_upper(chain, nothing, totals, [w / sum(weights) for w in weights], plan)
+    nothing = np.where(np.isfinite(again.worths[0].reward), 0.0, -np.inf)
+    return -_upper(again, nothing, totals, [w / sum(weights) for w in weights])

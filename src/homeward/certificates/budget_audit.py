@@ -19,7 +19,6 @@ summed, and a lower bound where its maximum counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -56,16 +55,6 @@ class HomeClaim(NamedTuple):
     within: int | None = None  # largest number of moves; None for any number
 
 
-class AuditStep(NamedTuple):
-    """A recorded step and the belief before it."""
-
-    number: int  # from 1
-    state: int
-    next_state: int
-    holding: Any  # the record's JSON value of edges and budget: differences to the step before
-    belief: Belief
-
-
 class Edges(NamedTuple):
     """A graph and the probabilities that its edges never work, each [S, A]."""
 
@@ -87,13 +76,18 @@ def why_not(belief: Belief) -> str | None:
     return None
 
 
-def audit(claims: Sequence[HomeClaim], steps: Iterable[AuditStep]) -> tuple[HomeVerdict, ...]:
-    """Return the verdict on each home: whether each step kept a way home and spent enough."""
+def audit(
+    claims: Sequence[HomeClaim], steps: Iterable[tuple[Any, Belief]]
+) -> tuple[HomeVerdict, ...]:
+    """Return the verdict on each home: whether each step kept a way home and spent enough.
+
+    A step is its record (`step`, `state`, `next_state`, `holding`) and the belief before it.
+    """
     accounts = [_Account(claim) for claim in claims]
-    for step in steps:
-        edges = _edges(step.belief)
+    for record, belief in steps:
+        edges = _edges(belief)
         for k, account in enumerate(accounts):
-            account.check(step, k, edges)
+            account.check(record, k, edges)
     return tuple(account.verdict() for account in accounts)
 
 
@@ -110,19 +104,16 @@ def _edges(belief: Any) -> Edges:
     return Edges(model.dest, most, least, at_once)
 
 
-@dataclass(slots=True, eq=False)
 class _Account:
     """The edges relied on and the risk spent for one home, up to the last record that was read."""
 
-    claim: HomeClaim
-    way: IntArray | None = None  # [S] action relied on in each state, −1 for none
-    spent: float = 0.0
-    charged: float = 0.0
-    steps: int = 0
-    reasons: list[str] = field(default_factory=list)
-    unread: bool = False
+    def __init__(self, claim: HomeClaim) -> None:
+        self.claim, self.unread = claim, False
+        self.way: IntArray | None = None  # [S] action relied on in each state, −1 for none
+        self.spent, self.charged, self.steps = 0.0, 0.0, 0
+        self.reasons: list[str] = []
 
-    def check(self, step: AuditStep, k: int, edges: Edges) -> None:
+    def check(self, step: Any, k: int, edges: Edges) -> None:
         """Check one step; steps after an unreadable record are not checked."""
         if self.unread:
             return
@@ -142,17 +133,31 @@ class _Account:
             return
         before = self._path(self.way, step.state, edges)
         after = self._path(way, step.next_state, edges)
-        charge = min(1.0, charge + self._charge(way, before, after, edges))
-        self._judge_way(step, before, after, edges)
+        # What the step has to spend: an upper bound on the decrease of Y.
+        most = 0.0 if before is None else 1.0
+        most = min([most, *(1.0 - float(edges.least[edge]) for edge in before or ())])
+        if after is not None:
+            new = _risk(np.where(way == self.way, -1, way), edges)
+            most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
+        charge = min(1.0, charge + most)
+        within = self.claim.within
+        if after is None:
+            if before is not None and not any(edges.least[e] >= 1.0 for e in before):
+                lost = f"the edges relied on contain no way home from state {step.next_state}"
+                self._object(step, lost)
+        elif within is not None and len(after) > within:
+            self._object(step, f"the way home takes {len(after)} moves, but {within} are allowed")
+        elif within is not None and after and not edges.at_once:
+            self._object(step, "moves may take several attempts: steps are not bounded")
         if kept != max(0.0, 1.0 - max(spent)):
             self._object(step, f"{kept:.6g} is claimed to be kept with {max(spent):.6g} spent")
         if paid < 0.0:
             self._object(step, f"the spent risk falls from {self.spent:.6g} to {spent[k]:.6g}")
         elif not paid >= charge * (1.0 - SUM_TOLERANCE) - 4.0 * np.finfo(float).eps:
             self._object(step, f"{paid:.6g} was spent, but {charge:.6g} is required")
-        most = 1.0 - self.claim.level
-        if not spent[k] <= most + BUDGET_TOLERANCE + SUM_TOLERANCE:
-            self._object(step, f"{spent[k]:.6g} is spent, but at most {most:.6g} is allowed")
+        budget = 1.0 - self.claim.level
+        if not spent[k] <= budget + BUDGET_TOLERANCE + SUM_TOLERANCE:
+            self._object(step, f"{spent[k]:.6g} is spent, but at most {budget:.6g} is allowed")
         self.way, self.spent = way, max(spent[k], self.spent)
         self.charged += charge
         self.steps += 1
@@ -165,33 +170,6 @@ class _Account:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
-    def _judge_way(
-        self, step: AuditStep, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
-    ) -> None:
-        """Add a reason if the way home after a step is missing or too long."""
-        within = self.claim.within
-        if after is None:
-            if before is not None and not any(edges.least[e] >= 1.0 for e in before):
-                lost = f"the edges relied on contain no way home from state {step.next_state}"
-                self._object(step, lost)
-        elif within is not None and len(after) > within:
-            self._object(step, f"the way home takes {len(after)} moves, but {within} are allowed")
-        elif within is not None and after and not edges.at_once:
-            self._object(step, "moves may take several attempts: steps are not bounded")
-
-    def _charge(
-        self, way: IntArray, before: list[Edge] | None, after: list[Edge] | None, edges: Edges
-    ) -> float:
-        """Return what a step has to spend: an upper bound on the decrease of Y."""
-        assert self.way is not None
-        most = 0.0 if before is None else 1.0
-        for edge in before or ():
-            most = min(most, 1.0 - float(edges.least[edge]))
-        if after is None:
-            return most
-        new = _risk(np.where(way == self.way, -1, way), edges)
-        return min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
-
     def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
         """Return the edges of the way home from a state; None if there is none."""
         passed: list[Edge] = []
@@ -203,8 +181,8 @@ class _Account:
             state = int(edges.dest[state, action])
         return passed
 
-    def _object(self, step: AuditStep, reason: str) -> None:
-        self.reasons.append(f"step {step.number}: {reason}")
+    def _object(self, step: Any, reason: str) -> None:
+        self.reasons.append(f"step {step.step}: {reason}")
 
 
 def _risk(way: IntArray, edges: Edges) -> float:

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
-from homeward.certificates import exact
-from homeward.certificates.arithmetic import Recomputed, recompute
+from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.claims import CLAIM_TOLERANCE
+from homeward.certificates.policy_values import enumerate_worlds, why_not
 from homeward.certificates.sampling import sample, unit_of
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
 from homeward.errors import InvalidInputError
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from homeward.certificates.claims import PlanClaims
     from homeward.certificates.stored import StoredPlan
@@ -87,7 +87,14 @@ def certify(
     progress
         Called with the number of episodes that were played since its last call.
     """
-    _check(method, episodes, confidence, seed, jobs)
+    if method not in METHODS:
+        raise InvalidInputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
+    index(seed, 2**63, "the seed", InvalidInputError)
+    if not 0.0 < number(confidence, "the confidence", InvalidInputError) < 1.0:
+        raise InvalidInputError(f"the confidence is {confidence:g}, expected 0 < confidence < 1")
+    for name, count, most in (("episodes", episodes, 2**62), ("processes", jobs, 2**20)):
+        if index(count, most, f"the number of {name}", InvalidInputError) == 0:
+            raise InvalidInputError(f"the number of {name} is 0, expected at least 1")
     began, plan, parts = time.perf_counter(), stored.plan, stored.parts
     worth = ValueVerdict(plan.exploration_value, plan.upper_bound)
     claims = [(part, k) for part in parts for k in range(len(plan.criteria))]
@@ -100,16 +107,16 @@ def certify(
         notes.append("which of the criteria conflict is not checked")
     exactly = sampled = again = None
     if method in ("all", "exact"):
-        reason = exact.why_not(stored)
+        reason = why_not(stored)
         if reason is None:
-            exactly = exact.enumerate_worlds(stored)
+            exactly = enumerate_worlds(stored)
         elif method == "exact":
             raise InvalidInputError(reason)
         else:
             notes.append(f"not enumerated: {reason}")
     if method in ("all", "arithmetic"):
         try:
-            again = recompute(stored)
+            again = Recomputed(stored)
         except InvalidInputError as reason:
             if method == "arithmetic":
                 raise
@@ -132,8 +139,12 @@ def certify(
             None if again is None else again.bounds[part.name][k],
             corrected=corrected,
         )
-        faults = () if again is None else again.faults[k]
-        verdicts.append(replace(verdict, reasons=(*_against(verdict, criterion.unit), *faults)))
+        against = list(_against(verdict, criterion.unit))
+        if again is not None:
+            against += [("arithmetic", fault) for fault in again.faults[k]]
+        reasons = tuple(reason for _, reason in against)
+        methods = tuple(method for method, _ in against)
+        verdicts.append(replace(verdict, reasons=reasons, refuted_by=methods))
     worth = replace(worth, reasons=tuple(_not_optimal(stored, verdicts)))
     if again is not None:
         worth = _judge_worth(worth, plan, again)
@@ -149,18 +160,16 @@ def certify(
     )
 
 
-def _against(verdict: ClaimVerdict, asked: float) -> list[str]:
-    """Return the reasons against a claim; the arithmetic is rounded in the unit `asked` for."""
-    reasons, claimed = [], verdict.claimed
+def _against(verdict: ClaimVerdict, asked: float) -> Iterator[tuple[str, str]]:
+    """Yield each method that refutes a claim, and why; rounding is in the unit `asked` for."""
+    claimed, again = verdict.claimed, verdict.recomputed
     least = claimed - EXACT_TOLERANCE * verdict.unit
     if verdict.exact is not None and verdict.exact < least:
-        reasons.append(f"it is exactly {verdict.exact:.6g}")
+        yield "exact", f"it is exactly {verdict.exact:.6g}"
     if verdict.sampled is not None and verdict.sampled.high < least:
-        reasons.append(f"by sampling it is at most {verdict.sampled.high:.6g}")
-    again = verdict.recomputed
+        yield "sampling", f"by sampling it is at most {verdict.sampled.high:.6g}"
     if again is not None and claimed > again + CLAIM_TOLERANCE * verdict.unit + 1e-14 * asked:
-        reasons.append(f"the arithmetic comes to {again:.6g}")
-    return reasons
+        yield "arithmetic", f"the arithmetic comes to {again:.6g}"
 
 
 def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
@@ -192,11 +201,15 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
         reasons.append(f"the plan is claimed to be optimal, but its gap is {plan.gap:.6g}")
     if again.short is not None and not again.short * len(plan.criteria) > MIN_SHORTFALL:
         reasons.append("the plan's multipliers do not prove that no plan keeps the levels")
-    if again.upper is not None and worth.upper < again.upper - _upper_slack(again) - rounding:
-        reasons.append(
-            f"no safe plan is claimed to be worth more than {worth.upper:.6g}, but only "
-            f"{again.upper:.6g} can be proven"
-        )
+    if again.upper is not None:
+        # A forged plan may have any multiplier, so the slack that multipliers add is limited.
+        size = max(again.size, abs(again.upper))
+        slack = CLAIM_TOLERANCE * size + min(CLAIM_TOLERANCE * again.prices, GAP_TOLERANCE * size)
+        if worth.upper < again.upper - slack - rounding:
+            reasons.append(
+                f"no safe plan is claimed to be worth more than {worth.upper:.6g}, but only "
+                f"{again.upper:.6g} can be proven"
+            )
     # The planner's gap is relative to all states; here only reachable states count.
     if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
         shown = again.upper - again.value
@@ -208,25 +221,3 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
         recomputed_upper=again.upper,
         reasons=tuple(reasons),
     )
-
-
-def _upper_slack(again: Recomputed) -> float:
-    """Return by how much a claimed upper bound may be below the recomputed one.
-
-    A forged plan may have any multiplier, so the slack that multipliers add is limited.
-    """
-    size = again.size if again.upper is None else max(again.size, abs(again.upper))
-    return CLAIM_TOLERANCE * size + min(CLAIM_TOLERANCE * again.prices, GAP_TOLERANCE * size)
-
-
-def _check(method: str, episodes: int, confidence: float, seed: int, jobs: int) -> None:
-    error = InvalidInputError
-    if method not in METHODS:
-        raise error(f"method is {method!r}, expected one of {', '.join(METHODS)}")
-    if index(episodes, 2**62, "the number of episodes", error) == 0:
-        raise error("the number of episodes is 0, expected at least 1")
-    if not 0.0 < number(confidence, "the confidence", error) < 1.0:
-        raise error(f"the confidence is {confidence:g}, expected 0 < confidence < 1")
-    index(seed, 2**63, "the seed", error)
-    if index(jobs, 2**20, "the number of processes", error) == 0:
-        raise error("the number of processes is 0, expected at least 1")

@@ -1,7 +1,6 @@
 """The claims of a plan: its decision, and its numbers on every criterion and action.
 
-They are plain values that can be stored, read and checked without the planner. A plan is copied
-field by field, so nothing here depends on how plans are made.
+A plan is copied field by field, so nothing here depends on how plans are made.
 """
 
 from __future__ import annotations

@@ -93,8 +93,7 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
     names = [values[name] for name in _NAMES]
     for i in range(count):
         if values["moves"]:
-            success = arrays["success"][i]
-            worlds.append(Moves(arrays["dest"], success, reward[i], *names))
+            worlds.append(Moves(arrays["dest"], arrays["success"][i], reward[i], *names))
             continue
         parts = (arrays[f"{i}.data"], arrays[f"{i}.indices"], arrays[f"{i}.ends"])
         matrix = csr_array(parts, shape=(states * actions, states))
@@ -108,12 +107,8 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
 
 
 def _encode_terrain(belief: TerrainBelief) -> Written:
-    values = {
-        "shape": list(belief.shape),
-        "cell": list(belief.size),
-        "climb": float(belief.climb),
-        "descend": float(belief.descend),
-    }
+    values: dict[str, Any] = {"shape": list(belief.shape), "cell": list(belief.size)}
+    values |= {"climb": float(belief.climb), "descend": float(belief.descend)}
     arrays = {name: getattr(belief, name) for name in ("height", "variance", "blocked")}
     if len(belief.attempts):
         arrays |= {"tried": belief.attempts.pairs, "worked": belief.attempts.worked}
@@ -121,18 +116,13 @@ def _encode_terrain(belief: TerrainBelief) -> Written:
 
 
 def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
-    rows, columns = values["shape"]
-    high, wide = values["cell"]
-    return TerrainBelief(
-        (rows, columns),
-        arrays["height"],
-        arrays["variance"],
-        (high, wide),
-        values["climb"],
-        values["descend"],
-        arrays["blocked"],
-        Attempts(arrays["tried"], arrays["worked"]) if "tried" in arrays else Attempts.none(),
-    )
+    (rows, columns), (high, wide) = values["shape"], values["cell"]
+    height, variance, blocked = (arrays[name] for name in ("height", "variance", "blocked"))
+    limits = values["climb"], values["descend"]
+    tried = Attempts.none()
+    if "tried" in arrays:
+        tried = Attempts(arrays["tried"], arrays["worked"])
+    return TerrainBelief((rows, columns), height, variance, (high, wide), *limits, blocked, tried)
 
 
 def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]) -> Codec:
@@ -151,22 +141,11 @@ def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]
 
 
 _NAMES = ("state_names", "action_names")
+_ROWS = ("outcomes", "alpha", "kinds", "reward", "visited", "tallies")
+_CELLS = ("prior", "walls", "known", "visited")
 _CODECS = {
-    codec.name: codec
-    for codec in (
-        Codec("finite", FiniteBelief, _encode_finite, _decode_finite),
-        _by_fields(
-            "dirichlet",
-            DirichletBelief,
-            _NAMES,
-            ("outcomes", "alpha", "kinds", "reward", "visited", "tallies"),
-        ),
-        _by_fields(
-            "heights",
-            HeightBelief,
-            ("shape", "stay"),
-            ("prior", "walls", "known", "visited"),
-        ),
-        Codec("terrain", TerrainBelief, _encode_terrain, _decode_terrain),
-    )
+    "finite": Codec("finite", FiniteBelief, _encode_finite, _decode_finite),
+    "dirichlet": _by_fields("dirichlet", DirichletBelief, _NAMES, _ROWS),
+    "heights": _by_fields("heights", HeightBelief, ("shape", "stay"), _CELLS),
+    "terrain": Codec("terrain", TerrainBelief, _encode_terrain, _decode_terrain),
 }

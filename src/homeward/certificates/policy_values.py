@@ -1,8 +1,8 @@
-"""Exact values of policies in a concrete world; no code is shared with the planner.
+"""Exact values of policies in a concrete world, and their mean over a finite belief.
 
 The planner works on the mean model with corrections. Here the world is known, and the probability
 of going out and coming back is computed by plain linear solves, or simulated. Its average over a
-belief is the exact value, which no bound may exceed.
+belief is the exact value, which no bound may exceed. No code is shared with the planner.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.beliefs import FiniteBelief
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
+    from homeward.certificates.stored import StoredPlan
     from homeward.models import Model
+
+MAX_ENTRIES = 2_000_000
+"""Largest number of entries of a world's dense transitions [S, A, S]."""
 
 MAX_SINGLE_STEPS = 100
 """Steps of one return policy up to which they are taken one by one."""
@@ -31,10 +34,16 @@ def dense_transitions(model: Model) -> FloatArray:
     return dense.reshape(model.states, model.actions, model.states)
 
 
+def _followed(transitions: FloatArray, policy: IntArray) -> FloatArray:
+    """Return the rows [S, S] of a return policy; zero where it gives up."""
+    rows: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
+    rows[policy == GIVE_UP] = 0.0
+    return rows
+
+
 def can_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> BoolArray:
     """Return the mask [S] of states from which a return policy may reach home."""
-    followed = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
-    followed[policy == GIVE_UP] = 0.0
+    followed = _followed(transitions, policy)
     reached = np.zeros(len(policy), dtype=bool)
     reached[home] = True
     while True:
@@ -74,25 +83,8 @@ def exact_recall(
     transitions: FloatArray, policy: IntArray, way_home: FloatArray, discount: float
 ) -> FloatArray:
     """Return E[way_home at recall] [S] under `policy`; recall has probability 1 − γ per step."""
-    rows = transitions[np.arange(len(policy)), policy]
-    among = np.eye(len(policy)) - discount * rows
-    return np.asarray(np.linalg.solve(among, (1.0 - discount) * way_home), np.float64)
-
-
-def exact_return_within(
-    transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
-) -> FloatArray:
-    """Return the probability [S] of reaching home within as many steps as there are policies.
-
-    The last of the policies [S] is followed first, with all steps left; the first of them last.
-    """
-    states = np.arange(transitions.shape[0])
-    value = np.zeros(len(states))
-    value[home] = 1.0
-    for policy in policies:
-        value = transitions[states, np.maximum(policy, 0)] @ value * (policy != GIVE_UP)
-        value[home] = 1.0
-    return value
+    gain = np.repeat((1.0 - discount) * way_home[:, None], transitions.shape[1], axis=1)
+    return exact_total(transitions, gain, policy, discount)
 
 
 def exact_total(
@@ -126,36 +118,6 @@ def exact_total(
     return np.asarray(np.linalg.solve(np.eye(len(policy)) - onward, gain), np.float64)
 
 
-def exact_total_over(
-    transitions: FloatArray,
-    reward: FloatArray,
-    final: FloatArray,
-    policy: IntArray,
-    exits: BoolArray | None = None,
-    afterwards: IntArray | None = None,
-    ends: BoolArray | None = None,
-) -> FloatArray:
-    """Return the total [S] of rewards [S, A] over n steps of a policy [n, S], plus `final` [S].
-
-    `exits`, `ends` [S, A] and `afterwards` [n, S] are as in `exact_total`.
-    """
-    states = np.arange(len(final))
-    nothing = np.zeros(reward.shape, dtype=bool)
-    ended = nothing if ends is None else ends
-    left = nothing if exits is None else exits
-    inside, outside = final.copy(), final.copy()
-    for step in range(len(policy) - 1, -1, -1):
-        act = policy[step]
-        ahead = transitions[states, act]
-        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
-        if afterwards is not None:
-            then = afterwards[step]
-            on = (transitions[states, then] @ outside) * ~ended[states, then]
-            outside = reward[states, then] + on
-        inside = reward[states, act] + ahead * ~ended[states, act]
-    return inside
-
-
 def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray:
     """Return the probability [S] that a criterion's way home works, within its limit if any."""
     home = criterion.home
@@ -164,8 +126,7 @@ def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray
     value = np.zeros(len(transitions))
     value[home] = 1.0
     for policy, steps in criterion.stages():
-        walk: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
-        walk[policy == GIVE_UP] = 0.0
+        walk = _followed(transitions, policy)
         walk[home] = 0.0
         walk[home, home] = 1.0
         value = _repeat(walk, value, steps)
@@ -206,9 +167,8 @@ def exact_value(
     """Return the exact value [S] of a criterion in one world [S, A, S] with its rewards [S, A].
 
     The policy [S] is followed until recall, `afterwards` [S] once it took an action out of `exits`
-    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after
-    n steps, others at each step with probability 1 − γ. A `way` home [S] that is given is not
-    computed again.
+    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after n
+    steps, others at each step with probability 1 − γ. A `way` home [S] is computed unless given.
     """
     shape = transitions.shape[:2]
     final, ends = np.zeros(shape[0]), None
@@ -217,12 +177,24 @@ def exact_value(
         final, ends = np.ones(shape[0]), ~criterion.allowed
     elif criterion.kind == "return":
         final = exact_way(transitions, criterion) if way is None else way
-    earns = criterion.kind == "earn"
-    if policy.ndim == 2:
-        rewards = rewards if earns else np.zeros(shape)
-        return exact_total_over(transitions, rewards, final, policy, exits, afterwards, ends)
-    rewards = rewards if earns else np.repeat((1.0 - discount) * final[:, None], shape[1], axis=1)
-    return exact_total(transitions, rewards, policy, discount, exits, afterwards, ends)
+    if criterion.kind != "earn":
+        now = 0.0 if policy.ndim == 2 else 1.0 - discount
+        rewards = np.repeat(now * final[:, None], shape[1], axis=1)
+    if policy.ndim == 1:
+        return exact_total(transitions, rewards, policy, discount, exits, afterwards, ends)
+    states, nothing = np.arange(shape[0]), np.zeros(shape, dtype=bool)
+    left, ended = (nothing if mask is None else mask for mask in (exits, ends))
+    inside = outside = final
+    for step in range(len(policy) - 1, -1, -1):
+        act = policy[step]
+        ahead = transitions[states, act]
+        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
+        if afterwards is not None:
+            then = afterwards[step]
+            on = (transitions[states, then] @ outside) * ~ended[states, then]
+            outside = rewards[states, then] + on
+        inside = rewards[states, act] + ahead * ~ended[states, act]
+    return inside
 
 
 def play_out(
@@ -256,3 +228,41 @@ def play_out(
             return True
         state = act(state, int(back[state]))
     return False
+
+
+def why_not(stored: StoredPlan) -> str | None:
+    """Return why a plan can't be enumerated; None if it can."""
+    belief = stored.belief
+    if not isinstance(belief, FiniteBelief):
+        return f"only a FiniteBelief can be enumerated, and this is a {type(belief).__name__}"
+    states, actions = belief.counts.shape
+    if states * actions * states > MAX_ENTRIES:
+        return f"a world of {states} states and {actions} actions is too large to enumerate"
+    return None
+
+
+def enumerate_worlds(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
+    """Return the exact value of each criterion on a finite belief, by part of the plan.
+
+    Rows whose sum is above 1 by rounding would give probabilities above 1 over 1/(1 − γ) steps, so
+    they are normalised first, and the weights of the worlds as well.
+    """
+    belief, plan = stored.belief, stored.plan
+    assert isinstance(belief, FiniteBelief)
+    found = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}
+    ways = (stored.exits, plan.afterwards)
+    for chance, world in zip(belief.weights / belief.weights.sum(), belief.worlds, strict=True):
+        if chance == 0.0:
+            continue
+        rows = dense_transitions(world)
+        rows /= np.maximum(rows.sum(axis=2, keepdims=True), 1.0)
+        for k, criterion in enumerate(plan.criteria):
+            given = stored.rewards[k]
+            paid = world.reward if given is None else given
+            paid = np.where(np.isfinite(world.reward), paid, 0.0)
+            way = exact_way(rows, criterion) if criterion.kind == "return" else None
+            for part in stored.parts:
+                for weight, policy in zip(part.weights, part.outbound, strict=True):
+                    value = exact_value(rows, paid, criterion, policy, plan.discount, *ways, way)
+                    found[part.name][k] += chance * weight * value[plan.state]
+    return {name: tuple(float(v) for v in values) for name, values in found.items()}

@@ -10,7 +10,7 @@ rounded up: an error of ε in each move changes a value by ε times the expected
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,15 +39,10 @@ MIN_MOVE_PROBABILITY = 1e-250
 """Moves that work with a smaller probability are left out of the best way home."""
 
 
-class ReturnBounds(NamedTuple):
-    """Bounds on the probability of returning."""
-
-    value: FloatArray  # [S] lower bound for the stored return policy
-    most: FloatArray  # [S] upper bound on the bound of any return policy
-
-
-def return_bounds(world: MeanModel, correction: str, criterion: CriterionClaims) -> ReturnBounds:
-    """Return the bounds for the stored way home and for the best one."""
+def return_bounds(
+    world: MeanModel, correction: str, criterion: CriterionClaims
+) -> tuple[FloatArray, FloatArray]:
+    """Return a lower bound [S] for the stored way home, and an upper bound [S] on that of any."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)
@@ -55,13 +50,12 @@ def return_bounds(world: MeanModel, correction: str, criterion: CriterionClaims)
     if criterion.within is not None:
         value, _ = _within(world, sigma, [*criterion.stages()], at_home, at_once)
         most, layers = _within(world, sigma, [(None, criterion.within)], at_home, at_once)
-        return ReturnBounds(value, np.minimum(1.0, most + layers * MOVE_ROUNDING))
+        return value, np.minimum(1.0, most + layers * MOVE_ROUNDING)
     if at_once:
         assert world.graph is not None
         sigma = world.graph.returning()
     value, moves = _follow(world, sigma, criterion.return_policy, at_home)
-    most = _best(world, sigma, criterion.return_policy, at_home, value, moves)
-    return ReturnBounds(value, most)
+    return value, _best(world, sigma, criterion.return_policy, at_home, value, moves)
 
 
 def _follow(
@@ -73,8 +67,7 @@ def _follow(
     """
     active = (policy >= 0) & ~at_home
     pair = np.arange(len(policy)) * world.shape[1] + np.maximum(policy, 0)
-    edges = rows_of(world.rows)
-    away = _away(world)
+    edges, away = rows_of(world.rows), _away(world)
     value, moves = at_home.astype(np.float64), np.zeros(len(policy))
     while active.any():
         ends = ~active | (world.ending[pair] > 0.0)
@@ -97,11 +90,9 @@ def _follow(
 
 def _away(world: MeanModel) -> FloatArray:
     """Return the probability [S·A] that an action changes the state or ends the process."""
-    states, actions = world.shape
-    here = np.repeat(np.arange(states), actions)
     rows = world.rows.tocoo()
-    moved = rows.col != here[rows.row]
-    out = np.bincount(rows.row[moved], rows.data[moved], minlength=states * actions)
+    moved = rows.col != rows.row // world.shape[1]
+    out = np.bincount(rows.row[moved], rows.data[moved], minlength=rows.shape[0])
     return np.asarray(out + world.ending, np.float64)
 
 
@@ -120,9 +111,8 @@ def _best(
     states, actions = world.shape
     away = _away(world).reshape(states, actions)
     usable = np.isfinite(world.reward) & (away > MIN_MOVE_PROBABILITY)
-    here = np.repeat(np.arange(states), actions)
     others = world.rows.tocoo()
-    others.data = np.where(others.col == here[others.row], 0.0, others.data)
+    others.data = np.where(others.col == others.row // actions, 0.0, others.data)
     others = others.tocsr()
     for _ in range(MAX_ROUNDS):
         ahead = sigma + (others @ value).reshape(states, actions)

@@ -23,7 +23,9 @@ the result is the same on any number of processes.
 from __future__ import annotations
 
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,26 +93,24 @@ class Sampler:
         plan, shape = stored.plan, stored.bonus.shape
         self.stored, self.limit, self.fixed = stored, limit, plan.steps is not None
         self.states, self.actions = int(shape[0]), int(shape[1])
-        of_kind = {
-            kind: [k for k, c in enumerate(plan.criteria) if c.kind == kind]
-            for kind in ("stay", "earn", "return")
-        }
-        self.stays, self.earns = of_kind["stay"], of_kind["earn"]
-        self.returns = [(k, _way_back(plan.criteria[k])) for k in of_kind["return"]]
+        kinds = [criterion.kind for criterion in plan.criteria]
+        self.stays = [k for k, kind in enumerate(kinds) if kind == "stay"]
+        self.earns = [k for k, kind in enumerate(kinds) if kind == "earn"]
+        self.returns = [
+            (k, _way_back(c)) for k, c in enumerate(plan.criteria) if c.kind == "return"
+        ]
         sets = [plan.criteria[k].allowed for k in self.stays]
         self.allowed = np.array(sets, bool).reshape(len(sets), *shape)
         exits = stored.exits
         self.exits: BoolArray = np.zeros(shape, bool) if exits is None else np.array(exits)
         steps = 1 if plan.steps is None else plan.steps
-        self.mixtures = [
-            (
-                np.cumsum(part.weights),
-                part.outbound.astype(np.int64, order="C").reshape(-1, steps, self.states),
-            )
-            for part in stored.parts
-        ]
-        after = np.zeros((steps, self.states)) if plan.afterwards is None else plan.afterwards
-        self.afterwards = after.astype(np.int64, order="C").reshape(steps, self.states)
+
+        def by_step(policies: IntArray) -> IntArray:
+            return policies.astype(np.int64, order="C").reshape(-1, steps, self.states)
+
+        self.mixtures = [(np.cumsum(p.weights), by_step(p.outbound)) for p in stored.parts]
+        after = np.zeros((steps, self.states), np.int64)
+        self.afterwards = by_step(after if plan.afterwards is None else plan.afterwards)[0]
         self.ranges = {k: range_of(stored, k) for k in self.earns}
         self._dest: IntArray | None = None
         self._rows: tuple[IntArray, IntArray] | None = None
@@ -122,25 +122,20 @@ class Sampler:
         tally = np.zeros((6, len(self.mixtures), len(plan.criteria)))
         counted = 1.0 if self.fixed else plan.expected_steps
         for world, count in self._worlds(rng, episodes):
-            rows, paid = self._rows_of(world), self._paid(world)
+            rows, paid = self._rows_of(world), np.zeros((len(self.earns), *self.exits.shape))
+            for i, k in enumerate(self.earns):  # what counts as earned
+                given = self.stored.rewards[k]
+                rewards = world.reward if given is None else given
+                paid[i] = np.where(np.isfinite(world.reward), rewards, 0.0)
             hope = [
                 at_home if within else can_reach(rows, self.actions, policies[0], at_home)
                 for _, (at_home, policies, _, within) in self.returns
             ]
             for p, mixture in enumerate(self.mixtures):
+                recall = plan.state, plan.discount, self.fixed, self.limit
+                leaving = self.afterwards, self.exits
                 ends, stayed, earned = walk_out(
-                    rng,
-                    rows,
-                    plan.state,
-                    plan.discount,
-                    self.fixed,
-                    self.limit,
-                    mixture,
-                    self.afterwards,
-                    self.exits,
-                    self.allowed,
-                    paid,
-                    count,
+                    rng, rows, *recall, mixture, *leaving, self.allowed, paid, count
                 )
                 long = ends < ENDED
                 tally[CUT, p, [*self.stays, *self.earns]] += np.count_nonzero(long)
@@ -160,14 +155,13 @@ class Sampler:
     def _worlds(self, rng: np.random.Generator, episodes: int) -> Iterator[tuple[Model, int]]:
         """Yield drawn worlds, each with its number of episodes."""
         belief = self.stored.belief
-        if isinstance(belief, FiniteBelief):
-            counts = rng.multinomial(episodes, belief.weights / belief.weights.sum())
-            for world, count in zip(belief.worlds, counts, strict=True):
-                if count:
-                    yield world, int(count)
+        if not isinstance(belief, FiniteBelief):
+            yield from ((belief.sample(rng), 1) for _ in range(episodes))
             return
-        for _ in range(episodes):
-            yield belief.sample(rng), 1
+        counts = rng.multinomial(episodes, belief.weights / belief.weights.sum())
+        for world, count in zip(belief.worlds, counts, strict=True):
+            if count:
+                yield world, int(count)
 
     def _rows_of(self, world: Model) -> Rows:
         """Return a world as sparse rows; the indices that moves share are made once."""
@@ -180,15 +174,6 @@ class Sampler:
         go = world.success.ravel()
         return *self._rows, np.stack([go, 1.0 - go], axis=1).ravel()
 
-    def _paid(self, world: Model) -> FloatArray:
-        """Return the rewards [K, S, A] that count as earned in a world."""
-        paid = np.zeros((len(self.earns), self.states, self.actions))
-        for i, k in enumerate(self.earns):
-            given = self.stored.rewards[k]
-            rewards = world.reward if given is None else given
-            paid[i] = np.where(np.isfinite(world.reward), rewards, 0.0)
-        return paid
-
     def interval(self, k: int, tally: FloatArray, episodes: int, doubt: float) -> Sampled:
         """Return the interval of a criterion's tally [6], wrong with probability ≤ `doubt`."""
         hits, cut = int(tally[HITS]), int(tally[CUT])
@@ -197,15 +182,14 @@ class Sampler:
             _, high = clopper_pearson(hits + cut, episodes, doubt)  # cut episodes may be hits
             return Sampled((hits + 0.5 * cut) / episodes, low, high, episodes, cut)
         least, most = self.ranges[k]
-        limits: list[float] = []
         means = tally[TOTAL] / episodes
+        found = [float(means.mean())]
         for side, sign in ((0, -1.0), (1, 1.0)):
             spread = tally[SQUARES][side] - episodes * means[side] ** 2
             variance = max(0.0, float(spread)) / max(1, episodes - 1)
             off = bernstein(variance, episodes, most - least, doubt)
-            limits.append(min(most, max(least, float(means[side]) + sign * off)))
-        low, high = limits
-        estimate = min(most, max(least, float(means.mean())))  # a mean is rounded
+            found.append(float(means[side]) + sign * off)
+        estimate, low, high = (min(most, max(least, value)) for value in found)
         return Sampled(estimate, low, high, episodes, cut)
 
 
@@ -294,25 +278,17 @@ def _tallies(sampler: Sampler, seed: int, sizes: list[int], jobs: int) -> Iterat
     for number, size in enumerate(sizes):
         if number == 1:  # the first chunk also loads compiled code
             began = time.perf_counter()
+        rest = range(number, len(sizes))
         if jobs > 1 and number > 1:
-            left = (time.perf_counter() - began) / (number - 1) * (len(sizes) - number)
+            left = (time.perf_counter() - began) / (number - 1) * len(rest)
             if left * (1.0 - 1.0 / jobs) > POOL_START_SECONDS:
-                yield from _pooled(sampler, seed, number, sizes[number:], jobs)
-                return
+                break
         yield sampler.chunk(seed, number, size)
-
-
-def _pooled(
-    sampler: Sampler, seed: int, first: int, sizes: list[int], jobs: int
-) -> Iterator[FloatArray]:
-    """Yield the tallies of the chunks from `first` on, in order, from a pool of processes."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
+    else:
+        return
     context = get_context("spawn")  # a fork would copy the locks of compiled threads
-    pool = ProcessPoolExecutor(min(jobs, len(sizes)), mp_context=context)
-    numbers = range(first, first + len(sizes))
+    pool = ProcessPoolExecutor(min(jobs, len(rest)), mp_context=context)
     try:
-        yield from pool.map(sampler.chunk, [seed] * len(sizes), numbers, sizes)
+        yield from pool.map(sampler.chunk, [seed] * len(rest), rest, sizes[number:])
     finally:
         pool.shutdown(cancel_futures=True)

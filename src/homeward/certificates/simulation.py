@@ -138,25 +138,20 @@ def walk_back(
     `within` is 0, steps are not limited, and the only policy is followed while it can reach home
     from the state (`hopeful` [S]). A walk that gives up or whose process has ended is LOST.
     """
-    came = np.empty(len(ends), np.int64)
+    came = np.full(len(ends), LOST)
     for e in range(len(ends)):
-        state, left, layer = ends[e], within, len(since) - 1
+        state, taken, layer = ends[e], 0, len(since) - 1
         if state == CUT:
             came[e] = LONG
             continue
-        came[e] = LOST
-        taken = 0
         while state != ENDED:
             if at_home[state]:
                 came[e] = HOME
                 break
-            if within > 0:
-                if left == 0:
-                    break
-                while layer > 0 and since[layer] > left:
-                    layer -= 1
-            elif not hopeful[state]:
+            if taken == within if within > 0 else not hopeful[state]:
                 break
+            while layer > 0 and since[layer] > within - taken:
+                layer -= 1
             action = policies[layer, state]
             if action < 0:
                 break
@@ -165,7 +160,6 @@ def walk_back(
                 break
             state = step(rng, rows, state * actions + action)
             taken += 1
-            left -= 1
     return came
 
 
@@ -176,36 +170,26 @@ def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> Bo
     A negative action gives up. From all other states the policy never reaches a goal.
     """
     starts, next_state, chance = rows
-    states = len(policy)
-    first = np.zeros(states + 1, np.int64)  # counts of predecessors, then their offsets
-    for s in range(states):
+    # The entries that lead to a state form a list: `last` [S], then `before` of each entry.
+    last, before = np.full(len(policy), -1), np.empty(len(chance), np.int64)
+    source = np.empty(len(chance), np.int64)
+    for s in range(len(policy)):
         if policy[s] >= 0 and not goal[s]:
             row = s * actions + policy[s]
             for i in range(starts[row], starts[row + 1]):
                 if chance[i] > 0.0:
-                    first[next_state[i] + 1] += 1
-    for s in range(states):
-        first[s + 1] += first[s]
-    source, place = np.empty(first[states], np.int64), first[:-1].copy()
-    for s in range(states):
-        if policy[s] >= 0 and not goal[s]:
-            row = s * actions + policy[s]
-            for i in range(starts[row], starts[row + 1]):
-                if chance[i] > 0.0:
-                    source[place[next_state[i]]] = s
-                    place[next_state[i]] += 1
-    found, queue = goal.copy(), np.empty(states, np.int64)
-    count, at = 0, 0
-    for s in range(states):
-        if goal[s]:
-            queue[count] = s
-            count += 1
-    while at < count:
-        t = queue[at]
-        at += 1
-        for i in range(first[t], first[t + 1]):
+                    source[i], before[i] = s, last[next_state[i]]
+                    last[next_state[i]] = i
+    found, waiting = goal.copy(), np.empty(len(policy), np.int64)
+    count = np.count_nonzero(goal)
+    waiting[:count] = np.flatnonzero(goal)
+    while count:
+        count -= 1
+        i = last[waiting[count]]
+        while i >= 0:
             if not found[source[i]]:
                 found[source[i]] = True
-                queue[count] = source[i]
+                waiting[count] = source[i]
                 count += 1
+            i = before[i]
     return found

@@ -6,7 +6,7 @@ Checking the claims of a plan also needs its belief, its bonus and, for `EarnAtL
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -82,16 +82,11 @@ class StoredPlan:
         whole = Part("plan", plan.weights, plan.outbound, tuple(c.bound for c in criteria))
         claims = tuple(c.kept_bound for c in criteria)
         kept = Part("action", plan.kept_weights, plan.kept_outbound, claims)
-        same = (
-            np.array_equal(whole.weights, kept.weights)
-            and np.array_equal(whole.outbound, kept.outbound)
-            and whole.claims == kept.claims
-        )
-        return (whole,) if same else (whole, kept)
+        same = whole.claims == kept.claims and np.array_equal(whole.weights, kept.weights)
+        return (whole,) if same and np.array_equal(whole.outbound, kept.outbound) else (whole, kept)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """A mixture of policies, from which one is drawn once, and its claimed bounds."""
 
     name: str  # "plan": the mixture; "action": the part of it that starts with the action
@@ -121,18 +116,16 @@ def check(stored: StoredPlan) -> None:
             raise Error(f"the weights of {name} are not probabilities that sum to 1")
         whole = (len(weights), *when)
         indices(policies, name, whole, (0, actions), "jts" if plan.steps else "js", Error)
-    _check_plan_fields(plan, model)
-    _check_actions(plan, actions)
-    _check_gap(plan)
+    _check_plan(plan, model)
     if plan.afterwards is not None:
         axes = "ts" if plan.steps else "s"
         indices(plan.afterwards, "afterwards", when, (0, actions), axes, Error)
     _check_finite(stored.bonus, "the bonus", shape)
     left = bool((stored.bonus > 0.0).any())
     if plan.bonus_left != left:
+        where = "positive somewhere" if left else "positive nowhere"
         raise Error(
-            f"the plan's bonus_left is {plan.bonus_left}, but the bonus is "
-            f"{'positive somewhere' if left else 'positive nowhere'}"
+            f"the plan's bonus_left is {plan.bonus_left}, but the bonus is positive {where}"
         )
     if not len(plan.criteria) == len(stored.rewards) == len(stored.limits):
         raise Error(f"{len(plan.criteria)} criteria, but {len(stored.rewards)} rewards")
@@ -147,8 +140,11 @@ def check(stored: StoredPlan) -> None:
         raise Error("the plan may leave its set, but has no policy outside of it")
 
 
-def _check_plan_fields(plan: PlanClaims, model: Model) -> None:
-    """Raise if a field has another type than it should, or if names are not those of the belief."""
+def _check_plan(plan: PlanClaims, model: Model) -> None:
+    """Raise if a field does not fit the belief, the status or the other fields.
+
+    If no plan keeps the levels, the upper bound is −inf and the gap is that of the least shortfall.
+    """
     if plan.method not in ("columns", "lp"):
         raise Error(f"the plan's method is {plan.method!r}, expected 'columns' or 'lp'")
     index(plan.rounds, 2**63, "the number of the plan's rounds", Error)
@@ -169,38 +165,23 @@ def _check_plan_fields(plan: PlanClaims, model: Model) -> None:
         raise Error(f"the criteria in conflict are {conflict}, expected each once and in order")
     if conflict and plan.status is not Status.INFEASIBLE:
         raise Error(f"criteria {conflict} are in conflict, but the plan is {plan.status}")
-
-
-def _check_actions(plan: PlanClaims, actions: int) -> None:
-    """Raise unless each action has one row of evidence and the kept part starts with the action."""
     rows = [row.action for row in plan.evidence]
-    if rows != list(range(actions)):
-        raise Error(f"the evidence is on actions {rows}, expected 0 to {actions - 1}")
-    for row in plan.evidence:
-        if len(row.safety) != len(plan.criteria):
-            raise Error(
-                f"the evidence on action {row.action} has {len(row.safety)} bounds for "
-                f"{len(plan.criteria)} criteria"
-            )
+    if rows != list(range(model.actions)):
+        raise Error(f"the evidence is on actions {rows}, expected 0 to {model.actions - 1}")
+    for a, row in enumerate(plan.evidence):
+        count = len(row.safety)
+        if count != len(plan.criteria):
+            many = f"{count} bounds for {len(plan.criteria)} criteria"
+            raise Error(f"the evidence on action {a} has {many}")
         if row.verdict not in VERDICTS:
-            raise Error(
-                f"the verdict on action {row.action} is {row.verdict!r}, expected one of "
-                f"{', '.join(VERDICTS)}"
-            )
+            codes = ", ".join(VERDICTS)
+            raise Error(f"the verdict on action {a} is {row.verdict!r}, expected one of {codes}")
     now = plan.kept_outbound if plan.steps is None else plan.kept_outbound[:, 0]
     first = now[:, plan.state]
-    wrong = (plan.kept_weights > 0.0) & (first != plan.action)
-    for j in np.flatnonzero(wrong)[:1]:
+    for j in np.flatnonzero((plan.kept_weights > 0.0) & (first != plan.action))[:1]:
         raise Error(
             f"the plan's action is {plan.action}, but kept_outbound (j={j}) starts with {first[j]}"
         )
-
-
-def _check_gap(plan: PlanClaims) -> None:
-    """Raise if the gap is not upper bound − value, or the upper bound does not fit the status.
-
-    If no plan keeps the levels, the upper bound is −inf and the gap is that of the least shortfall.
-    """
     upper, value = plan.upper_bound, plan.exploration_value
     infeasible = plan.status is Status.INFEASIBLE
     if np.isnan(upper) or not np.isfinite(value) or not np.isfinite(plan.kept_value):
@@ -209,10 +190,8 @@ def _check_gap(plan: PlanClaims) -> None:
         raise Error(f"the plan is {plan.status}, but its upper bound is {upper:g}")
     if not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf):
         raise Error(f"the plan's gap is {plan.gap:g}")
-    if upper == -np.inf:
-        return
     gap, slack = max(0.0, upper - value), GAP_TOLERANCE * max(abs(upper), abs(value))
-    if plan.gap != gap and not abs(plan.gap - gap) <= slack:
+    if upper > -np.inf and plan.gap != gap and not abs(plan.gap - gap) <= slack:
         raise Error(f"the plan's gap is {plan.gap:g}, but {upper:g} less {value:g} is {gap:g}")
 
 
@@ -237,16 +216,15 @@ def _check_criterion(
     if not (0.0 <= price < np.inf or (price == np.inf and infeasible)):
         raise Error(f"{name} has a multiplier of {price:g}, expected 0 <= λ < inf")
     _check_finite(criterion.way_home, f"the way home of {name}", (states,))
-    back, allowed = (-1, actions), criterion.allowed
-    policy, one = criterion.return_policy, (states,)
-    indices(policy, f"the return policy of {name}", one, back, "s", Error)
+    back, allowed, policy = (-1, actions), criterion.allowed, criterion.return_policy
+    indices(policy, f"the return policy of {name}", (states,), back, "s", Error)
     if (allowed is not None) != (kind == "stay"):
         raise Error(f"{name} is of the kind {kind}, but its set does not fit that")
     if allowed is not None and (allowed.shape != shape or allowed.dtype != np.bool_):
         raise Error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
     if kind == "return":
-        home = criterion.home
-        indices(home, f"the home of {name}", (len(home),), (0, states), "s", Error)
+        count = (len(criterion.home),)
+        indices(criterion.home, f"the home of {name}", count, (0, states), "s", Error)
         if not criterion.home.size:
             raise Error(f"{name} requires a way home but has no home")
     elif criterion.home.size or within is not None:
@@ -261,7 +239,7 @@ def _check_criterion(
         if since.ndim != 1 or (np.diff(since) <= 0).any():
             raise Error(f"the return policies of {name} are not in the order of the steps left")
     expected = _names_of(criterion, plan)
-    if not isinstance(criterion.name, str) or criterion.name not in expected:
+    if criterion.name not in expected:
         raise Error(f"{name} is called {criterion.name!r}, but it is {expected[0]!r}")
 
 

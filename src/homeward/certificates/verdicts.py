@@ -57,26 +57,22 @@ class ClaimVerdict(CheckedClaim):
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()
     corrected: bool = True  # otherwise the arithmetic proves nothing
-
-    def _found(self, name: str) -> float | None:
-        if self.exact is not None:
-            return self.exact
-        return None if self.sampled is None else float(getattr(self.sampled, name))
+    refuted_by: tuple[str, ...] = ()  # methods: exact, sampling, arithmetic
 
     @property
     def estimate(self) -> float | None:
         """The true value, exact or estimated; None if only the arithmetic was checked."""
-        return self._found("estimate")
+        return self.exact if self.exact is not None or not self.sampled else self.sampled.estimate
 
     @property
     def low(self) -> float | None:
         """The lower limit of the true value."""
-        return self._found("low")
+        return self.exact if self.exact is not None or not self.sampled else self.sampled.low
 
     @property
     def high(self) -> float | None:
         """The upper limit of the true value."""
-        return self._found("high")
+        return self.exact if self.exact is not None or not self.sampled else self.sampled.high
 
     @property
     def method(self) -> str:
@@ -90,9 +86,9 @@ class ClaimVerdict(CheckedClaim):
         """The verdict in words if there is no reason against the claim."""
         if self.exact is not None:
             return "confirmed: true of the belief's worlds, exactly"
-        if self.low is not None and self.low >= self.claimed:
+        if self.sampled is not None and self.sampled.low >= self.claimed:
             return "confirmed: the whole interval is above it"
-        if self.low is not None:
+        if self.sampled is not None:
             return "not refuted: the interval reaches above it"
         if not self.corrected:
             return "not refuted: the arithmetic comes to it, but without a correction"
@@ -101,7 +97,7 @@ class ClaimVerdict(CheckedClaim):
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON value."""
         found = CheckedClaim.as_dict(self)
-        del found["unit"], found["corrected"]
+        del found["unit"], found["corrected"], found["refuted_by"]
         more = {name: getattr(self, name) for name in ("estimate", "low", "high", "method")}
         return found | more | {"sampled": None if self.sampled is None else asdict(self.sampled)}
 

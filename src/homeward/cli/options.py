@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-
-STUDY_HELP = "File that stores finished runs; the same command resumes from it."
-"""Help of --study; each command names its own default."""
 
 Table = Annotated[Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")]
 Workers = Annotated[
@@ -22,6 +19,13 @@ Scheduler = Annotated[
 ]
 Figure = Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def study_option(default: str) -> Any:
+    """Return the option --study; each command describes its own default."""
+    text = "File that stores finished runs; the same command resumes from it."
+    return typer.Option(help=text, show_default=default)
+
 
 STOPPED = 130
 """The exit code of a command that was stopped by Ctrl-C."""

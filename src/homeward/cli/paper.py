@@ -1,7 +1,8 @@
-"""``homeward paper``: the paper's small stories, figures and tables."""
+"""``homeward paper``: the paper's small stories; its studies are in `paper_studies`."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent, wrap
@@ -9,13 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.coverage import coverage
-from homeward.cli.criteria import criteria
-from homeward.cli.levels import levels
-from homeward.cli.mars import mars, timing
 from homeward.cli.options import Figure, Json
-from homeward.cli.show import check_writable, save, say_json, show, track
-from homeward.cli.toytext import toytext
+from homeward.cli.paper_studies import coverage, levels, mars, timing, toytext
+from homeward.cli.show import check_writable, print_table, save, say, say_json, show, track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,18 +20,43 @@ if TYPE_CHECKING:
     from homeward.paper.counterexamples import Row
     from homeward.paper.formulas import Formula
 
-FORMULAS = 200
 DRAWN_AT = 0.99
 MIN_TABLE_COLUMNS = 120
 """Minimum terminal width, in columns, of a table with sentences."""
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
-app.command()(coverage)
-app.command()(criteria)
-app.command()(levels)
-app.command()(mars)
-app.command()(timing)
-app.command()(toytext)
+for command in (coverage, levels, mars, timing, toytext):
+    app.command()(command)
+
+
+@app.command()
+def criteria(
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to draw the pictures in.")
+    ] = Path("criteria"),
+    as_json: Json = False,
+) -> None:
+    """Show what each criterion means: small worlds that can be solved by hand.
+
+    The paper names what its framework also covers: return within a horizon, staying in a set,
+    earning at least a given amount, several at once, a recall at a fixed step. Each has a world of
+    two or three states, and a picture in which a policy is a dot: what it keeps against its value.
+
+    Example: homeward paper criteria --out docs/criteria
+    """
+    from homeward.files import refusing
+    from homeward.paper.criteria import rows, stories
+    from homeward.paper.figures.criteria import draw_criterion
+
+    with refusing(out, "can't be written"):
+        out.mkdir(parents=True, exist_ok=True)
+    pictures = {out / f"{story.name}.png": story for story in stories()}
+    for picture in pictures:
+        check_writable(picture)
+    for picture, story in pictures.items():
+        save(draw_criterion(story), picture)
+    found = {"pictures": [str(picture) for picture in pictures], "rows": rows()}
+    show(found, {"rows": "Kept and worth"}, f"{len(pictures)} pictures are in {out}.", as_json)
 
 
 @app.command()
@@ -56,21 +78,46 @@ def counterexamples(
 
     Example: homeward paper counterexamples --out stories.pdf
     """
-    from homeward.paper.counterexamples import DISCOUNTS, SERIES, compare, panels
+    from homeward.paper.counterexamples import compare
     from homeward.paper.figures.stories import draw_stories
 
     check_writable(out)
-    rows = compare(DISCOUNTS)
-    caption = (
-        f"γ = {DRAWN_AT:g}. Blue: home. Grey: no way home in that world. A number beside an action "
-        "is its probability; without one it is sure."
-    )
-    save(draw_stories(panels(rows, DRAWN_AT), SERIES, caption), out)
+    rows = compare()
+    save(draw_stories(rows, DRAWN_AT), out)
     if as_json:
         say_json({"figure": str(out), "rows": [asdict(row) for row in rows]})
     else:
         _print_stories(rows)
-        typer.echo(f"The figure is in {out}.")
+        say(f"The figure is in {out}.")
+
+
+def _print_stories(rows: Sequence[Row]) -> None:
+    """Print the table, and a sentence or two per story."""
+    from rich.console import Console
+
+    from homeward.paper.counterexamples import all_stories
+
+    width, digits = Console().width, 4 if sys.stdout.isatty() else 6
+    names = ("naive", "exact", "general", "moves")
+    shown = []
+    for row in rows:
+        values = ["-" if value is None else f"{value:.{digits}f}" for value in row.values]
+        cells = {"story": row.story, "policy": row.policy, "γ": f"{row.discount:g}"}
+        shown.append(cells | dict(zip(names, values, strict=True)) | {"shows": row.shows})
+    if sys.stdout.isatty():
+        if width < MIN_TABLE_COLUMNS:
+            shown = [{k: cell for k, cell in row.items() if k != "shows"} for row in shown]
+        print_table(shown, right=names)
+    else:
+        lines = [list(shown[0]), *(list(row.values()) for row in shown)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            padded = (cell.ljust(w) for cell, w in zip(line, widths, strict=True))
+            say("  ".join(padded).rstrip())
+    for story in all_stories():
+        say(f"\n{story.title}. The naive definition: {story.naive}.")
+        say(indent("\n".join(wrap(story.lesson, min(100, width) - 2)), "  "))
+    say("")
 
 
 @app.command()
@@ -95,33 +142,33 @@ def examples(
     Example: homeward paper examples --out worlds.pdf
     """
     from homeward.kinds.grid.figure import draw_panels
-    from homeward.paper.examples import DISCOUNT, TITLE, WORLDS, run_all
+    from homeward.paper.examples import TITLE, WORLDS, run_all
+    from homeward.paper.tours import DISCOUNT
 
     check_writable(out)
     findings = run_all()
     save(draw_panels([f.panel for f in findings], title=TITLE), out)
     failed = [f.letter for f in findings if not f.holds]
     if as_json:
+        worlds = {name: str(grid).splitlines() for name, grid in WORLDS.items()}
         told = [
             {
-                "panel": f.letter,
-                "claim": f.claim,
-                "holds": f.holds,
-                "caption": f.panel.caption,
-                "numbers": f.numbers,
+                **{"panel": f.letter, "claim": f.claim, "holds": f.holds},
+                **{"caption": f.panel.caption, "numbers": f.numbers},
             }
             for f in findings
         ]
-        worlds = {name: str(grid).splitlines() for name, grid in WORLDS.items()}
         say_json({"figure": str(out), "discount": DISCOUNT, "worlds": worlds, "panels": told})
     else:
-        levels = findings[-1].numbers["levels"]
         tables = {
             "panels": [
                 {"panel": f.letter, "what was found": f.panel.caption, "as in the paper": f.holds}
                 for f in findings
             ],
-            "levels": [{"δ": row.pop("delta"), **row} for row in map(dict, levels)],
+            "levels": [
+                {"δ" if name == "delta" else name: value for name, value in row.items()}
+                for row in findings[-1].numbers["levels"]
+            ],
         }
         titles = {"panels": "The nine panels", "levels": "Is moving East taken?"}
         all_true = "Every caption of the paper comes true."
@@ -173,12 +220,7 @@ def sat(
     homeward paper sat --formulas 50 --variables 9 --seed 1
     """
     if file is None:
-        _sat_random(
-            FORMULAS if formulas is None else formulas,
-            variables,
-            0 if seed is None else seed,
-            as_json=as_json,
-        )
+        _sat_random(200 if formulas is None else formulas, variables, seed or 0, as_json=as_json)
         return
     for name, given in (("formulas", formulas), ("variables", variables), ("seed", seed)):
         if given is not None:
@@ -203,37 +245,25 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
     names = belief.worlds[0].state_names or ()
     path = [names[s] for s in decision.path]
     found = None if decision.world is None else list(assignment(formula, decision.world))
+    answer = {True: "satisfiable", False: "unsatisfiable", None: "not installed (homeward[sat])"}
     if as_json:
-        say_json(
-            {
-                "file": formula.name,
-                "variables": formula.variables,
-                "clauses": len(formula.clauses),
-                "worlds": decision.worlds,
-                "open_worlds": decision.open_worlds,
-                "satisfiable": decision.safe,
-                "assignment": found,
-                "return_path": path,
-                "probability": decision.probability,
-                "solver": solver,
-            }
-        )
+        size = {"variables": formula.variables, "clauses": len(formula.clauses)}
+        worlds = {"worlds": decision.worlds, "open_worlds": decision.open_worlds}
+        way = {"return_path": path, "probability": decision.probability, "solver": solver}
+        said = {"satisfiable": decision.safe, "assignment": found}
+        say_json({"file": formula.name, **size, **worlds, **said, **way})
     else:
-        typer.echo(f"{formula.name}: {'satisfiable' if decision.safe else 'unsatisfiable'}")
-        typer.echo(
+        say(f"{formula.name}: {answer[decision.safe]}")
+        say(
             f"{decision.open_worlds} of {decision.worlds} worlds "
             f"({formula.variables} variables, {len(formula.clauses)} clauses) "
             "have a way back from S to D."
         )
         if found is not None:
-            typer.echo(f"Assignment: {' '.join(str(k) for k in found)}")
-            typer.echo(f"Likeliest way back, with probability {decision.probability:.6g}:")
-            typer.echo(f"  {' → '.join(path)}")
-        typer.echo(
-            "SAT solver: not installed (homeward[sat])"
-            if solver is None
-            else f"SAT solver: {'satisfiable' if solver else 'unsatisfiable'}"
-        )
+            say(f"Assignment: {' '.join(map(str, found))}")
+            say(f"Likeliest way back, with probability {decision.probability:.6g}:")
+            say(f"  {' → '.join(path)}")
+        say(f"SAT solver: {answer[solver]}")
     if solver is not None and solver != decision.safe:
         raise typer.Exit(1)
 
@@ -242,50 +272,22 @@ def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: boo
     """Compare verdicts on random formulas."""
     import numpy as np
 
-    from homeward.paper.satisfiability import tally, try_formulas
+    from homeward.paper.satisfiability import try_formulas
 
     trials = try_formulas(formulas, np.random.default_rng(seed), variables)
-    result = tally(track(trials, "deciding", quiet=as_json, total=formulas))
+    found = list(track(trials, "deciding", quiet=as_json, total=formulas))
+    yes = sum(solver for _, _, solver in found)
+    disputed = [formula.dimacs() for formula, ours, solver in found if ours != solver]
+    agreed = formulas - len(disputed)
     if as_json:
-        disputed = [formula.dimacs() for formula in result.disputed]
-        say_json({**asdict(result), "seed": seed, "disputed": disputed})
+        counts = {"formulas": formulas, "satisfiable": yes, "unsatisfiable": formulas - yes}
+        say_json({**counts, "agreements": agreed, "disputed": disputed, "seed": seed})
     else:
-        typer.echo(
-            f"{result.formulas} random formulas (seed {seed}): {result.satisfiable} satisfiable, "
-            f"{result.unsatisfiable} unsatisfiable; the belief and the SAT solver agree on "
-            f"{result.agreements}."
+        say(
+            f"{formulas} random formulas (seed {seed}): {yes} satisfiable, {formulas - yes} "
+            f"unsatisfiable; the belief and the SAT solver agree on {agreed}."
         )
-        for formula in result.disputed:
-            typer.echo(f"They disagree on:\n{formula.dimacs()}")
-    if result.disputed:
+        for text in disputed:
+            say(f"They disagree on:\n{text}")
+    if disputed:
         raise typer.Exit(1)
-
-
-def _print_stories(rows: Sequence[Row]) -> None:
-    """Print the table, and a sentence or two per story."""
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    from homeward.paper.counterexamples import as_text
-    from homeward.paper.worlds import all_stories
-
-    console = Console()
-    if console.is_terminal:
-        wide = console.width >= MIN_TABLE_COLUMNS
-        table = Table("story", Column("policy", no_wrap=True), Column("γ", no_wrap=True))
-        for name in ("naive", "exact", "general", "moves"):
-            table.add_column(name, justify="right", no_wrap=True)
-        if wide:
-            table.add_column("shows")
-        for row in rows:
-            values = ("-" if v is None else f"{v:.4f}" for v in row.values)
-            note = (row.shows,) if wide else ()
-            table.add_row(row.story, row.policy, f"{row.discount:g}", *values, *note)
-        console.print(table)
-    else:
-        typer.echo(as_text(rows))
-    for story in all_stories():
-        typer.echo(f"\n{story.title}. The naive definition: {story.naive}.")
-        lines = wrap(story.lesson, min(100, console.width) - 2)
-        typer.echo(indent("\n".join(lines), "  "))
-    typer.echo("")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from homeward.cli.options import Json, find_modules_here
-
-if TYPE_CHECKING:
-    from homeward.runs.kind import Kind
 
 Out = Annotated[
     Path | None,
@@ -38,18 +35,14 @@ def run_command(name: str) -> Any:
         run_and_report(kind, given, out, stem=kind.name, as_json=as_json)
 
     run.__annotations__ |= {"out": Out, "config": ConfigFile, "as_json": Json}
-    return make_command(run, kind.config, name, summary=_summary(kind, name))
-
-
-def _summary(kind: Kind, name: str) -> str:
-    """Return the help of a kind's command."""
-    about = kind.config.__doc__ or f"A {kind.name} run."
-    return (
-        f"{inspect.cleandoc(about)}\n\n"
+    about = inspect.cleandoc(kind.config.__doc__ or f"A {kind.name} run.")
+    summary = (
+        f"{about}\n\n"
         "The run's folder gets the record, a summary and, if the kind can draw, map.png. Ctrl-C "
         "stops the run. The same command, or only --out, resumes; a larger --steps extends a run "
         f"that reached its limit.\n\nExample: homeward run {name} --steps 20 --out runs/first"
     )
+    return make_command(run, kind.config, name, summary=summary)
 
 
 class KindGroup(TyperGroup):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,7 +13,7 @@ import typer
 
 from homeward.cli.options import STOPPED
 from homeward.cli.progress import show_steps
-from homeward.cli.show import say, say_json, write_whole
+from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import why_ended
 
@@ -49,40 +50,39 @@ def run_and_report(
     kind: Kind, settings: Settings, out: Path | None, *, stem: str, as_json: bool
 ) -> None:
     """Make or resume the requested run, draw it, and print a report."""
-    run: Run | None = None
     try:
         run, limit = _begin(kind, settings, out, stem)
-        film = settings.options.get("film")
-        outputs = finish(run, limit, film=film, quiet=as_json)
     except KeyboardInterrupt:
-        _stop(run, as_json=as_json)
-    report(run, outputs, as_json=as_json)
+        _stop(None, as_json=as_json)
+    finish(run, limit, film=settings.options.get("film"), as_json=as_json)
 
 
 def finish(
     run: Run,
-    limit: int | None = None,
+    limit: int | None,
     *,
     other_versions: bool = False,
     film: str | None = None,
-    quiet: bool = False,
-) -> list[Path]:
-    """Take a run to its end with a progress bar and draw it; return the files that it wrote.
+    as_json: bool,
+) -> None:
+    """Take a run to its end with a progress bar, draw it and print a report.
 
-    An error names the command that goes on.
+    An error, or Ctrl-C, names the command that goes on.
     """
     from homeward.runs import RunStatus
 
     try:
         with closing(run.steps(limit=limit, other_versions=other_versions)) as steps:
-            show_steps(run, steps, limit, quiet=quiet)
+            show_steps(run, steps, limit, quiet=as_json)
         film = run.config.get("film") if film is None else film
-        names = [PICTURE] * (kind_of(run).draw is not None) + [f"{FILM}.{film}"] * (
-            film is not None
-        )
-        for name in names:
-            if not _is_current(run.directory / name, run):
-                draw(run, run.directory / name)
+        pictures = [PICTURE] if kind_of(run).draw is not None else []
+        ended = (run.directory / "manifest.json").stat().st_mtime_ns
+        for name in pictures if film is None else [*pictures, f"{FILM}.{film}"]:
+            picture = run.directory / name
+            if not picture.exists() or picture.stat().st_mtime_ns < ended:
+                draw(run, picture)
+    except KeyboardInterrupt:
+        _stop(run, as_json=as_json)
     except HomewardError:
         if run.explorer is not None and run.status is not RunStatus.FINISHED:
             sys.stderr.write(f"what was done is kept; to resume: {resume_command(run)}\n")
@@ -92,12 +92,14 @@ def finish(
         sys.stderr.write(f"{reason}; to try again: {resume_command(run)}\n")
         raise typer.Exit(1) from None
     found = sorted(path for path in run.directory.iterdir() if path.is_file())
-    return [path for path in found if path.name not in RECORD and path.name[0] != "."]
+    outputs = [path for path in found if path.name not in RECORD and path.name[0] != "."]
+    _report(run, outputs, as_json=as_json)
 
 
-def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
+def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Print how a run went and the files that it wrote."""
-    from homeward.kinds.promises import SafeConfig, bounds_said, conflict_said, place_of, promise_of
+    from homeward.kinds.outcome import bounds_said, conflict_said
+    from homeward.kinds.promises import SafeConfig, place_of, promise_of
 
     facts, config = facts_of(run), config_of(run)
     missing = facts.pop("missing", None)
@@ -154,16 +156,19 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 def draw(run: Run, out: Path) -> None:
     """Write a picture of a run, or by the suffix .gif or .mp4 a film."""
-    kind = kind_of(run)
+    from homeward.plots.films import completed
+
     is_film = out.suffix.lower() in (".gif", ".mp4")
-    write = kind.film if is_film else kind.draw
+    kind = kind_of(run)
+    write, what = (kind.film, "film") if is_film else (kind.draw, "picture")
     if write is None:
-        what = "film" if is_film else "picture"
         raise InvalidInputError(f"{run.directory}: a {run.kind} run has no {what}")
     if is_film:
         write(run, out)
-        return
-    write_whole(out, lambda part: write(run, part))
+    else:
+        check_writable(out)
+        with completed(out) as part:
+            write(run, part)
 
 
 def config_of(run: Run) -> Config:
@@ -202,23 +207,21 @@ def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple
     given = settings.given()
     if given.keys() - CHANGEABLE:
         _check_same(run, kind, settings)
-    return run, _new_limit(run, given.get("limit"))
+    return run, new_limit(run, given.get("limit"))
 
 
 def _create(kind: str, config: Config, stem: str) -> Run:
     """Make a run in a new folder of `RUNS`."""
     from homeward.runs import Run
 
-    number = 1
-    while True:
-        folder = RUNS / f"{stem}-{number}"
+    for folder in (RUNS / f"{stem}-{number}" for number in count(1)):
         try:
             if not folder.exists():
                 return Run.create(folder, kind, config)
         except InvalidFileError:
             if not folder.exists():  # else another process made it first
                 raise
-        number += 1
+    raise AssertionError("unreachable")
 
 
 def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
@@ -227,6 +230,8 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
     Where settings that were given differ, only those are named. If only settings differ that are
     filled in when a run is made, a file has changed.
     """
+    from homeward.cli.settings import flag_of
+
     recorded, given = run.config, settings.given().keys() - CHANGEABLE
     config = settings.checked()
     plain = config.model_dump(mode="json")
@@ -242,7 +247,11 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
     filled = {key for key in keys if key not in given and asked.get(key) != plain.get(key)}
     told = [k for k in differ if k in given] or [k for k in differ if k not in filled]
     if told:
-        said = "; ".join(_difference(k, recorded, asked, settings, k in given) for k in told)
+        said = "; ".join(
+            f"{flag_of(settings.model, key)}: recorded "
+            + _difference(recorded.get(key), asked.get(key), is_given=key in given)
+            for key in told
+        )
         raise InvalidFileError(
             f"{run.directory}: already holds a run of another configuration ({said}); name "
             f"another folder, or resume it: {resume_command(run)}"
@@ -252,14 +261,11 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
         raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since it was made")
 
 
-def _difference(
-    key: str, recorded: dict[str, Any], asked: dict[str, Any], settings: Settings, is_given: bool
-) -> str:
+def _difference(recorded: Any, asked: Any, *, is_given: bool) -> str:
     """Return how a setting differs from the recorded one."""
-    was, now = (_text(values.get(key)) for values in (recorded, asked))
-    if was == now:
-        return f"{settings.flag(key)}: recorded other values"
-    return f"{settings.flag(key)}: recorded {was}, {'given' if is_given else 'by default'} {now}"
+    was, now = _text(recorded), _text(asked)
+    source = "given" if is_given else "by default"
+    return "other values" if was == now else f"{was}, {source} {now}"
 
 
 def _text(value: Any) -> str:
@@ -274,15 +280,14 @@ def _text(value: Any) -> str:
     return ",".join(map(str, value))
 
 
-def _new_limit(run: Run, limit: int | None) -> int | None:
+def new_limit(run: Run, limit: int | None) -> int | None:
     """Return the new step limit; None to keep the run's own. Raise if it is already exceeded."""
     from homeward.runs import RunStatus
 
-    manifest = run.manifest
-    own = run.config.get("limit") if manifest.limit is None else manifest.limit
+    own = run.config.get("limit") if run.manifest.limit is None else run.manifest.limit
+    taken = sum(1 for _ in run.records())
     if limit is None or limit == own:
         return None
-    taken = sum(1 for _ in run.records())
     if limit >= taken:
         return limit
     said = f"{run.directory}: has {taken} steps already, more than the {limit} of --steps"
@@ -304,9 +309,3 @@ def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
         taken = sum(1 for _ in run.records())
         sys.stderr.write(f"{done}, {taken} steps; to resume: {resume_command(run)}\n")
     raise typer.Exit(STOPPED)
-
-
-def _is_current(picture: Path, run: Run) -> bool:
-    """Return whether a picture was drawn after the run had ended."""
-    ended = (run.directory / "manifest.json").stat().st_mtime_ns
-    return picture.exists() and picture.stat().st_mtime_ns >= ended

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli import running
-from homeward.cli.options import STOPPED, Json, find_modules_here
+from homeward.cli.options import Json, find_modules_here
 from homeward.cli.show import say, say_json, show
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from homeward.kinds.promises import Promise
     from homeward.runs import Run
 
@@ -92,7 +94,7 @@ def show_run(
     if manifest.error is not None:
         say(f"failed:\n{manifest.error.rstrip()}")
     if steps:
-        rows = [_step_row(step, [promise.name for promise in promises]) for step in steps]
+        rows = [_step_row(step, promises) for step in steps]
         show({"steps": rows}, {"steps": "Last steps"}, "", as_json=False)
 
 
@@ -121,12 +123,8 @@ def resume(
 
     find_modules_here()
     run = Run.open(directory)
-    try:
-        outputs = running.finish(run, steps, other_versions=other_versions, quiet=as_json)
-    except KeyboardInterrupt:
-        typer.echo(f"stopped; to resume: {running.resume_command(run)}", err=True)
-        raise typer.Exit(STOPPED) from None
-    running.report(run, outputs, as_json=as_json)
+    limit = running.new_limit(run, steps)
+    running.finish(run, limit, other_versions=other_versions, as_json=as_json)
 
 
 @app.command()
@@ -173,13 +171,12 @@ def export(
         check_table(out)
     run = Run.open(directory)
     plain = ("step", "state", "action", "next_state", "status", "value", "upper")
-    names = [promise.name for promise in _promises(run)]
+    promises = _promises(run)
     rows = []
     for record in run.records():
-        known = _names(names, len(record.bounds))
         row: dict[str, Any] = {name: getattr(record, name) for name in plain}
-        row |= {f"{n}: plan": b for n, b in zip(known, record.bounds, strict=True)}
-        row |= {f"{n}: kept": b for n, b in zip(known, record.kept_bounds, strict=True)}
+        for what, bounds in (("plan", record.bounds), ("kept", record.kept_bounds)):
+            row |= {f"{name}: {what}": bound for name, bound in _named(promises, bounds)}
         rows.append(row)
     if is_json:
         replace_json(out, {"directory": str(directory), "kind": run.kind, "steps": rows})
@@ -193,8 +190,8 @@ def _row(run: Run) -> dict[str, Any]:
     """Return the row of a run in the list."""
     from homeward.errors import HomewardError
 
-    row = {"run": run.directory.name, "kind": "", "status": "damaged", "steps": 0, "seed": ""}
-    row |= {"updated": "", "note": ""}
+    empty = {"kind": "", "status": "damaged", "steps": 0, "seed": "", "updated": "", "note": ""}
+    row = {"run": run.directory.name, **empty}
     try:
         manifest = run.manifest
         row |= {"kind": run.kind, "status": str(run.status), "steps": manifest.steps}
@@ -215,21 +212,21 @@ def _promises(run: Run) -> tuple[Promise, ...]:
     return config.promises() if isinstance(config, SafeConfig) else ()
 
 
-def _step_row(step: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, Any]:
     """Return a recorded step as text."""
     row = {name: step[name] for name in ("step", "state", "action", "next_state", "status")}
-    bounds, held = step["kept_bounds"], step["holding"]
-    row |= {n: f"{b:.6f}" for n, b in zip(_names(names, len(bounds)), bounds, strict=True)}
-    if held is None:
+    row |= {name: f"{bound:.6f}" for name, bound in _named(promises, step["kept_bounds"])}
+    if step["holding"] is None:
         return row | {"value": step["value"], "upper": step["upper"]}
-    pursued = "nothing is pursued"
-    if "worth" in held:
-        gain, steps, _ = held["worth"]
-        many = f"{float(steps):.3g} step{'s' * (float(steps) != 1.0)}"
-        pursued = f"expects a gain of {float(gain):.3g} within {many}"
-    return row | {"pursues": pursued}
+    if "worth" not in step["holding"]:
+        return row | {"pursues": "nothing is pursued"}
+    gain, steps, _ = map(float, step["holding"]["worth"])
+    many = f"{steps:.3g} step{'s' * (steps != 1.0)}"
+    return row | {"pursues": f"expects a gain of {gain:.3g} within {many}"}
 
 
-def _names(names: list[str], count: int) -> list[str]:
-    """Return the names of the criteria, or their numbers if the kind has no names."""
-    return names if len(names) == count else [f"criterion {k}" for k in range(1, count + 1)]
+def _named(promises: tuple[Promise, ...], bounds: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """Return bounds with the names of their criteria, or numbers if the kind has no names."""
+    if len(promises) == len(bounds):
+        return zip((promise.name for promise in promises), bounds, strict=True)
+    return ((f"criterion {k}", bound) for k, bound in enumerate(bounds, start=1))

@@ -68,10 +68,11 @@ def make_command(
         if key not in without and not option_of(field).hidden
     }
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    made = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-        for key, hint in ((key, _hint(model, key, field)) for key, field in fields.items())
-    ]
+    only = inspect.Parameter.KEYWORD_ONLY
+    parameters = [parameter.replace(kind=only) for parameter in own]
+    for key, field in fields.items():
+        hint = _hint(model, key, field)
+        parameters.append(inspect.Parameter(key, only, default=None, annotation=hint))
 
     def command(**values: Any) -> None:
         given = {key: values.pop(key) for key in fields}
@@ -82,7 +83,6 @@ def make_command(
         }
         function(settings, **values)
 
-    parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *made]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -98,10 +98,6 @@ class Settings(NamedTuple):
     options: dict[str, Any]
     file: Path | None = None
 
-    def flag(self, key: str) -> str:
-        """Return the option that sets a key."""
-        return flag_of(self.model, key)
-
     def given(self) -> dict[str, Any]:
         """Return all values that were given, by key."""
         values = {} if self.file is None else read_settings(self.file)
@@ -109,8 +105,8 @@ class Settings(NamedTuple):
         keys = {flag_of(self.model, key)[2:].replace("-", "_"): key for key in fields}
         values = {key if key in fields else keys.get(key, key): v for key, v in values.items()}
         # Keys that can't be set, such as the digest of a terrain, follow from the others.
-        values = {k: v for k, v in values.items() if k not in fields or not _is_hidden(fields[k])}
-        return {**values, **self.options}
+        hidden = {key for key, field in fields.items() if option_of(field).hidden}
+        return {k: v for k, v in values.items() if k not in hidden} | self.options
 
     def checked(self) -> Config:
         """Return the configuration; raise if something is wrong with it."""
@@ -135,14 +131,9 @@ def read_settings(file: Path) -> dict[str, Any]:
         raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
     if not isinstance(values, dict):
         raise InvalidFileError(f"{file}: is a list or a value, expected keys with values")
-    if "kind" in values and isinstance(values.get("config"), dict):
-        config: dict[str, Any] = values["config"]
-        return config
-    return values
-
-
-def _is_hidden(field: FieldInfo) -> bool:
-    return option_of(field).hidden
+    is_run = "kind" in values and isinstance(values.get("config"), dict)
+    found: dict[str, Any] = values["config"] if is_run else values
+    return found
 
 
 def _read(file: Path) -> str:
@@ -160,11 +151,9 @@ def _hint(model: type[Config], key: str, field: FieldInfo) -> Any:
     shown: str | bool = option.unset or False
     hint: Any = str
     if kind is bool:
-        hint = bool
-        if field.default:
-            flag = f"{flag}/--no-{flag[2:]}"
-    elif kind in (int, float):
-        hint = str if form is not None and "," in form else kind
+        hint, flag = bool, f"{flag}/--no-{flag[2:]}" if field.default else flag
+    elif kind in (int, float) and "," not in (form or ""):
+        hint = kind
     elif get_origin(kind) is Literal:
         form = form or f"[{'|'.join(map(str, get_args(kind)))}]"
     elif get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis:

@@ -13,7 +13,7 @@ from homeward.cli.options import STOPPED, Json, Scheduler, Table, Workers, find_
 from homeward.cli.show import say, say_json, track
 
 if TYPE_CHECKING:
-    from homeward.studies import Ledger, Outcome, Study
+    from homeward.studies import Ledger, Study
 
 app = typer.Typer(
     help="Conduct studies of many tasks.\n\nA study that was killed or stopped can be resumed."
@@ -31,10 +31,10 @@ def run_study(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Compute every cell of a grid with every seed, on many processes.
+    """Compute every cell with every seed, on many processes.
 
     The definition is TOML: a name; the task, which is module:name of a function that is handed a
-    cell and a seed and returns a flat dict; seeds, a list or their number; and a table named grid
+    cell and a seed and returns a flat dict; seeds, a list or their number; and a table named vary
     with a list for each axis, whose combinations are the cells, or an array of tables named cells.
     The results are in --out, and in --table as rows.
 
@@ -51,7 +51,10 @@ def run_study(
     study = read_study(definition)
     with Ledger.open(out, study) as ledger:
         _do_all(ledger, workers, scheduler, as_json=as_json)
-        failed = [_failure(ledger, outcome) for outcome in ledger.failures()]
+        failed: list[dict[str, Any]] = []
+        for outcome in ledger.failures():
+            cell, seed = study.task_at(outcome.position)
+            failed.append({"cell": cell, "seed": seed, "error": outcome.error or ""})
         done = ledger.done
         if table is not None:
             write_table(table_of(ledger), table)
@@ -127,9 +130,3 @@ def _do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_js
             "run the same command again to resume\n"
         )
         raise typer.Exit(STOPPED) from None
-
-
-def _failure(ledger: Ledger, outcome: Outcome) -> dict[str, Any]:
-    """Return which task failed and how."""
-    cell, seed = ledger.study.task_at(outcome.position)
-    return {"cell": cell, "seed": seed, "error": outcome.error or ""}

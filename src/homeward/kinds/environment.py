@@ -32,24 +32,19 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
         self.render_mode = render_mode
 
     @abstractmethod
-    def _begin(self, rng: np.random.Generator) -> None:
-        """Put the explorer at the start of the given world, or of a new one."""
+    def _begin(self, rng: np.random.Generator) -> None: ...  # put the explorer at its start
 
     @abstractmethod
-    def _act(self, action: int) -> tuple[float, bool]:
-        """Take an action; return the reward and whether the episode ends."""
+    def _act(self, action: int) -> tuple[float, bool]: ...  # the reward, and whether it ends
 
     @abstractmethod
-    def _observe(self) -> Observation:
-        """Return what is known."""
+    def _observe(self) -> Observation: ...
 
     @abstractmethod
-    def _paint(self) -> NDArray[np.uint8]:
-        """Return what is known as pixels [height, width, 3]."""
+    def _paint(self) -> NDArray[np.uint8]: ...  # [height, width, 3]
 
     @abstractmethod
-    def _write(self) -> str:
-        """Return what is known as text in colours."""
+    def _write(self) -> str: ...  # text in colours
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -1,15 +1,12 @@
-"""Promises of a run: the configuration keys that ask for criteria, and how they were kept.
+"""Promises of a run: the configuration keys that ask for criteria, and the criteria they make.
 
-Beside the way home at level δ, a run may ask to be home within a number of steps of the call, to
-never act outside of an area, and to return to bases, any of them or each. With the default
-algorithm, δ is the level of the whole run, and home is its start. The paper's Algorithm 1 keeps δ
-in each plan; only there home may be the current place, and the recall may be at a fixed step. Keys
-that are not set are not recorded.
+With the default algorithm δ is the level of the whole run, and home is its start. The paper's
+Algorithm 1 keeps δ in each plan; only there home may be the current place, and the recall may be at
+a fixed step. Keys that are not set are not recorded.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -21,48 +18,26 @@ from pydantic import (
     model_validator,
 )
 
-from homeward.errors import InvalidInputError, InvalidProblemError
-from homeward.planning.explorer import End
-from homeward.planning.guide import Guide
-from homeward.planning.ledger import BUDGET_TOLERANCE
-from homeward.planning.plan import floored
+from homeward.errors import InvalidInputError
 from homeward.runs.config import Config, Named, Option
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
-from homeward.solvers import Status
-from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from homeward.arrays import BoolArray
-    from homeward.models import Moves
-    from homeward.planning.plan import Plan
-    from homeward.runs.kind import Ended, Setup
-    from homeward.runs.log import Record
     from homeward.safety import Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
 """Information per step with one level for the whole run, or the paper's Algorithm 1."""
 
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
+Count = Annotated[int, Field(ge=1)]
 Row = Annotated[int, Field(ge=0)]
-Delta = Annotated[
-    float,
-    Field(
-        gt=0.0,
-        le=1.0,
-        description="Probability that the explorer can come home, whenever it is called off.",
-    ),
-]
-Discount = Annotated[
-    float,
-    Field(
-        gt=0.0,
-        lt=1.0,
-        description="With --algorithm paper: γ, the probability that exploration goes on after a "
-        "step.",
-    ),
-]
+CAN_COME_HOME = "Probability that the explorer can come home, whenever it is called off."
+Delta = Annotated[Level, Field(description=CAN_COME_HOME)]
+GOES_ON = "With --algorithm paper: γ, the probability that exploration goes on after a step."
+Discount = Annotated[float, Field(gt=0.0, lt=1.0, description=GOES_ON)]
 StepLimit = Annotated[int, Field(ge=0, description="Maximum number of steps.")]
 
 
@@ -90,6 +65,9 @@ ASKED = (
 )
 """Keys that have no effect unless given."""
 
+SAFE_KEYS = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
+"""Keys that only a safe explorer takes."""
+
 
 class Promise(NamedTuple):
     """A criterion that a run keeps, and its level."""
@@ -115,7 +93,7 @@ class SafeConfig(Config):
     home: Annotated[Literal["current", "start"], Field(
         description="Where to return to: the start, or with --algorithm paper also current, the "
         "cell of each step.")] = "start"
-    back_within: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+    back_within: Annotated[Count | None, Field(
         description="Also be able to be home within this number of steps of the call."),
         Option(form="STEPS")] = None
     back_within_delta: Annotated[Level | None, Field(
@@ -128,7 +106,7 @@ class SafeConfig(Config):
         "then any of them will do."), Option("base", form="ROW,COL")] = ()
     each_base: Annotated[bool, Field(
         description="Keep a way to each base, not just to any.")] = False
-    recall: Annotated[Annotated[int, Field(ge=1)] | None, Field(
+    recall: Annotated[Count | None, Field(
         description="With --algorithm paper: plan for a call after exactly this many steps."),
         Option(form="STEPS", unset="at any step")] = None
 
@@ -144,7 +122,7 @@ class SafeConfig(Config):
     @model_serializer(mode="wrap")
     def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
+        return {name: v for name, v in written.items() if name not in ASKED or is_asked(v)}
 
     def keeps_nothing(self) -> bool:
         """Return whether the explorer keeps no safety level."""
@@ -178,17 +156,7 @@ class SafeConfig(Config):
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise if keys do not go together, or a key that was set changes nothing."""
-        values = {name: getattr(self, name) for name in self.model_fields_set}
-        default = {name: field.default for name, field in type(self).model_fields.items()}
-        given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
-        nothing = self.keeps_nothing()
-        fault = misfit(values, nothing, named) or unused(given, nothing, named)
-        if fault is not None:
-            raise InvalidInputError(fault)
-
-    def told_level(self) -> float | None:
-        """Return the level; None where nothing is kept safe."""
-        return None if self.keeps_nothing() else self.delta
+        check_keys(self, self.keeps_nothing(), self.model_fields_set, explicit, named)
 
 
 def naming(info: ValidationInfo) -> Named:
@@ -197,31 +165,42 @@ def naming(info: ValidationInfo) -> Named:
     return named
 
 
+def check_keys(
+    config: Config,
+    keeps_nothing: bool,
+    keys: Iterable[str],
+    explicit: Collection[str],
+    named: Named,
+) -> None:
+    """Raise if keys do not go together, or if one changes nothing: `explicit`, or no default."""
+    values = {name: getattr(config, name) for name in keys}
+    default = {name: field.default for name, field in type(config).model_fields.items()}
+    given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
+    fault = misfit(values, keeps_nothing, named) or unused(given, keeps_nothing, named)
+    if fault is not None:
+        raise InvalidInputError(fault)
+
+
 def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
     """Return which keys do not go together; None if all do."""
-    asked = {name for name in ASKED if _is_asked(values.get(name))}
-    needless = [name for name in ASKED if name in asked and name != "recall"]
-    if keeps_nothing and needless:
-        return f"{named(needless[0])} needs an explorer with a safety level"
-    for name, other in (
-        ("back_within_delta", "back_within"),
-        ("keep_in_delta", "keep_in"),
-        ("each_base", "bases"),
-    ):
+    asked = [name for name in ASKED if is_asked(values.get(name))]
+    needless = next((name for name in asked if name != "recall"), None)
+    if keeps_nothing and needless is not None:
+        return f"{named(needless)} needs an explorer with a safety level"
+    for other in ("back_within", "keep_in", "bases"):
+        name = "each_base" if other == "bases" else f"{other}_delta"
         if name in asked and other not in asked:
             return f"{named(name)} has no effect without {named(other)}"
-    if "bases" in asked:
-        if values.get("home") == "current":
-            return f"{named('home')} current and {named('bases')}: choose one"
-        bases = [tuple(base) for base in values["bases"]]
-        twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
-        if twice is not None:
-            return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
-    paper = values.get("algorithm") == "paper"
-    if not paper and values.get("home") == "current":
-        return f"{named('home')} current is kept plan by plan: it needs {named('algorithm')} paper"
-    if not paper and "recall" in asked:
-        return f"{named('recall')} is kept plan by plan: it needs {named('algorithm')} paper"
+    current, paper = values.get("home") == "current", values.get("algorithm") == "paper"
+    if current and "bases" in asked:
+        return f"{named('home')} current and {named('bases')}: choose one"
+    bases = [tuple(base) for base in values.get("bases") or ()]
+    twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
+    if twice is not None:
+        return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
+    if not paper and (current or "recall" in asked):
+        what = f"{named('home')} current" if current else named("recall")
+        return f"{what} is kept plan by plan: it needs {named('algorithm')} paper"
     if paper and values.get("floor") is not None:
         return f"{named('floor')} is not for {named('algorithm')} paper"
     if values.get("recall") == 1 and "keep_in" in asked:
@@ -231,29 +210,30 @@ def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str 
 
 def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
     """Return which of the `given` keys would change nothing, and why; None if each counts."""
-    if keeps_nothing:
-        for name in ("delta", "correction", "home"):
-            if name in given:
-                return f"{named(name)} needs an explorer with a safety level"
+    first = next((name for name in SAFE_KEYS[:3] if name in given), None)
+    if keeps_nothing and first is not None:
+        return f"{named(first)} needs an explorer with a safety level"
     if given.get("explorer") == "naive" and "correction" in given:
         return f"{named('correction')}: the naive explorer plans without a correction"
-    if "home" in given and _is_asked(given.get("bases")):
+    if "home" in given and is_asked(given.get("bases")):
         return f"{named('home')} and {named('bases')}: choose one"
-    if "map" in given:
-        for name in ("size", "walls", "seed"):
-            if name in given:
-                return f"{named(name)} and {named('map')}: a map already defines the world"
-    if given.get("algorithm") == "paper":
-        return None
+    drawn = next((name for name in ("size", "walls", "seed") if name in given), None)
+    if "map" in given and drawn is not None:
+        return f"{named(drawn)} and {named('map')}: a map already defines the world"
     paper = f"{named('algorithm')} paper"
-    if "discount" in given:
+    if given.get("algorithm") != "paper" and "discount" in given:
         return f"{named('discount')} needs {paper}: the default algorithm does not discount"
-    if "keep_in_delta" in given:
+    if given.get("algorithm") != "paper" and "keep_in_delta" in given:
         return (
             f"{named('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
             f"might leave the area of {named('keep_in')}"
         )
     return None
+
+
+def states_of(cells: Iterable[Sequence[int]], columns: int) -> list[int]:
+    """Return the states of cells, which are numbered row by row."""
+    return [row * columns + column for row, column in cells]
 
 
 def state_of(
@@ -276,10 +256,8 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
     """Return the planner's criteria, in the order of `promises`; `inside` [S] masks the area."""
     if config.keeps_nothing():
         return []
-    bases = [row * columns + column for row, column in config.bases]
-    homes: list[Home] = [bases] if bases else [config.home]
-    if config.each_base:
-        homes = list(bases)
+    bases = states_of(config.bases, columns)
+    homes: list[Home] = list(bases) if config.each_base else [bases or config.home]
     found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
     if config.back_within is not None:
         steps, level = config.back_within, config.level("back_within")
@@ -322,94 +300,6 @@ def surely(level: float) -> str:
     return "with certainty" if level >= 1.0 else f"with probability {level:.12g} or more"
 
 
-def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line on each criterion's bound, if a step was taken."""
-    kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
-    return [
-        f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
-        for found in criteria
-        if found["lowest"] is not None
-    ]
-
-
-def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
-    """Return the states to return to: one state of each list."""
-    bases = [row * columns + column for row, column in config.bases]
-    if config.each_base:
-        return [[base] for base in bases]
-    return [bases or [start]]
-
-
-def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
-    """Return whether in the true world there is no way from a state to the homes."""
-    found = reached(moves.dest, moves.success, state)
-    return not all(found[homes].any() for homes in homes_of(config, start, columns))
-
-
-def check_start(config: SafeConfig, setup: Setup) -> None:
-    """Raise if no policy keeps the criteria from the start; name the fewest that conflict.
-
-    Only the way back to the current place can always be kept, by staying.
-    """
-    if all(not _is_asked(getattr(config, name, None)) for name in ASKED):
-        return
-    start, belief = setup.world.state, setup.belief.update(setup.world.look())
-    if not config.of_the_run():
-        plan = setup.planner.plan(belief, start)
-        if plan.status is Status.INFEASIBLE:
-            raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
-        return
-    guide = Guide(setup.planner, start)
-    # Ways home come first among the promises, in the order of their accounts.
-    for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
-        if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
-            raise InvalidProblemError(
-                f"from the start no way keeps {promise}: the best works with probability "
-                f"{1.0 - account.spent:.4g}"
-            )
-
-
-def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
-    """Name the fewest criteria that an infeasible plan could not keep together."""
-    promises = config.promises()
-    return [str(promises[k]) for k in plan.conflict]
-
-
-def conflict_said(conflict: Sequence[str]) -> str:
-    """Return in words which criteria can't be kept together."""
-    *others, last = conflict
-    if not others:
-        return f"no policy keeps {last}, even alone"
-    return f"no policy keeps {', '.join(others)} and {last} together"
-
-
-def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
-    """Return the criteria that conflict if a run ended for that reason, else None."""
-    if ended.manifest.end is not End.INFEASIBLE:
-        return None
-    if config.of_the_run():
-        return [str(promise) for promise in config.promises()]
-    plan = ended.setup.planner.plan(ended.belief, ended.setup.world.state, start)
-    return conflict_in(config, plan)
-
-
-def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
-    """Return, as JSON values, each criterion's lowest bound and the number of infeasible steps.
-
-    If levels are the whole run's, bounds are what the run has kept.
-    """
-    lowest = [math.inf] * len(config.promises())
-    infeasible = 0
-    for record in records:
-        lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
-        infeasible += record.status == str(Status.INFEASIBLE)
-    criteria = [
-        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
-        for promise, low in zip(config.promises(), lowest, strict=True)
-    ]
-    return {"criteria": criteria, "infeasible_steps": infeasible}
-
-
-def _is_asked(value: Any) -> bool:
+def is_asked(value: Any) -> bool:
     """Return whether a key is set."""
     return value is not None and value is not False and value not in ((), [])

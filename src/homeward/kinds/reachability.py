@@ -1,4 +1,4 @@
-"""Reachability between the states of a map, by moves that work."""
+"""The cells of a map: ways between them by moves that work, and distances from its middle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from homeward.arrays import frozen
 
 if TYPE_CHECKING:
-    from homeward.arrays import BoolArray, IntArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.models import Moves
 
 
@@ -28,3 +28,11 @@ def way_back_of(moves: Moves, start: int) -> BoolArray:
     back = move_graph(moves.dest, moves.success == 1.0).T.tocsr()
     found[breadth_first_order(back, start, return_predecessors=False)] = True
     return frozen(found)
+
+
+def away_from_middle(shape: tuple[int, int], size: tuple[float, float]) -> FloatArray:
+    """Return the distance [S] in m of each cell from the middle of a map; `size` is a cell's."""
+    row, column = np.indices(shape).reshape(2, -1)
+    down, across = row - (shape[0] - 1) / 2, column - (shape[1] - 1) / 2
+    away: FloatArray = np.hypot(size[0] * down, size[1] * across)
+    return away

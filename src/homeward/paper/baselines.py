@@ -9,7 +9,7 @@ import numpy as np
 from homeward.bonuses import Looks
 from homeward.planning.explorer import Explorer
 from homeward.planning.held import MAX_FREE_SHARE, Proposal
-from homeward.planning.outward import best_rate, gain_at
+from homeward.planning.outward import gain_at, path_to, search_outward
 from homeward.planning.rate import RateSearch
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ class Nearest(RateSearch):
         itself = Looks(looks.shape, here, here, np.ones(1), unvisited, False)
         reachable = np.where(view.share <= MAX_FREE_SHARE, 0.0, 2.0)
         bounds = np.full(len(unvisited), np.inf)
-        path, _, steps = best_rate(
-            view.edges, reachable, 0.0, 0.0, view.state, itself, 0.0, 1.0, bounds
+        place, _, steps, before = search_outward(
+            view.graph, reachable, 0.0, 0.0, view.state, itself, 0.0, 1.0, bounds
         )
-        if not len(path):
+        if place < 0:
             return None
+        path = path_to(before, view.state, place)
         gain = gain_at(path[-1], looks, np.zeros(len(unvisited)))
         return Proposal(tuple(path.tolist()), gain, steps, float(view.share[path].max()))
 

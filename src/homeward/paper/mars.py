@@ -1,44 +1,34 @@
 """The paper's Mars figure: information that a rover gains on 2 km x 1 km at several safety levels.
 
-The paper's rover explores a window of one HiRISE terrain model, which is not included. Here the
-study runs on synthetic ground, over several terrains, or on a given raster, over several draws of
-its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and 15,000 steps.
-Algorithm 1 runs at the levels .98, .90 and .70 of each plan, beside an unsafe explorer and a naive
-one, which plans on the mean model without a correction. Our explorer runs at the same levels, of
-the whole run, and without any; and twice more with its search replaced by a simpler one
-(`baselines`).
+The paper's window of a HiRISE terrain model is not included: the study runs on synthetic ground, or
+on a given raster over several draws of its error. The paper states neither the range of the sensor
+nor the start. Here the sensor sees the cells around it, which gives the paper's order; the start is
+nearest to the middle in the largest part of the map that likely moves connect strongly, since in
+the exact middle one rover in three would start in a pit.
 
-The paper does not state the sensor's range. By default ours sees the cells around it, as in the
-paper's grid world: this gives the paper's order. The paper does not state the start either. Here it
-is a landing site chosen on the terrain model: nearest to the middle in the largest part of the map
-that likely moves connect strongly. In the exact middle, one rover in three would start in a pit.
-
-The measure is the entropy reduction in nats, also as a share of what a clairvoyant would have. A
-step brings news if it gains `NEWS_NATS` or more. ``still`` is the entropy reduction of a
-rover that never moves. Variances do not depend on what is measured, so ``still``, and the rest of a
-run whose rover is stuck, have a closed form.
+The measure is the entropy reduction in nats. ``still`` is that of a rover that never moves.
+Variances do not depend on what is measured, so ``still``, and the rest of a run whose rover is
+stuck, have a closed form.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.paper.baselines import SEARCHES, explorer_of
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
-from homeward.studies.play import play
 from homeward.studies.table import grouped
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,12 +77,8 @@ def settings_of(
 ) -> list[dict[str, Any]]:
     """Return Algorithm 1's cells of the study, in the paper's order.
 
-    Parameters
-    ----------
-    scale
-        Factor on the sides of the paper's ground; a raster has its own size.
-    sensor_range
-        In m; None reaches over the whole map.
+    `scale` is a factor on the sides of the paper's ground; a raster has its own size. The range is
+    in m; None reaches over the whole map.
     """
     ground: dict[str, Any] = {"sensor_range": sensor_range, "raster": raster, "window": window}
     if raster is None:
@@ -163,12 +149,8 @@ def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
 
     A look from distance d adds 1/v(d) to a cell's precision, whatever it shows.
     """
-    states = len(belief.variance)
-    cells, distances = np.empty(states, np.int32), np.empty(states)
-    size, reach, blocked = rover.size, rover.sensor.reach, rover.blocked
-    count = look_around(*rover.position, rover.shape, size, reach, blocked, cells, distances)
-    variance = belief.variance.copy()
-    seen, error = cells[:count], rover.sensor.variance(distances[:count])
+    seen, distances = rover.in_range()
+    variance, error = belief.variance.copy(), rover.sensor.variance(distances)
     variance[seen] = variance[seen] * error / (error + looks * variance[seen])
     return variance
 
@@ -179,24 +161,12 @@ def is_stuck(rover: Rover) -> bool:
     return not np.any((success > 0.0) & (dest != rover.state))
 
 
-class Clairvoyant(NamedTuple):
-    """What an explorer that knows the true heights would learn.
+def clairvoyant(prior: TerrainBelief, rover: Rover) -> tuple[BoolArray, float]:
+    """Return what a clairvoyant learns by seeing each cell once, whatever the sensor's range.
 
-    Attributes
-    ----------
-    inside
-        Mask [S] of the cells that can be visited and left again, back to the start.
-    nats
-        Entropy reduction by one look from inside each of them, and by one look at each cell of the
-        ring around them from beside it.
+    The mask [S] of the cells that can be visited and left again, back to the start; and the nats of
+    one look from inside each of them, and one at each cell of the ring around from beside it.
     """
-
-    inside: BoolArray
-    nats: float
-
-
-def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
-    """Return what a clairvoyant learns by seeing each cell once, whatever the sensor's range."""
     there = reached(rover.moves.dest, rover.moves.success, rover.start)
     inside = there & rover.way_back
     ring = np.zeros(len(inside), dtype=bool)
@@ -205,7 +175,7 @@ def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
     own, beside_it = rover.sensor.variance(np.array([0.0, min(prior.size)]))
     nats = np.log1p(prior.variance[inside] / own).sum()
     nats += np.log1p(prior.variance[ring] / beside_it).sum()
-    return Clairvoyant(inside, 0.5 * float(nats))
+    return inside, 0.5 * float(nats)
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -217,7 +187,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
-    known = clairvoyant(prior, rover)
+    safe, most = clairvoyant(prior, rover)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
     explorer = explorer_of(setup, cell.get("choice"))
     waits = setup.algorithm == "paper"  # ours ends by itself where no move works
@@ -247,9 +217,9 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     return {
         "entropy": nats[-1],
         **{f"nats_{mark}": value for mark, value in marks.items()},
-        "clairvoyant": known.nats,
-        "safe_cells": int(known.inside.sum()),
-        "safe_visited": int(known.inside[visited].sum()),
+        "clairvoyant": most,
+        "safe_cells": int(safe.sum()),
+        "safe_visited": int(safe[visited].sum()),
         "still": still,
         "steps": explorer.steps + left,
         "without_news": longest_without_news(nats),
@@ -292,55 +262,13 @@ def path_of(digits: str, start: int, columns: int) -> list[int]:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Summary of the runs of one setting.
-
-    Attributes
-    ----------
-    paper
-        The paper's nats; None unless it is one of the paper's settings.
-    median, least, most
-        Nats of our runs at the end.
-    marks
-        Median nats after each of `MARKS`; None beyond the last step.
-    shares
-        The same and at the end, as median shares of what a clairvoyant would have.
-    visited
-        Median share of the cells that can be visited and left again.
-    still
-        Median nats of rovers that never move.
-    stranded_at
-        Median step after which there was no way back, over stranded runs.
-    without_news
-        Largest number of consecutive steps without news, over all runs.
-    curve
-        Median nats [POINTS + 1] over the steps.
-    ends
-        Number of runs by their end.
-    """
-
-    setting: str
-    paper: float | None
-    median: float
-    least: float
-    most: float
-    marks: tuple[float | None, ...]
-    shares: tuple[float | None, ...]
-    visited: float
-    still: float
-    stranded: int
-    runs: int
-    stranded_at: float | None
-    without_news: int
-    curve: tuple[float, ...]
-    ends: dict[str, int]
-
-
 def name_of(row: dict[str, Any]) -> str:
     """Return the name of a row's setting."""
     ours = row.get("algorithm") == "rate"
-    level = "" if row["delta"] is None else level_said(float(row["delta"]))
+    level = ""
+    if row["delta"] is not None:  # two digits as in the paper; more where there are more
+        delta = float(row["delta"])
+        level = max(f"{delta:.2f}", f"{delta:.15g}", key=len).removeprefix("0")
     if row.get("choice") is not None:
         return f"{row['choice']} at {level}"
     if row["explorer"] == "unsafe":
@@ -351,40 +279,42 @@ def name_of(row: dict[str, Any]) -> str:
     return f"{row['explorer']} at {level}{also}"
 
 
-def level_said(delta: float) -> str:
-    """Return a level with two digits as in the paper; more where there are more."""
-    return max(f"{delta:.2f}", f"{delta:.15g}", key=len).removeprefix("0")
+def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the summary of each setting, in the order in which they first appear.
 
-
-def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
-    """Return the summary of each setting, in the order in which they first appear."""
+    Values are medians over the runs, but ``least``, ``most`` and the counts ``stranded``, ``runs``
+    and ``ends``. ``marks`` are nats after `MARKS`, ``shares`` the same and at the end as shares of
+    what a clairvoyant would have, ``visited`` is the share of the cells that can be visited and
+    left again, ``without_news`` the largest number of consecutive steps without news, and
+    ``paper`` the nats in the paper, None unless it is one of its settings.
+    """
     return [_setting(group) for group in grouped(rows, KEY).values()]
 
 
-def _setting(group: Sequence[dict[str, Any]]) -> Setting:
+def _setting(group: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = group[0]
     own = first["algorithm"] == "paper" and first["correction"] != "moves"
     nats = [row["entropy"] for row in group]
     lost = [row["stranded_at"] for row in group if row["stranded_at"] is not None]
     columns = [f"nats_{mark}" for mark in MARKS]
     curves = [[float(point) for point in row["curve"].split()] for row in group]
-    return Setting(
-        setting=name_of(first),
-        paper=PAPER_NATS.get((first["explorer"], first["delta"])) if own else None,
-        median=float(np.median(nats)),
-        least=min(nats),
-        most=max(nats),
-        marks=tuple(_median(group, name) for name in columns),
-        shares=tuple(_median(group, name, "clairvoyant") for name in (*columns, "entropy")),
-        visited=cast("float", _median(group, "safe_visited", "safe_cells")),
-        still=float(np.median([row["still"] for row in group])),
-        stranded=sum(bool(row["stranded"]) for row in group),
-        runs=len(group),
-        stranded_at=float(np.median(lost)) if lost else None,
-        without_news=max(row["without_news"] for row in group),
-        curve=tuple(np.median(curves, axis=0).tolist()),
-        ends=dict(Counter(End(row["end"]) for row in group)),
-    )
+    return {
+        "setting": name_of(first),
+        "paper": PAPER_NATS.get((first["explorer"], first["delta"])) if own else None,
+        "median": float(np.median(nats)),
+        "least": min(nats),
+        "most": max(nats),
+        "marks": [_median(group, name) for name in columns],
+        "shares": [_median(group, name, "clairvoyant") for name in (*columns, "entropy")],
+        "visited": _median(group, "safe_visited", "safe_cells"),
+        "still": _median(group, "still"),
+        "stranded": sum(bool(row["stranded"]) for row in group),
+        "runs": len(group),
+        "stranded_at": float(np.median(lost)) if lost else None,
+        "without_news": max(row["without_news"] for row in group),
+        "curve": np.median(curves, axis=0).tolist(),
+        "ends": dict(Counter(End(row["end"]) for row in group)),
+    }
 
 
 def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -> float | None:
@@ -402,7 +332,11 @@ def panel_of(row: dict[str, Any]) -> TerrainPanel:
     setup = make(config)
     rover = cast("Rover", setup.world)
     path = path_of(row["moves"], rover.start, rover.shape[1])
-    belief = replay(cast("TerrainBelief", setup.belief), rover, path)
+    belief = cast("TerrainBelief", setup.belief.update(rover.look()))
+    for state in path[1:]:
+        rover.state = state
+        rover.steps += 1
+        belief = belief.update(rover.look())
     cells = cells_of(config)
     return TerrainPanel(
         cells,
@@ -420,13 +354,3 @@ def story_of(row: dict[str, Any]) -> str:
     lost = f"no way back since step {row['stranded_at']:,}" if row["stranded"] else "can go back"
     steps = f"{row['steps']:,} steps, {row['visited']:,} cells visited"
     return f"{steps}, {row['entropy']:,.0f} nats learned; {lost}"
-
-
-def replay(belief: TerrainBelief, rover: Rover, path: Sequence[int]) -> TerrainBelief:
-    """Return the belief after a path; moves the rover along it."""
-    belief = belief.update(rover.look())
-    for state in path[1:]:
-        rover.state = state
-        rover.steps += 1
-        belief = belief.update(rover.look())
-    return belief

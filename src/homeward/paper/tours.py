@@ -24,7 +24,7 @@ from homeward.planning.planner import Planner
 from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers.reach import reached
-from homeward.studies.play import play
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,15 +100,6 @@ class Parting:
     def refused(self) -> bool:
         """Whether the careful explorer judged the move unsafe."""
         return self.verdict is Verdict.UNSAFE
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Doubt:
-    """The unseen square that a way depends on."""
-
-    square: int
-    blocked: list[int]  # heights of the square at which the way is closed
-    chance: float  # probability that the way is open, all heights being equally likely
 
 
 def explore(
@@ -187,8 +178,8 @@ def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:
     return way
 
 
-def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> Doubt:
-    """Return the one unseen square of a way and the heights at which it blocks the way."""
+def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> tuple[int, list[int]]:
+    """Return the one unseen square of a way, and its heights at which the way is closed."""
     unseen = {state for state in way if not seen[state]}
     if len(unseen) != 1:
         raise InvalidProblemError(f"the way {list(way)} has {len(unseen)} unseen squares, not one")
@@ -201,13 +192,12 @@ def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> Doubt:
             blocked.append(height)
     if not blocked:
         raise InvalidProblemError(f"the way {list(way)} does not depend on s={square}")
-    return Doubt(square, blocked, 1.0 - len(blocked) / LEVELS)
+    return square, blocked
 
 
 def place_of(grid: HeightMap, state: int) -> tuple[int, int]:
     """Return the row and the column of a square."""
-    row, column = divmod(state, grid.shape[1])
-    return row, column
+    return divmod(state, grid.shape[1])
 
 
 def bearing_of(grid: HeightMap, origin: int, target: int) -> str:

@@ -23,7 +23,7 @@ from homeward.kinds.tabular.world import WAIT, tile_belief, tile_map
 from homeward.planning.planner import Planner
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
-from homeward.studies.play import play
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from homeward.kinds.tabular.world import Name, Prior, TileMap, ToyTextWorld
@@ -62,7 +62,6 @@ class Outing:
     tiles: TileMap
     path: tuple[int, ...]  # states, from the start
     died: bool  # whether it ended in a hole or off the cliff
-    seen: int  # number of tiles that were entered
     end: End
 
 
@@ -76,11 +75,6 @@ class Calibration(ReturnCount):
     bound: float  # the plan's lower bound on the probability of coming home
     leaves: bool  # whether the plan ever leaves the start
 
-    @property
-    def low(self) -> float:
-        """The one-sided 99 % lower limit of the true fraction (Clopper–Pearson)."""
-        return self.lower
-
 
 def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
     """Explore a world with Algorithm 1; unsafely if `delta` is None."""
@@ -91,7 +85,7 @@ def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
     path = [world.state]
     explorer = play(setup, lambda _, step: path.append(step.state))
     assert explorer.end is not None
-    return Outing(world.tiles, tuple(path), world.died, len(set(path)), explorer.end)
+    return Outing(world.tiles, tuple(path), world.died, explorer.end)
 
 
 def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibration:

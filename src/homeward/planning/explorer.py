@@ -10,7 +10,6 @@ Algorithm 1, whose guarantee is for a single plan.
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from homeward.planning.held import Held
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
-    from homeward.words import Remainder
     from homeward.worlds import World
 
 
@@ -76,33 +74,17 @@ OLD_ENDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One turn of the loop.
+    """One turn of the loop."""
 
-    Attributes
-    ----------
-    number
-        Number of the step, from 1.
-    plan
-        The decision.
-    observation
-        The world's answer.
-    state
-        Where the explorer is after the action.
-    held
-        State of the run after the action; None for the paper's explorer.
-    seconds
-        Time to decide, in seconds.
-    """
-
-    number: int
-    plan: Plan
-    observation: Any
-    state: int
-    held: Held | None = None
-    seconds: float = 0.0
+    number: int  # number of the step, from 1
+    plan: Plan  # the decision
+    observation: Any  # the world's answer
+    state: int  # where the explorer is after the action
+    held: Held | None = None  # state of the run after the action; None for the paper's explorer
+    seconds: float = 0.0  # time to decide, in seconds
 
 
-class Loop(ABC):
+class Loop:
     """The loop of plan, act, observe and update, until there is a reason to end."""
 
     def __init__(self, planner: Planner, belief: Belief, world: World, *, strict: bool) -> None:
@@ -115,6 +97,7 @@ class Loop(ABC):
         self.end: End | None = None
         self.steps = 0
         self.held: Held | None = None
+        self.decision: Decision | None = None
 
     def explore(self, limit: int) -> Iterator[Step]:
         """Yield the steps as they are taken, until there is a reason to end or `limit` is met.
@@ -133,19 +116,20 @@ class Loop(ABC):
                 if step is not None:
                     yield step
 
-    @abstractmethod
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
+        raise NotImplementedError
 
     def why(self) -> str:
         """Return sentences: why the run ended, what is left, and what would allow more."""
         if self.end is None:
             return "It has not ended."
-        return why_ended(self.end, self.steps, self._remainder())
+        from homeward.bonuses import unit_of
 
-    def _remainder(self) -> Remainder | None:
-        """Return what is left when the run ends; None if that is not known."""
-        return None
+        rest = (
+            None if self.decision is None else self.decision.remainder(unit_of(self.planner.bonus))
+        )
+        return why_ended(self.end, self.steps, rest)
 
 
 class Explorer(Loop):
@@ -181,7 +165,6 @@ class Explorer(Loop):
         super().__init__(planner, belief, world, strict=strict)
         self.guide = Guide(planner, self.start, floor)
         self.held: Held = self.guide.open(self.belief)
-        self.decision: Decision | None = None
 
     def step(self) -> Step | None:
         """Take one turn, or set `end` and take none."""
@@ -203,10 +186,3 @@ class Explorer(Loop):
             self.held = self.guide.after(self.belief, self.held)
         state = self.world.state
         return Step(self.steps, decision.plan, observation, state, self.held, seconds)
-
-    def _remainder(self) -> Remainder | None:
-        if self.decision is None or self.decision.plan is not None:
-            return None
-        from homeward.bonuses import unit_of
-
-        return self.decision.remainder(unit_of(self.planner.bonus))

@@ -1,6 +1,6 @@
 """Compiled searches for the place or path with the most gain per step or per unit of risk.
 
-Kernels only; names and ties are as in `homeward.planning.ways`, and gains as in
+Kernels only; names and ties are as in `homeward.planning.graph`, and gains as in
 `homeward.bonuses.Looks`. A search returns the path [n] from the present state to the place, both
 included; it is empty if there is no place.
 """
@@ -8,18 +8,18 @@ included; it is empty if there is no place.
 from __future__ import annotations
 
 import math
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-from homeward.planning.heap import empty_heap, pop, push
-from homeward.planning.ways import MIN_SUCCESS
+from homeward.bonuses import Looks
+from homeward.planning.graph import MIN_SUCCESS
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
-    from homeward.bonuses import Looks
-    from homeward.planning.ways import Edges
+    from homeward.planning.graph import Graph
 
 
 @njit(cache=True)
@@ -33,24 +33,6 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
         path[k] = s
         s = before[s]
     return path
-
-
-@njit(cache=True)
-def follow(edges: Edges, path: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return the likeliest action [n − 1] along each leg of a path [n] and its success [n − 1].
-
-    The action is −1 and its success 0 if no allowed edge leads from a state to the next.
-    """
-    legs = len(path) - 1
-    actions, success = np.full(legs, -1, np.int32), np.zeros(legs)
-    everywhere = edges.allowed.shape[0] == 1
-    for k in range(legs):
-        s = path[k]
-        for a in range(edges.dest.shape[1]):
-            leads = edges.dest[s, a] == path[k + 1] and (everywhere or edges.allowed[s, a])
-            if leads and (actions[k] < 0 or edges.success[s, a] > success[k]):
-                actions[k], success[k] = a, edges.success[s, a]
-    return actions, success
 
 
 @njit(cache=True)
@@ -89,18 +71,34 @@ def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> Non
 
 
 @njit(cache=True)
-def gain_along(path: IntArray, looks: Looks) -> float:
-    """Return the gain of looks from the states of a path [n] after the first, each cell once."""
-    looked, total = np.zeros(len(looks.amount)), 0.0
-    for k in range(1, len(path)):
-        total += gain_at(path[k], looks, looked)
-        look_from(path[k], looks, looked, False)
-    return total
+def follow(
+    graph: Graph, path: IntArray, looks: Looks, along: bool, extra: float
+) -> tuple[IntArray, float, float]:
+    """Return the likeliest action [n − 1] on each leg of a path [n], the gain and the steps.
+
+    The gain is that of a look from the last state, or `along` the path of looks from all states
+    after the first, each cell counted once. Getting it takes `extra` steps after arrival. Without
+    an allowed edge that works from a state to the next, the action is −1 and steps are infinite.
+    """
+    actions, steps = np.full(len(path) - 1, -1, np.int32), extra
+    looked, gain = np.zeros(len(looks.amount)), 0.0
+    everywhere = graph.allowed.shape[0] == 1
+    for k in range(len(path) - 1):
+        s, best = path[k], 0.0
+        for a in range(graph.dest.shape[1]):
+            leads = graph.dest[s, a] == path[k + 1] and (everywhere or graph.allowed[s, a])
+            if leads and (actions[k] < 0 or graph.success[s, a] > best):
+                actions[k], best = a, graph.success[s, a]
+        steps += 1.0 / best if best >= MIN_SUCCESS else np.inf
+        if along:
+            gain += gain_at(path[k + 1], looks, looked)
+            look_from(path[k + 1], looks, looked, False)
+    return actions, gain if along else gain_at(path[-1], looks, looked), steps
 
 
 @njit(cache=True)
 def search_outward(
-    edges: Edges,
+    graph: Graph,
     share: FloatArray,
     free: float,
     toll: float,
@@ -110,19 +108,25 @@ def search_outward(
     power: float,
     limit: FloatArray,
 ) -> tuple[int, float, float, IntArray]:
-    """Search as `best_rate` does; return the place (−1 if none), gain, steps, predecessors [S]."""
-    dest, success, allowed = edges
+    """Search outward for the place with the most gain over steps to a `power`.
+
+    Only states with a `share` [S] of at most 1 are entered. `toll` times the excess of the largest
+    share on the way over `free` is subtracted from the gain. Getting the gain takes `extra` steps
+    after arrival; if that is 0, the present state has no gain. `limit` [S] bounds gains from above
+    and is lowered to the gains found. The search stops at the distance beyond which no gain could
+    be the best. Returns the place (−1 if none), its gain, its steps and predecessors [S].
+    """
+    dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     steps, before = np.full(states, np.inf), np.full(states, -1, np.int32)
     done, looked, worst = np.zeros(states, np.bool_), np.zeros(states), np.zeros(states)
-    key, second, node, place = empty_heap(states)
-    steps[state] = 0.0
-    count = push(key, second, node, place, 0, 0.0, 0.0, state)
+    steps[state], heap = 0.0, [(0.0, np.int64(state))]
     best, best_gain, best_steps, rate = -1, 0.0, 1.0, 0.0
     highest = limit.max()
-    while count > 0:
-        s = node[0]
-        count = pop(key, second, node, place, count)
+    while heap:
+        s = int(heappop(heap)[1])
+        if done[s]:
+            continue
         done[s] = True
         n = (steps[s] + extra) ** power
         if n > 0.0:
@@ -145,39 +149,13 @@ def search_outward(
             away = steps[s] + 1.0 / p
             if away < steps[t]:
                 steps[t], before[t], worst[t] = away, s, risk
-                count = push(key, second, node, place, count, away, 0.0, t)
+                heappush(heap, (away, np.int64(t)))
     return best, best_gain, best_steps, before
 
 
 @njit(cache=True)
-def best_rate(
-    edges: Edges,
-    share: FloatArray,
-    free: float,
-    toll: float,
-    state: int,
-    looks: Looks,
-    extra: float,
-    power: float,
-    limit: FloatArray,
-) -> tuple[IntArray, float, float]:
-    """Search outward for the place with the most gain over steps to a `power`.
-
-    Only states with a `share` [S] of at most 1 are entered. `toll` times the excess of the largest
-    share on the way over `free` is subtracted from the gain. Getting the gain takes `extra` steps
-    after arrival; if that is 0, the present state has no gain. `limit` [S] bounds gains from above
-    and is lowered to the gains found. The search stops at the distance beyond which no gain could
-    be the best. Returns the path to the place, its gain and its steps.
-    """
-    place, gain, steps, before = search_outward(
-        edges, share, free, toll, state, looks, extra, power, limit
-    )
-    return path_to(before, state, place), gain, steps
-
-
-@njit(cache=True)
 def best_per_risk(
-    edges: Edges, risk: FloatArray, floor: float, state: int, looks: Looks, extra: float
+    graph: Graph, risk: FloatArray, floor: float, state: int, looks: Looks, extra: float
 ) -> tuple[IntArray, float, float, float, float, float]:
     """Search outward for the place with the most gain per unit of risk.
 
@@ -186,20 +164,20 @@ def best_per_risk(
     excluded. Returns the path to the place, its gain, steps and risk; then the least risk of the
     places that are excluded by risk alone, and the gain there.
     """
-    dest, success, allowed = edges
+    dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     steps, worst = np.full(states, np.inf), np.full(states, np.inf)
     before, done = np.full(states, -1, np.int32), np.zeros(states, np.bool_)
     looked = np.zeros(states)
-    key, second, node, place = empty_heap(states)
     steps[state], worst[state] = 0.0, 0.0
-    count = push(key, second, node, place, 0, 0.0, 0.0, state)
+    heap = [(0.0, 0.0, np.int64(state))]
     best, best_gain, best_steps, best_risk, per_risk = -1, 0.0, 1.0, 0.0, 0.0
     over_risk, over_gain = np.inf, 0.0
     everywhere = allowed.shape[0] == 1
-    while count > 0:
-        s = node[0]
-        count = pop(key, second, node, place, count)
+    while heap:
+        s = int(heappop(heap)[2])
+        if done[s]:
+            continue
         done[s] = True
         n = steps[s] + extra
         if n > 0.0:
@@ -220,14 +198,14 @@ def best_per_risk(
             r, away = max(worst[s], risk[t]), steps[s] + 1.0 / p
             if (r, away) < (worst[t], steps[t]):
                 worst[t], steps[t], before[t] = r, away, s
-                count = push(key, second, node, place, count, r, away, t)
+                heappush(heap, (r, away, np.int64(t)))
     path = path_to(before, state, best)
     return path, best_gain, best_steps, best_risk, over_risk, over_gain
 
 
 @njit(cache=True)
 def look_ahead(
-    edges: Edges,
+    graph: Graph,
     share: FloatArray,
     free: float,
     state: int,
@@ -242,7 +220,7 @@ def look_ahead(
     length up to `depth`, at most two that end in the same place. Returns the best path [n] from
     `state` on, its gain and its expected steps.
     """
-    dest, success, allowed = edges
+    dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     room = width * depth + 1
     place, parent = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -294,3 +272,155 @@ def look_ahead(
         if high == low:
             break
     return place[path_to(parent, 0, best)], gain[best], steps[best]
+
+
+@njit(cache=True)
+def best_path(
+    graph: Graph,
+    share: FloatArray,
+    free: float,
+    toll: float,
+    state: int,
+    looks: Looks,
+    extra: float,
+    power: float,
+    limit: FloatArray,
+    floor: float,
+    beam_price: float,
+    width: int,
+    depth: int,
+) -> tuple[IntArray, float, float, bool]:
+    """Return the path to the best place of `search_outward`, or a better one of `look_ahead`.
+
+    The beam search takes place if its `width` is above 0 and the best rate reaches the `floor`; a
+    step has the price `beam_price` times that rate. Returns the path, its gain, its steps, and
+    whether the gain is that of all looks along the path.
+    """
+    place, gain, steps, before = search_outward(
+        graph, share, free, toll, state, looks, extra, power, limit
+    )
+    path = path_to(before, state, place)
+    price = beam_price * (gain / steps)
+    if place >= 0 and width > 0 and gain / steps >= floor:
+        near, told, taken = look_ahead(graph, share, free, state, looks, price, width, depth)
+        if len(near) > 1 and told - price * taken > gain - price * steps:
+            return near, told, taken, True
+    return path, gain, steps, False
+
+
+@njit(cache=True)
+def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
+    """Set the `amount` [S] of cells that a state sees to 0; return the sum of their `opens`."""
+    rows, columns = looks.shape
+    row, column = state // columns, state % columns
+    total = 0.0
+    for k in range(len(looks.down)):
+        r, c = row + looks.down[k], column + looks.right[k]
+        if 0 <= r < rows and 0 <= c < columns:
+            t = r * columns + c
+            if amount[t] > 0.0:
+                amount[t] = 0.0
+                total += opens[t]
+    return total
+
+
+@njit(cache=True)
+def left_of(looks: Looks, amount: FloatArray) -> Looks:
+    """Return the same looks with this `amount` [S] left in each cell; gains come once."""
+    shape, down, right, weight, _, logarithmic, action = looks
+    return Looks(shape, down, right, weight, amount, logarithmic, action)
+
+
+@njit(cache=True)
+def told_nearby(
+    graph: Graph, share: FloatArray, free: float, state: int, looks: Looks, radius: float
+) -> FloatArray:
+    """Return the amount [S] of each cell that is seen from within `radius` steps, else 0."""
+    dest, success, allowed = graph.dest, graph.success, graph.allowed
+    states, actions = dest.shape
+    steps, rest = np.full(states, np.inf), looks.amount.copy()
+    done = np.zeros(states, np.bool_)
+    steps[state], heap = 0.0, [(0.0, np.int64(state))]
+    while heap and heap[0][0] <= radius:
+        s = int(heappop(heap)[1])
+        if done[s]:
+            continue
+        done[s] = True
+        take(s, looks, rest, looks.amount)
+        for a in range(actions):
+            t, p = dest[s, a], success[s, a]
+            if done[t] or p < MIN_SUCCESS or share[t] > free:
+                continue
+            if allowed.shape[0] > 1 and not allowed[s, a]:
+                continue
+            if steps[s] + 1.0 / p < steps[t]:
+                steps[t] = steps[s] + 1.0 / p
+                heappush(heap, (steps[t], np.int64(t)))
+    return looks.amount - rest
+
+
+@njit(cache=True)
+def best_tour(
+    graph: Graph,
+    share: FloatArray,
+    free: float,
+    state: int,
+    looks: Looks,
+    power: float,
+    width: int,
+    radius: float,
+    return_price: float,
+) -> tuple[IntArray, float, float]:
+    """Search for the first place of the shortest tour, for gains that come once.
+
+    States with a `share` [S] above `free` are not entered. The candidates are the `width` places
+    with the most gain over steps to a `power`. From each, a tour goes on to the best place by the
+    same measure until it has seen all cells that are seen from within `radius` steps of the first
+    place. A tour costs its steps; its first leg counts twice, since later legs will be planned
+    again. It also costs `return_price` for each step that is left when it reaches a place that
+    opens new ground, because new ground leads away from the rest. A tour that can't see all cells
+    loses to one that misses less. Returns the path to the place, its gain and its steps.
+    """
+    states = len(graph.dest)
+    entered = np.where(share <= free, 0.0, 2.0)  # 2: never entered
+    most = np.full(states, looks.amount.max() * len(looks.weight))
+    limit, looked = most.copy(), np.zeros(states)
+    near, opens = looks.amount, looks.amount
+    best, best_gain, best_steps = -1, 0.0, 1.0
+    best_before: IntArray = np.full(states, -1, np.int32)
+    missed, least = np.inf, np.inf
+    for i in range(width):
+        target, gain, steps, before = search_outward(
+            graph, entered, 0.0, 0.0, state, looks, 0.0, power, limit
+        )
+        if target < 0:
+            break
+        limit[target] = 0.0
+        if i == 0:
+            near = told_nearby(graph, share, free, state, looks, steps + radius)
+            opens, beyond = np.zeros(states), left_of(looks, looks.amount - near)
+            for s in range(states):
+                if near[s] > 0.0:
+                    opens[s] = gain_at(s, beyond, looked)
+        left, bounds = near.copy(), most.copy()
+        s, t, there, way = state, target, steps, before
+        length, opened, later = 0.0, 0.0, 0.0
+        while t >= 0 and (steps + length < least or missed > 0.0):
+            length += there
+            new = take(t, looks, left, opens)
+            u = t
+            while u != s:
+                new += take(u, looks, left, opens)
+                u = way[u]
+            opened, later, s = opened + new, later + new * length, t
+            t, _, there, way = search_outward(
+                graph, entered, 0.0, 0.0, s, left_of(looks, left), 0.0, power, bounds
+            )
+        cost = steps + length
+        if opened > 0.0:
+            cost += return_price * (length - later / opened)
+        rest = left.sum()
+        if (rest, cost) < (missed, least):
+            best, best_gain, best_steps, best_before = target, gain, steps, before
+            missed, least = rest, cost
+    return path_to(best_before, state, best), best_gain, best_steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -52,30 +53,28 @@ class Evidence(Sequence[ActionEvidence]):
 
     def __init__(self, tell: Callable[[], tuple[ActionEvidence, ...]]) -> None:
         self._tell = tell
-        self._told: tuple[ActionEvidence, ...] | None = None
 
+    @cached_property
     def _all(self) -> tuple[ActionEvidence, ...]:
-        if self._told is None:
-            self._told = self._tell()
-        return self._told
+        return self._tell()
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._all)
 
     def __getitem__(self, which: Any) -> Any:
-        return self._all()[which]
+        return self._all[which]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Evidence | tuple) and self._all() == tuple(other)
+        return isinstance(other, Evidence | tuple) and self._all == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._all())
+        return hash(self._all)
 
     def __repr__(self) -> str:
-        return repr(self._all())
+        return repr(self._all)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return tuple, (self._all(),)
+        return tuple, (self._all,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,10 +144,9 @@ class Plan:
     proposal: Proposal | None = None  # what the rate explorer pursues
 
     def __post_init__(self) -> None:
-        for name in ("weights", "outbound", "kept_weights", "kept_outbound"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        if self.afterwards is not None:
-            object.__setattr__(self, "afterwards", frozen(self.afterwards))
+        for name in ("weights", "outbound", "kept_weights", "kept_outbound", "afterwards"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def keeps_all(self) -> bool:
@@ -168,12 +166,20 @@ class Plan:
     @property
     def way_home(self) -> FloatArray:
         """The lower bound [S] on the probability of returning, of the first criterion with one."""
-        return self._first().way_home
+        return self._returning.way_home
 
     @property
     def return_policy(self) -> IntArray:
         """The return policy [S] of the first criterion with one."""
-        return self._first().return_policy
+        return self._returning.return_policy
+
+    @property
+    def _returning(self) -> CriterionEvidence:
+        for criterion in self.criteria:
+            if criterion.home.size:
+                return criterion
+        what = " that asks for a way home" if self.criteria else ", so it keeps no way home"
+        raise InvalidProblemError(f"the plan has no criterion{what}")
 
     def action_name(self, action: int) -> str:
         """Return the name of an action."""
@@ -191,7 +197,7 @@ class Plan:
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"The solver met {self.status}: the bounds hold, better plans may exist.")
         if self.status is Status.INFEASIBLE:
-            lines.append(self._infeasible())
+            lines.append(f"No policy keeps {self._conflict()}; this one comes closest.")
         else:
             lines.append(
                 f"It is worth {self.exploration_value:.6g} to explore like this; "
@@ -218,9 +224,8 @@ class Plan:
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
         """Return lines: where the proposal leads, and the run's guarantees."""
-        towards = ""
-        if len(proposal.path) > 1:
-            towards = f"It heads for {self.state_name(proposal.path[-1])}: "
+        end = self.state_name(proposal.path[-1])
+        towards = f"It heads for {end}: " if len(proposal.path) > 1 else ""
         lines = [
             f"{towards}{proposal.gain:.4g} expected in {proposal.steps:.4g} steps, "
             f"{proposal.rate:.4g} a step."
@@ -228,26 +233,22 @@ class Plan:
         if self.method == "earn":
             lines = [f"Nothing is worth learning; it earns {proposal.rate:.4g} a step."]
         for c in self.criteria:
-            kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
+            said = "no action that leaves it"
             if c.kind == "return":
-                here = f", from here alone {floored(c.way_home[self.state])}"
-                lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {kept}{here}.")
-            else:
-                lines.append(f"{c.name[:1].upper()}{c.name[1:]}: no action that leaves it.")
+                kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
+                said = f"{kept}, from here alone {floored(c.way_home[self.state])}"
+            lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {said}.")
         return lines
 
-    def _infeasible(self) -> str:
-        """Return the sentence on the criteria that can't be kept."""
-        if len(self.criteria) < 2 or len(self.conflict) == 0:
-            return "No policy keeps the safety level; this one comes closest."
-        names = [f"“{self.criteria[k].name}” at {self.criteria[k].level:g}" for k in self.conflict]
-        if len(names) == 1:
-            return f"No policy keeps {names[0]}, even alone; this one comes closest."
-        *others, last = names
-        return (
-            f"No policy keeps {', '.join(others)} and {last} together, though any fewer "
-            "could be kept; this one comes closest."
-        )
+    def _conflict(self) -> str:
+        """Return words for the criteria that can't be kept."""
+        asked = [self.criteria[k] for k in self.conflict]
+        if len(self.criteria) < 2 or not asked:
+            return "the safety level"
+        *others, last = (f"“{c.name}” at {c.level:g}" for c in asked)
+        if not others:
+            return f"{last}, even alone"
+        return f"{', '.join(others)} and {last} together, though any fewer could be kept"
 
     def _proven(self, c: CriterionEvidence) -> str:
         """Return the sentence on the proven bound of a criterion."""
@@ -273,39 +274,18 @@ class Plan:
     def _table(self) -> list[str]:
         """Return the evidence on the actions as a text table."""
         heads = {"return": "safety", "stay": "inside", "earn": "earns"}
-        safety = (heads[c.kind] for c in self.criteria)
-        head = ["action", "leaves", "explores", *safety, "verdict"]
         rows = [
-            [
-                self.action_name(e.action),
-                *(
-                    ["-"] * (2 + len(e.safety))
-                    if e.verdict is Verdict.UNAVAILABLE
-                    else [
-                        f"{e.leaves:.3f}",
-                        f"{_plain(e.exploration):.4g}",
-                        *(
-                            f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}"
-                            for c, v in zip(self.criteria, e.safety, strict=True)
-                        ),
-                    ]
-                ),
-                VERDICTS[e.verdict],
-            ]
-            for e in self.evidence
+            ["action", "leaves", "explores", *(heads[c.kind] for c in self.criteria), "verdict"]
         ]
-        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-        return [
-            "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-            for row in [head, *rows]
-        ]
-
-    def _first(self) -> CriterionEvidence:
-        for criterion in self.criteria:
-            if criterion.home.size:
-                return criterion
-        what = "that asks for a way home" if self.criteria else ", so it keeps no way home"
-        raise InvalidProblemError(f"the plan has no criterion{' ' if self.criteria else ''}{what}")
+        for e in self.evidence:
+            cells = ["-"] * (2 + len(e.safety))
+            if e.verdict is not Verdict.UNAVAILABLE:
+                bounds = zip(self.criteria, e.safety, strict=True)
+                safety = (f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}" for c, v in bounds)
+                cells = [f"{e.leaves:.3f}", f"{_plain(e.exploration):.4g}", *safety]
+            rows.append([self.action_name(e.action), *cells, VERDICTS[e.verdict]])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return [f"  {'  '.join(map(str.ljust, row, widths))}".rstrip() for row in rows]
 
     def __str__(self) -> str:
         return self.explain()

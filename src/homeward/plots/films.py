@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.files import PART, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +28,8 @@ def check_film(out: Path) -> None:
         raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
     if not out.parent.is_dir():
         raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+    if out.is_dir():
+        raise InvalidFileError(f"{out}: is a folder")
 
 
 def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
@@ -42,7 +46,7 @@ def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
     check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
         raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
-    with _complete(out) as part:
+    with completed(out) as part:
         (_write_gif if out.suffix.lower() == ".gif" else _write_mp4)(frames, part, fps)
 
 
@@ -73,15 +77,14 @@ def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
 
 
 @contextmanager
-def _complete(out: Path) -> Iterator[Path]:
-    """Yield a file beside `out` to write to; it replaces `out` once it is complete."""
-    if out.is_dir():
-        raise InvalidFileError(f"{out}: is a folder")
-    part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix.lower()}")
+def completed(out: Path) -> Iterator[Path]:
+    """Yield a file of the same name elsewhere; it replaces `out` once it is complete."""
+    # Keep the name, since writers go by its suffix; a resumed run deletes such folders.
+    folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
     try:
-        yield part
-        os.replace(part, out)
-    except OSError as cause:
-        raise InvalidFileError(f"{out}: can't be written: {cause}") from cause
+        with refusing(out, "can't be written"):
+            folder.mkdir(exist_ok=True)
+            yield folder / out.name
+            os.replace(folder / out.name, out)
     finally:
-        part.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)

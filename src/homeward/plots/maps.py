@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from homeward.arrays import index, indices
+from homeward.arrays import index
 from homeward.errors import InvalidProblemError
 from homeward.plots.films import whole_blocks
 
@@ -163,15 +163,6 @@ def draw_key(
         labelcolor=QUIET,
         **style,
     )
-
-
-def checked_path(path: Sequence[int], states: int) -> tuple[int, ...]:
-    """Return a path as integers; raise if it is empty or leaves the map."""
-    found, error = np.asarray(path), InvalidProblemError
-    if found.ndim != 1 or not found.size:
-        raise error(f"the path has shape {found.shape}, expected [n] with the start first")
-    whole = indices(found, "the path", found.shape, (0, states), "n", error)
-    return tuple(whole.tolist())
 
 
 class FilmFigure:

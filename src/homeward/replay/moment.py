@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.models import Model
     from homeward.planning.planner import Planner
-    from homeward.replay.decisions import Decisions
+    from homeward.replay.history import Decisions
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +48,11 @@ class Moment:
 
         Without such a criterion, the way to the start.
         """
-        if self.decisions is not None:
-            held = self.decisions.returns(self)
-            if held is not None:
-                return held
-        for criterion in self.planner.criteria:
-            if self.decisions is None and hasattr(criterion, "home"):
+        held = None if self.decisions is None else self.decisions.returns(self)
+        if held is not None:
+            return held
+        for criterion in self.planner.criteria if self.decisions is None else ():
+            if hasattr(criterion, "home"):
                 situation = self.planner.situation(self.belief, self.model, self.state, self.start)
                 requirement = criterion.require(situation)
                 return requirement.home, requirement.returns

@@ -20,8 +20,7 @@ import numpy as np
 
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
-from homeward.replay.decisions import Decisions
-from homeward.replay.history import MAX_BYTES, History
+from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
 from homeward.replay.reasons import ended, reasons
@@ -39,12 +38,8 @@ if TYPE_CHECKING:
     from homeward.replay.scene import Scene
     from homeward.runs import Kind, Setup
 
-PLAN_TOLERANCE = 1e-9
-"""Relative tolerance on bounds and values of the same plan."""
-
-MAX_PLANS = 8
-"""Number of plans that are cached; one on large maps."""
-
+PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
+MAX_PLANS = 8  # number of plans that are cached; one on large maps
 SMALL, LARGE = 20_000, 100_000
 """Maximum number of states to plan the steps since a warm start again: always, or if needed."""
 
@@ -60,7 +55,7 @@ class InterruptedReplayError(HomewardError):
 class Replay:
     """One run to inspect: `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
 
-    def __init__(self, directory: Path | str, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, directory: Path | str, max_bytes: int = MAX_BELIEF_BYTES) -> None:
         self.run = Run.open(directory)
         self.max_bytes = max_bytes
         self.log = LogReader(Path(directory) / STEPS)
@@ -133,25 +128,17 @@ class Replay:
 
     def layers(self, step: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return maps [R, C] by name, of what was known after a number of steps."""
-        if step == len(self.log) and not self.is_set_up:
-            kept = self._kept_layers(names)
-            if kept is not None:
-                return kept
+        kept, at_end = self.kind.kept_layers, step == len(self.log) and not self.is_set_up
+        if kept is not None and at_end and self.run.status is RunStatus.FINISHED:
+            found = kept(self.run.fields())  # arrays that it left
+            if names and set(names) <= found.keys():
+                return {name: found[name] for name in names}
         moment = self.at(step)
         known = {entry["name"] for entry in self.scene.layers}
         for name in names:
             if name not in known:
                 raise NotRecordedError(f"there is no layer {name[:40]!r} in this run")
         return self.scene.maps(names, moment)
-
-    def _kept_layers(self, names: Sequence[str]) -> dict[str, NDArray[Any]] | None:
-        """Return maps from the arrays that a finished run left; None if they do not suffice."""
-        if self.kind.kept_layers is None or self.run.status is not RunStatus.FINISHED:
-            return None
-        found = self.kind.kept_layers(self.run.fields())
-        if not names or not set(names) <= found.keys():
-            return None
-        return {name: found[name] for name in names}
 
     def way(self, step: int, cell: int) -> dict[str, Any]:
         """Return the way home from a cell by what was known after a step, as JSON values."""
@@ -172,7 +159,8 @@ class Replay:
         if self.decisions is not None:
             decision = self._decision(moment)
             if decision.plan is None:
-                return {**ended(decision, moment, columns), "recorded": recorded}
+                ledgers = self.decisions.guide().ledgers(moment.belief)
+                return {**ended(decision, moment, ledgers, columns), "recorded": recorded}
         plan, agrees = self.plan(step)
         told = reasons(plan, moment, self.setup, columns)
         return {**told, "recorded": recorded, "agrees": agrees}
@@ -195,41 +183,40 @@ class Replay:
     def _plan_again(self, moment: Moment) -> Plan:
         """Make a plan of the paper's Algorithm 1 again."""
         step, states = moment.step, moment.model.states
-        best = self.log.seeds_at(step)
-        first, seeds = (0, None) if best is None else best
+        seeds: Any
+        first, seeds = self.log.seeds_at(step) or (0, None)
         for number, known in self._seeds.items():
             if first < number <= step:
                 first, seeds = number, known
-        exact = first == step
-        found = self._plan(moment, seeds) if exact or states > SMALL else None
-        if not exact and (found is None or (states <= LARGE and not self._agrees(found, step))):
-            for number in range(first, step):
-                if number > first and self.interrupted():
-                    raise InterruptedReplayError("another request came first; ask again")
-                seeds = WarmStart.of(self._plan(self.at(number), seeds))
-                self._note(number + 1, seeds)
-            found, exact = self._plan(moment, seeds), True
-        assert found is not None
-        if exact:
-            self._note(step + 1, WarmStart.of(found))
-        return found
+        if first == step:
+            return self._plan(moment, seeds)
+        if states > SMALL:
+            found = self._plan(moment, seeds, keep=False)
+            if states > LARGE or self._agrees(found, step):
+                return found
+        for number in range(first, step):
+            if number > first and self.interrupted():
+                raise InterruptedReplayError("another request came first; ask again")
+            seeds = WarmStart.of(self._plan(self.at(number), seeds))
+        return self._plan(moment, seeds)
 
-    def _plan(self, moment: Moment, seeds: WarmStart | None) -> Plan:
-        previous: Any = seeds
-        return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
+    def _plan(self, moment: Moment, seeds: Any, *, keep: bool = True) -> Plan:
+        """Make a plan from a warm start, and keep the warm start that it leaves."""
+        found = moment.planner.plan(moment.belief, moment.state, moment.start, seeds)
+        if keep:
+            self._seeds[moment.step + 1] = WarmStart.of(found)
+            while len(self._seeds) > 8 * MAX_PLANS:
+                self._seeds.popitem(last=False)
+        return found
 
     def _decision(self, moment: Moment) -> Decision:
         """Return what the run decided after a moment."""
         assert self.decisions is not None
         if self._decided is None or self._decided[0] != moment.step:
-            self._decided = moment.step, self.decisions.decide(moment)
+            held = self.decisions.kept.at(moment.step)
+            found = self.decisions.guide().decide(moment.belief, moment.state, held)
+            self._decided = moment.step, found
         return self._decided[1]
-
-    def _note(self, step: int, seeds: WarmStart) -> None:
-        """Cache the warm start that a step left."""
-        self._seeds[step] = seeds
-        while len(self._seeds) > 8 * MAX_PLANS:
-            self._seeds.popitem(last=False)
 
     def _agrees(self, plan: Plan, step: int) -> bool:
         """Return whether a plan has the recorded action, value and bounds."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from homeward.replay.moment import Moment
     from homeward.runs import Setup
 
-BELIEF, PLAN = "belief", "plan"
-"""Cost of a layer: none beyond the belief, or about that of a plan."""
+BELIEF, PLAN = "belief", "plan"  # cost of a layer: none beyond the belief, or about that of a plan
 
 
 class Layer(NamedTuple):
@@ -115,36 +114,23 @@ class Scene:
         asked = any(hasattr(c, "home") for c in self.setup.planner.criteria)
         whose = "chance of a way home" if asked else "chance of a way back to the start"
 
-        def where_open(
-            values: Callable[[Moment], NDArray[Any]],
-        ) -> Callable[[Moment], NDArray[Any]]:
-            return lambda moment: np.where(self.closed(moment), np.nan, values(moment))
+        def costly(
+            name: str, title: str, unit: str | None, values: Callable[[Moment], NDArray[Any]]
+        ) -> Layer:
+            """Return a layer that takes about as long as a plan, without the closed cells."""
+            scale = "sequential" if name == "bonus" else "probability"
+            shown = lambda m: np.where(self.closed(m), np.nan, values(m))  # noqa: E731
+            return layer(name, title, unit, scale, shown, PLAN)
 
         found = [
-            layer(
-                "v",
-                f"Proven {whose}",
-                None,
-                "probability",
-                where_open(lambda moment: moment.returns[1].value),
-                PLAN,
-            ),
-            layer(
+            costly("v", f"Proven {whose}", None, lambda m: m.returns[1].value),
+            costly(
                 "bonus",
                 f"Bonus: {bonus}",
                 unit,
-                "sequential",
-                where_open(lambda m: np.asarray(m.planner.bonus(m.belief)).max(axis=1)),
-                PLAN,
+                lambda m: np.asarray(m.planner.bonus(m.belief)).max(axis=1),
             ),
-            layer(
-                "success",
-                "Chance of the surest move away",
-                None,
-                "probability",
-                where_open(_surest_move),
-                PLAN,
-            ),
+            costly("success", "Chance of the surest move away", None, _surest_move),
             mask_layer("visited", "Visited", "not visited", "visited", _visited),
         ]
         inside = allowed_of(self.setup)
@@ -157,17 +143,16 @@ class Scene:
 def _surest_move(moment: Moment) -> NDArray[Any]:
     """Return the largest probability [S] with which an action leaves its state."""
     model = moment.model
+    states, shape = np.arange(model.states), (model.states, model.actions)
+    leaves: NDArray[Any]
     if isinstance(model, Moves):
-        away = model.dest != np.arange(model.states)[:, None]
-        found: NDArray[Any] = (model.success * away).max(axis=1)
-        return found
-    rows = model.sparse().transitions
-    shape = (model.states, model.actions)
-    total = np.asarray(rows.sum(axis=1)).reshape(shape)
-    states = np.repeat(np.arange(model.states), model.actions)
-    stays = np.asarray(rows[np.arange(rows.shape[0]), states]).reshape(shape)
-    surest: NDArray[Any] = (total - stays).max(axis=1)
-    return surest
+        leaves = model.success * (model.dest != states[:, None])
+    else:
+        rows = model.sparse().transitions
+        stays = rows[np.arange(rows.shape[0]), np.repeat(states, model.actions)]
+        leaves = np.asarray(rows.sum(axis=1)).reshape(shape) - np.asarray(stays).reshape(shape)
+    found: NDArray[Any] = leaves.max(axis=1)
+    return found
 
 
 def _visited(moment: Moment) -> BoolArray:

@@ -33,15 +33,14 @@ DAMAGE_ERRORS = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, 
 
 def write_fields(path: Path, arrays: Mapping[str, ArrayLike]) -> None:
     """Write arrays as an archive, and replace an existing one."""
-    checked = {name: np.asarray(values) for name, values in arrays.items()}
-    for name, array in checked.items():
-        if not NAME.fullmatch(name):
-            raise InvalidInputError(f"a field can't be named {name!r}")
-        if array.dtype.kind not in "biuf":
-            raise InvalidInputError(f"field {name} holds {array.dtype}, expected numbers")
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in checked.items():
+        for name, values in arrays.items():
+            array = np.asarray(values)
+            if not NAME.fullmatch(name):
+                raise InvalidInputError(f"a field can't be named {name!r}")
+            if array.dtype.kind not in "biuf":
+                raise InvalidInputError(f"field {name} holds {array.dtype}, expected numbers")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
     replace_file(path, data.getvalue())

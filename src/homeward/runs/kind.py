@@ -7,15 +7,15 @@ holds for one process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config
-from homeward.runs.observations import Digest, check_types, encode
-from homeward.runs.references import load
+from homeward.runs.observations import MARKS, Digest, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +26,17 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.planning.explorer import Loop
     from homeward.planning.planner import Planner
-    from homeward.runs.form import Form
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
     from homeward.runs.run import Run
     from homeward.worlds import World
+
+
+MAX_CELLS = 4_000_000
+"""Maximum number of cells of a map that is explored from a page."""
+
+ENTRY_POINTS = "homeward.kinds"
+"""The group of entry points that are kinds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +75,41 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a page may set for a new run.
+
+    Parameters
+    ----------
+    keys
+        Keys of the configuration that a client may set; only those of `files` may name a file.
+    files
+        Keys whose value is a file: the client gives an upload of its own, or one of these names.
+    of_the_file
+        Keys that are read from an uploaded file.
+    check
+        Raises `InvalidInputError` for a configuration that is too large for a page.
+    safe, unsafe
+        Values that turn a configuration into that of a safe or an unsafe explorer.
+    promises
+        Keys that the unsafe explorer does not take.
+    preview
+        From a configuration to maps [R, C] by name, and their description as JSON values.
+    preview_keys
+        The keys that a preview depends on.
+    """
+
+    keys: tuple[str, ...]
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    of_the_file: tuple[str, ...] = ()
+    check: Callable[[Any], None] | None = None
+    safe: Mapping[str, Any] = field(default_factory=dict)
+    unsafe: Mapping[str, Any] = field(default_factory=dict)
+    promises: tuple[str, ...] = ()
+    preview: Callable[[Any], tuple[Mapping[str, NDArray[Any]], Mapping[str, Any]]] | None = None
+    preview_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of run: how to make, record, draw, serve and certify it.
 
@@ -104,6 +145,9 @@ class Kind:
         Writes a picture of a run, up to its last step, to a file.
     film
         Writes a film of a run to a file, .gif or .mp4.
+    live
+        From a checked configuration to a function from the explorer of a run in progress to texts
+        on what it knows, and a map for a terminal, "" if there is none.
     scene
         From a setup to the `homeward.replay.Scene` with its maps.
     kept_layers
@@ -131,6 +175,7 @@ class Kind:
     description: str = ""
     draw: Callable[[Run, Path], None] | None = None
     film: Callable[[Run, Path], None] | None = None
+    live: Callable[[Any], Callable[[Any], tuple[list[str], str]]] | None = None
     scene: Callable[[Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None
@@ -146,16 +191,20 @@ class Kind:
             raise InvalidInputError(
                 f"the spacing of {self.name} is {self.spacing}, expected 1 or more"
             )
-        check_types(self.observations)
+        names = [getattr(kind, "__name__", "") for kind in self.observations]
+        for kind, name in zip(self.observations, names, strict=True):
+            if not (isinstance(kind, type) and is_dataclass(kind)):
+                raise InvalidInputError(f"{kind!r} is not a dataclass, so it can't be recorded")
+            if name in MARKS:
+                raise InvalidInputError(f"an observation can't be named {name}")
+            if names.count(name) > 1:
+                raise InvalidInputError(f"two observations are named {name}")
 
     def written(self, observation: Any) -> Any:
         """Return an observation as JSON, as it is recorded: whole, or its digest."""
         kept = Digest.of(observation) if self.digests else observation
         return encode(kept, self.observations)
 
-
-ENTRY_POINTS = "homeward.kinds"
-"""The group of entry points that are kinds."""
 
 _KINDS: dict[str, Kind] = {}  # those that this process registered
 
@@ -182,6 +231,23 @@ def find_kind(name: str) -> Kind:
     if not isinstance(kind, Kind):
         raise InvalidInputError(f"{reference} is a {type(kind).__name__}, not a kind of run")
     return kind
+
+
+def load(reference: str, what: str) -> Any:
+    """Import what ``module:name`` refers to; `what` says what it should be."""
+    module, colon, name = reference.partition(":")
+    if not (module and colon and name):
+        raise InvalidInputError(f"{what} is {reference!r}, expected module:name")
+    try:
+        found = import_module(module)
+    except Exception as cause:
+        raise InvalidInputError(
+            f"{what} {reference!r}: {module} can't be imported: {type(cause).__name__}: {cause}"
+        ) from cause
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        raise InvalidInputError(f"{what} {reference!r}: {module} has no {name}") from None
 
 
 def kind_names() -> list[str]:

@@ -38,7 +38,10 @@ def locked(path: Path, what: str) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise BusyError(f"{what}: {_holder(path)} is writing it") from None
+            holder = ""
+            with suppress(OSError):  # it may have been released just now
+                holder = path.read_bytes()[:200].decode(errors="replace")
+            raise BusyError(f"{what}: {holder or 'another process'} is writing it") from None
     try:
         yield
     finally:
@@ -51,13 +54,6 @@ def _sign(handle: int) -> None:
     """Write the holder into the lock file."""
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
-
-
-def _holder(path: Path) -> str:
-    """Return who holds a lock."""
-    with suppress(OSError):  # it may have been released just now
-        return path.read_bytes()[:200].decode(errors="replace") or "another process"
-    return "another process"
 
 
 def is_held(path: Path) -> bool:

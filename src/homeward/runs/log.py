@@ -7,6 +7,9 @@ file is damaged, and is refused.
 Each line is flushed to the system, so a killed process loses no line. It is synced to disk unless
 the last sync was less than `SYNC_SECONDS` ago, so a power cut loses at most that time. Lost steps
 are computed again, with the same result.
+
+The log must not depend on interruptions, so planning times are in a file beside it, as float32 in
+ms. That file is optional: steps that it lacks have no time.
 """
 
 from __future__ import annotations
@@ -15,23 +18,31 @@ import json
 import os
 import time
 import zlib
+from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from homeward.errors import InvalidFileError
-from homeward.files import refusing
+import numpy as np
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 SYNC_SECONDS = 0.2
 
-BLOCK_BYTES = 1 << 20
-"""Bytes per read."""
-
 MAX_LINE_BYTES = 64 << 20
 """A longer line is damaged: one with a warm start has a few million bytes."""
+
+TIME = np.dtype("<f4")
+"""Type of a planning time."""
+
+T = TypeVar("T")
 
 _BEFORE = b',"crc":"'
 _AFTER = b'"}\n'
@@ -60,9 +71,9 @@ def to_line(record: Record) -> bytes:
     """Write a record as a line of the log."""
     value = {name: getattr(record, name) for name in Record.__slots__}
     for name in ("value", "upper"):
-        value[name] = _to_json(value[name])
+        value[name] = spelled(value[name])
     for name in ("bounds", "kept_bounds"):
-        value[name] = [_to_json(x) for x in value[name]]
+        value[name] = [spelled(x) for x in value[name]]
     for name in ("seeds", "holding"):
         if value[name] is None:
             del value[name]
@@ -92,23 +103,82 @@ def from_line(line: bytes) -> Record:
     return Record(**value)
 
 
+def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T, int]]:
+    """Yield each line from here on, parsed, and its length; a half-written last one is left out."""
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES):
+        number += 1
+        try:
+            parsed = parse(line)
+        except (ValueError, TypeError, KeyError) as reason:
+            if (line.endswith(b"\n") or len(line) == MAX_LINE_BYTES) and file.read(1):
+                message = f"{file.name}: line {number} is damaged: {reason}"
+                raise InvalidFileError(message) from reason
+            return
+        yield parsed, len(line)
+
+
 def read_log(path: Path) -> Iterator[tuple[Record, int]]:
     """Yield each record and where its line ends, without a half-written last one."""
     end = 0
     with refusing(path, "can't be read"), open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                record = from_line(line)
-            except (ValueError, TypeError, KeyError) as reason:
-                if file.read(1):
-                    raise InvalidFileError(
-                        f"{path}: line {number} is damaged: {reason}"
-                    ) from reason
-                return
+        for number, (record, length) in enumerate(read_lines(file, from_line), start=1):
             if record.step != number:
                 raise InvalidFileError(f"{path}: line {number} holds step {record.step}")
-            end += len(line)
+            end += length
             yield record, end
+
+
+class LogFollower:
+    """Counts the intact lines of a log while it grows; each byte is read once.
+
+    What was read stays valid as long as the file is the same and has not become shorter, since only
+    a half-written last line is ever cut off.
+
+    Attributes
+    ----------
+    damage
+        What is wrong with the first damaged line. A half-written last line is not damage.
+    """
+
+    parse: Callable[[bytes], Any] = staticmethod(text_of)
+
+    def __init__(self, path: Path, opener: Callable[[str, int], int] | None = None) -> None:
+        self.path, self.opener = path, opener
+        self.damage: str | None = None
+        self.ends = array("q", [0])  # the byte after each line; first, where the log starts
+        self._file: tuple[int, ...] = ()  # device, inode, size and time when last read
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def read_on(self) -> bool:
+        """Read the added lines; return False if the file may have been replaced."""
+        begun, known = self.ends[-1], self.damage
+        with (
+            refusing(self.path, "can't be read"),
+            open(self.path, "rb", opener=self.opener) as file,
+        ):
+            found = os.fstat(file.fileno())
+            here = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+            if here == self._file:
+                return True
+            if self._file and (here[:2] != self._file[:2] or found.st_size < begun):
+                return False
+            self._file, self.damage = here, None
+            file.seek(begun)
+            try:
+                for parsed, length in read_lines(file, self.parse):
+                    self.take(parsed)
+                    self.ends.append(self.ends[-1] + length)
+            except InvalidFileError:
+                self.damage = f"line {len(self) + 1} is damaged"
+            except InvalidInputError as fault:
+                self.damage = f"line {len(self) + 1} {fault}"
+        return self.damage in (None, known) or not begun
+
+    def take(self, parsed: Any) -> None:
+        """Use an intact line; raise `InvalidInputError` if it does not follow the one before."""
 
 
 class Log:
@@ -121,8 +191,7 @@ class Log:
             self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             os.ftruncate(self._handle, end)
             os.fsync(self._handle)
-        self._synced = time.monotonic()
-        self._dirty = False
+        self._synced, self._dirty = time.monotonic(), False
 
     def append(self, line: bytes) -> None:
         """Add a line."""
@@ -150,6 +219,45 @@ class Log:
             os.close(self._handle)
 
 
-def _to_json(value: float) -> float | str:
-    """Return a float as JSON, which has no infinities."""
-    return value if value - value == 0.0 else repr(value)
+class Stopwatch:
+    """Records the planning times of a session; the only writer of the file."""
+
+    def __init__(self, path: Path, steps: int) -> None:
+        """Open the file, padded or truncated to the number of steps."""
+        self.path = path
+        self.began = time.perf_counter()
+        self.plans = array("d")  # s
+        with refusing(path, "can't be written"):
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._handle = os.open(path, flags, 0o666)
+            os.ftruncate(self._handle, min(os.fstat(self._handle).st_size // 4, steps) * 4)
+            missing = steps - os.fstat(self._handle).st_size // 4
+            os.write(self._handle, np.full(missing, np.nan, TIME).tobytes())
+
+    def lap(self, seconds: float) -> None:
+        """Record the planning time of the step that was just taken."""
+        self.plans.append(seconds)
+        with refusing(self.path, "can't be written"):
+            os.write(self._handle, np.array(1e3 * seconds, TIME).tobytes())
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+    def times(self) -> dict[str, Any]:
+        """Return the times of the session, as fields of `Session`."""
+        seconds = round(time.perf_counter() - self.began, 3)
+        typical = round(1e3 * median(self.plans), 3) if self.plans else None
+        return {"seconds": seconds, "plan_ms": typical}
+
+
+def read_times(path: Path, after: int, to: int) -> NDArray[np.float32]:
+    """Return the planning times of the steps ``after < step <= to`` in ms, NaN if unknown."""
+    found = np.full(to - after, np.nan, np.float32)
+    if path.is_file():
+        with refusing(path, "can't be read"), open(path, "rb") as file:
+            file.seek(4 * after)
+            content = file.read(4 * (to - after))
+        known = np.frombuffer(content[: len(content) // 4 * 4], TIME)
+        found[: len(known)] = known
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -92,17 +92,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+@cache
 def versions_here() -> dict[str, str]:
     """Return the versions of the packages that a run depends on, and Python's for information."""
-    return {
-        "homeward": __version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        **{name: _version(name) for name in RELEVANT_PACKAGES},
-    }
-
-
-_version = lru_cache(version)
+    here = {"homeward": __version__, "python": platform.python_version()}
+    here["machine"] = platform.machine()
+    return here | {name: version(name) for name in RELEVANT_PACKAGES}
 
 
 def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:

@@ -1,8 +1,6 @@
-"""Verification of a recorded run: a step's plan is made again and compared with its record.
+"""Verification of a recorded run: a step's plan is made again and must equal its record.
 
-The run's configuration makes the same explorer in the same world. The recorded steps before are
-taken without planning where possible (see `runs.retracing`), and the step itself is planned. The
-result must be equal to the record.
+The recorded steps before it are taken without planning where possible (see `runs.retracing`).
 
 If the level is the whole run's, the claim concerns all steps, so the verdict is on the run,
 whichever step is asked for. It is checked twice: its risk budget is audited (`budget_audit`, which
@@ -18,24 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
 from homeward.certificates.stored import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.files import read_json
-from homeward.runs.config import checked
-from homeward.runs.kind import find_kind
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.retracing import replay, to_record
-from homeward.runs.run import CONFIG
 from homeward.safety import ReturnHome, ReturnWithin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from homeward.beliefs import Belief
     from homeward.certificates.verdicts import Certificate, HomeVerdict
     from homeward.planning.explorer import Loop
     from homeward.runs import Run
@@ -72,13 +67,7 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     if not 1 <= number <= len(records):
         raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
     record, before = records[number - 1], records[: number - 1]
-    kind = find_kind(run.kind)
-    written = read_json(run.directory / CONFIG)
-    if written["version"] != kind.version:
-        raise InvalidFileError(
-            f"{run.directory}: is a {kind.name} run of version {written['version']}; "
-            f"this is version {kind.version}"
-        )
+    kind, config = run.load()
     here, sessions = versions_here(), run.manifest.sessions
     if not made_alike(sessions, 1, number, here):
         taken = list(takewhile(lambda session: session.first <= number, sessions))
@@ -87,7 +76,6 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
             f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
             "so its plans might not come out the same"
         )
-    config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
     explorer = setup.explorer()
     if explorer.held is not None:
@@ -103,10 +91,11 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         raise InvalidFileError(
             f"{run.directory}: the explorer ends before step {number}, which is recorded"
         )
-    plan = taken_again.plan
-    found = to_record(taken_again, None, None, kind, 0)
-    reasons = tuple(_differences(record, found, PLANNED_FIELDS))
-    return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
+    reasons = tuple(
+        _differences(record, to_record(taken_again, None, None, kind, 0), PLANNED_FIELDS)
+    )
+    stored = StoredPlan.of(taken_again.plan, belief, explorer.planner)
+    return RecordedPlan(record, stored, reasons)
 
 
 def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
@@ -124,8 +113,16 @@ def _judge_run(
     run: Run, records: list[Record], record: Record, kind: Kind, explorer: Loop, setup: Setup
 ) -> RecordedPlan:
     """Return the verdict on a run with levels of its own: audited, and every step planned again."""
+    last = records[-1]
+    try:
+        kept = float(last.holding["kept"])
+    except (KeyError, TypeError, ValueError) as cause:
+        raise InvalidFileError(
+            f"{run.directory}: step {last.step} does not say what is held: {cause}"
+        ) from cause
+    if not 0.0 <= kept <= 1.0:
+        raise InvalidFileError(f"{run.directory}: step {last.step} keeps {kept:g}, not 0 to 1")
     reasons = _plan_all_again(records, kind, explorer)
-    kept = _kept(records[-1], run)
     found = None if reasons or explorer.held is None else explorer.held.kept
     claims = _claims(setup)
     level = max((claim.level for claim in claims), default=0.0)
@@ -139,7 +136,22 @@ def _judge_run(
         note = f"the risk budget is not audited, since {why}: every step was only planned again"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))
-    homes, strange = _audit(records, kind, setup, claims)
+    strange: list[str] = []  # the step where the world answers differently
+
+    def steps() -> Iterator[tuple[Record, Belief]]:
+        world = setup.world
+        belief = setup.belief.update(world.look())
+        for record in records:
+            state = int(world.state)
+            observation = world.act(record.action)
+            found = (state, int(world.state), kind.written(observation))
+            if found != (record.state, record.next_state, record.observation):
+                strange.append(f"step {record.step}: the world does not answer as recorded")
+                return
+            yield record, belief
+            belief = belief.update(observation)
+
+    homes = audit(claims, steps())
     return RecordedPlan(record, None, tuple(strange), verdict, homes)
 
 
@@ -169,12 +181,8 @@ def _claims(setup: Setup) -> list[HomeClaim]:
     names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
 
     def place(state: int) -> str:
-        if names is not None:
-            named = str(names[state])
-        elif shape is not None:
-            named = "{},{}".format(*divmod(state, shape[1]))
-        else:
-            named = f"state {state}"
+        named = f"state {state}" if shape is None else "{},{}".format(*divmod(state, shape[1]))
+        named = named if names is None else str(names[state])
         return f"the start, {named}" if state == start else named
 
     for criterion in setup.planner.criteria:
@@ -190,41 +198,6 @@ def _claims(setup: Setup) -> list[HomeClaim]:
     return found
 
 
-def _audit(
-    records: list[Record], kind: Kind, setup: Setup, claims: list[HomeClaim]
-) -> tuple[tuple[HomeVerdict, ...], list[str]]:
-    """Return the audit of the records, and the step where the world answers differently."""
-    strange: list[str] = []
-
-    def steps() -> Iterator[AuditStep]:
-        world = setup.world
-        belief = setup.belief.update(world.look())
-        for record in records:
-            state = int(world.state)
-            observation = world.act(record.action)
-            found = (state, int(world.state), kind.written(observation))
-            if found != (record.state, record.next_state, record.observation):
-                strange.append(f"step {record.step}: the world does not answer as recorded")
-                return
-            yield AuditStep(record.step, state, record.next_state, record.holding, belief)
-            belief = belief.update(observation)
-
-    return audit(claims, steps()), strange
-
-
-def _kept(record: Record, run: Run) -> float:
-    """Return the probability that a record says is kept."""
-    try:
-        kept = float(record.holding["kept"])
-    except (KeyError, TypeError, ValueError) as cause:
-        raise InvalidFileError(
-            f"{run.directory}: step {record.step} does not say what is held: {cause}"
-        ) from cause
-    if not 0.0 <= kept <= 1.0:
-        raise InvalidFileError(f"{run.directory}: step {record.step} keeps {kept:g}, not 0 to 1")
-    return kept
-
-
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     """Return a certificate with the differences between the log and the plan made again."""
     assert recorded.stored is not None
@@ -236,24 +209,23 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
         worth = replace(certificate.worth, reasons=(*certificate.worth.reasons, reason))
         return replace(certificate, worth=worth)
     verdicts = []
+    alone = len(certificate.verdicts) == count  # a plan of one part has the same bounds for both
     for i, verdict in enumerate(certificate.verdicts):
-        # A plan of one part has the same bounds for both.
-        alone = len(certificate.verdicts) == count
-        parts = ("plan", "action") if alone else (verdict.part,)
-        reasons = list(verdict.reasons)
-        for part in parts:
-            logged = said[part][i % count]
-            if not abs(logged - verdict.claimed) <= CLAIM_TOLERANCE * verdict.unit:
-                reasons.append(f"the log says {logged:.6g}, the plan {verdict.claimed:.6g}")
-        verdicts.append(replace(verdict, reasons=tuple(reasons)))
+        claimed, parts = verdict.claimed, said if alone else (verdict.part,)
+        logs = [said[part][i % count] for part in parts]
+        differ = tuple(
+            f"the log says {logged:.6g}, the plan {claimed:.6g}"
+            for logged in logs
+            if not abs(logged - claimed) <= CLAIM_TOLERANCE * verdict.unit
+        )
+        verdicts.append(replace(verdict, reasons=verdict.reasons + differ))
     reasons = [*certificate.worth.reasons, *recorded.reasons]
     for name, logged, planned in (
         ("worth", record.value, plan.exploration_value),
         ("an upper bound of", record.upper, plan.upper_bound),
     ):
-        if logged != planned and not abs(logged - planned) <= CLAIM_TOLERANCE * max(
-            1.0, abs(planned)
-        ):
+        slack = CLAIM_TOLERANCE * max(1.0, abs(planned))
+        if logged != planned and not abs(logged - planned) <= slack:
             reasons.append(f"the log says {name} {logged:.6g}, planning again {planned:.6g}")
     worth = replace(certificate.worth, reasons=tuple(reasons))
     return replace(certificate, verdicts=tuple(verdicts), worth=worth)

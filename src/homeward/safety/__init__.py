@@ -5,8 +5,7 @@
 
 from homeward.safety.criterion import AtStep, Criterion, Requirement, Situation
 from homeward.safety.earn_at_least import EarnAtLeast
-from homeward.safety.return_home import Home, ReturnHome
-from homeward.safety.return_within import ReturnWithin, return_to_each
+from homeward.safety.return_home import Home, ReturnHome, ReturnWithin, return_to_each
 from homeward.safety.stay_inside import StayInside
 
 __all__ = [

@@ -61,18 +61,12 @@ class Situation:
     steps: int | None = None  # until recall, if that is fixed
 
     def __post_init__(self) -> None:
-        if self.steps is not None:
-            size = self.steps * self.model.states * BYTES_PER_STATE_STEP
-            if size > MAX_POLICY_BYTES:
-                raise InvalidProblemError(
-                    f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
-                    f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
-                )
-
-    def name_of(self, state: int) -> str:
-        """Return the name of a state, or its number."""
-        names = self.model.state_names
-        return names[state] if names else f"state {state}"
+        size = (self.steps or 0) * self.model.states * BYTES_PER_STATE_STEP
+        if size > MAX_POLICY_BYTES:
+            raise InvalidProblemError(
+                f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
+                f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
+            )
 
     def recall_reward(
         self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
@@ -117,13 +111,17 @@ class Criterion(Protocol):
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement; its reward is written to `out` [S, A], if given."""
-        ...
 
 
 def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
     """Return an empty home and a way home of value 0, for a requirement without a way home."""
     policy = np.full(states, GIVE_UP, np.int32)
     return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
+
+
+def state_name(model: Model, state: int) -> str:
+    """Return the name of a state, or its number."""
+    return model.state_names[state] if model.state_names else f"state {state}"
 
 
 def check_level(delta: object) -> None:
@@ -138,7 +136,6 @@ def check_steps(steps: object, what: str) -> int:
         raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected a whole number")
     if not 1 <= int(steps) <= MAX_STEPS:
         limit = "least 1" if int(steps) < 1 else f"most {MAX_STEPS}"
-        raise InvalidProblemError(
-            f"{what} has a horizon of {int(steps)} steps, expected at {limit}"
-        )
+        has = f"{what} has a horizon of {int(steps)} steps"
+        raise InvalidProblemError(f"{has}, expected at {limit}")
     return int(steps)

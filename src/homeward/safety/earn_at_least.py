@@ -62,8 +62,7 @@ class EarnAtLeast:
             raise InvalidProblemError(
                 f"the rewards to earn have shape {rewards.shape}, expected {shape}"
             )
-        paid = rewards[usable]
-        low, high = float(paid.min()), float(paid.max())
+        low, high = float(rewards[usable].min()), float(rewards[usable].max())
         if self.rewards is None:
             low, high = self._limits(situation, low, high)
         if not isinstance(model, Moves):
@@ -72,16 +71,14 @@ class EarnAtLeast:
         sigma = corrections.exploring if span > 0.0 else np.zeros(shape)
         unit = span if span > 0.0 else 1.0
         worth = np.where(usable, np.clip((rewards - low) / unit, 0.0, 1.0), 0.0)
-        reward = np.empty(shape) if out is None else out
-        final = None
+        reward, final = np.empty(shape) if out is None else out, None
         if situation.steps is None:
             long = 1.0 / (1.0 - situation.discount)
             np.multiply(worth, 1.0 - situation.discount, out=reward)
             reward += situation.discount * sigma
         else:
-            long = float(situation.steps)
+            long, final = float(situation.steps), np.zeros(model.states)
             np.add(worth / long, sigma, out=reward)
-            final = np.zeros(model.states)
         return Requirement(
             f"earn a total of {self.total:g}",
             float(self.total),

@@ -71,27 +71,20 @@ def pose(
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
-    if steps is not None:
-        return _pose_steps(model, steps, state, totals, requirements, levels, exits)
-    if exits is None:
-        return Posed(ConstrainedProblem(model, discount, state, totals, levels))
-    after = _explore(model, discount, totals[:1], afterwards)
-    worths = [r.worth for r in requirements]
-    ending = end_at(model, discount, exits, totals, after.values[0], worths)
-    problem = ConstrainedProblem(ending, discount, state, totals, levels)
-    return Posed(problem, exits, after.policy, after.gap)
-
-
-def _pose_steps(
-    model: Model,
-    steps: int,
-    state: int,
-    totals: FloatArray,
-    requirements: Sequence[Requirement],
-    levels: FloatArray,
-    exits: BoolArray | None,
-) -> Posed:
-    """Return the problem over a fixed number of steps."""
+    if steps is None:
+        if exits is None:
+            return Posed(ConstrainedProblem(model, discount, state, totals, levels))
+        solver = engine(model, discount, totals[:1])
+        start = []
+        if afterwards is not None:
+            values = solver.evaluate(afterwards)
+            if values.min() > -np.inf:  # can be chosen now
+                start = [PolicySolution(afterwards, values, np.inf, Status.NOT_CONVERGED, 0)]
+        outside = solver.optimise(np.ones(1), start)
+        worths = [r.worth for r in requirements]
+        ending = end_at(model, discount, exits, totals, outside.values[0], worths)
+        problem = ConstrainedProblem(ending, discount, state, totals, levels)
+        return Posed(problem, exits, outside.policy, outside.gap)
     final = np.zeros(totals.shape[:2])
     for k, requirement in enumerate(requirements, start=1):
         if requirement.final is None:
@@ -101,26 +94,22 @@ def _pose_steps(
         final[k] = requirement.final
     if exits is None:
         return Posed(HorizonProblem(model, steps, state, totals, final, levels))
-    free = HorizonProblem(model, steps, state, totals[:1], final[:1], levels[:0])
-    solver = HorizonEngine(free)
-    policy = solver.optimise(np.ones(1)).policy
+    free = HorizonEngine(HorizonProblem(model, steps, state, totals[:1], final[:1], levels[:0]))
+    policy = free.optimise(np.ones(1)).policy
     after = np.zeros((steps + 1, model.states))
     for t in range(1, steps):
-        after[t] = solver.evaluate(policy, t)[0]
+        after[t] = free.evaluate(policy, t)[0]
     for k, requirement in enumerate(requirements, start=1):
         paid = requirement.worth if requirement.kind == "earn" else None  # the action's own reward
         totals[k][exits] = 0.0 if paid is None else paid[exits] / steps
-    return Posed(
-        HorizonProblem(model, steps, state, totals, final, levels, exits, after), exits, policy
-    )
+    timed = HorizonProblem(model, steps, state, totals, final, levels, exits, after)
+    return Posed(timed, exits, policy)
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
     """Return the mask [S, A] of actions that leave some set to stay inside; None if empty."""
-    exits: BoolArray | None = None
-    for requirement in requirements:
-        if requirement.allowed is not None:
-            exits = ~requirement.allowed if exits is None else exits | ~requirement.allowed
+    sets = [r.allowed for r in requirements if r.allowed is not None]
+    exits: BoolArray | None = ~np.logical_and.reduce(sets) if sets else None
     return exits if exits is not None and exits.any() else None
 
 
@@ -153,28 +142,12 @@ def conflict_of(
         part = pose(model, discount, state, totals, asked, steps=steps)
         return solve_constrained(part.problem).status is Status.INFEASIBLE
 
-    if count > MAX_ENUMERATED:
-        left = list(range(count))
-        for k in range(count):
-            without = [other for other in left if other != k]
-            if without and conflicts(without):
-                left = without
-        return tuple(left)
-    for size in range(1, count):
-        for chosen in combinations(range(count), size):
-            if conflicts(chosen):
-                return chosen
-    return tuple(range(count))
-
-
-def _explore(
-    model: Model, discount: float, objective: FloatArray, known: IntArray | None
-) -> PolicySolution:
-    """Return the best unconstrained exploration, starting from a `known` policy [S]."""
-    solver = engine(model, discount, objective)
-    start = []
-    if known is not None:
-        values = solver.evaluate(known)
-        if values.min() > -np.inf:  # can be chosen now
-            start = [PolicySolution(known, values, np.inf, Status.NOT_CONVERGED, 0)]
-    return solver.optimise(np.ones(1), start)
+    left = tuple(range(count))
+    if count <= MAX_ENUMERATED:
+        fewer = (chosen for size in left[1:] for chosen in combinations(left, size))
+        return next((chosen for chosen in fewer if conflicts(chosen)), left)
+    for k in range(count):
+        without = tuple(other for other in left if other != k)
+        if without and conflicts(without):
+            left = without
+    return left

@@ -11,17 +11,18 @@ If a worker dies, its tasks are tried again one at a time, to find the one that 
 from __future__ import annotations
 
 from collections import Counter, deque
-from contextlib import ExitStack
+from contextlib import nullcontext
 from math import ceil
 from typing import TYPE_CHECKING
 
 from homeward.errors import InvalidInputError
-from homeward.runs.references import load
+from homeward.runs.kind import load
 from homeward.studies.crews import Batch, Inline, cores, local_crew, remote_crew
 from homeward.studies.work import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from contextlib import AbstractContextManager
 
     from homeward.studies.crews import Cluster, Report
     from homeward.studies.ledger import Ledger
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500
 MAX_DEATHS = 3
-PATIENCE_SECONDS = 60.0
-"""Seconds that a study waits for workers when there are none."""
+PATIENCE_SECONDS = 60.0  # seconds that a study waits for workers when there are none
 
 
 def conduct(
@@ -71,15 +71,14 @@ def _conduct(
     queue = TaskQueue(ledger)
     if not queue.left:
         return
-    with ExitStack() as stack:
-        crew: Inline | Cluster
-        if scheduler is not None:
-            crew = stack.enter_context(remote_crew(scheduler, patience))
-        elif workers == 0:
-            crew = Inline()
-        else:
-            count = min(cores() if workers is None else workers, len(queue.left))
-            crew = stack.enter_context(local_crew(count, patience))
+    hired: AbstractContextManager[Inline | Cluster]
+    if scheduler is not None:
+        hired = remote_crew(scheduler, patience)
+    elif workers == 0:
+        hired = nullcontext(Inline())
+    else:
+        hired = local_crew(min(workers or cores(), len(queue.left)), patience)
+    with hired as crew:
         while queue.left or queue.suspects or queue.submitted:
             while (batch := queue.next(crew.slots)) is not None:
                 crew.submit(batch)
@@ -102,41 +101,39 @@ class TaskQueue:
 
     def next(self, slots: int) -> Batch | None:
         """Return the next batch; None if none may be submitted now."""
-        if self.submitted >= slots:
+        alone = bool(self.suspects) and self.suspected is None
+        if self.submitted >= slots or not (alone or self.left):
             return None
-        if self.suspects and self.suspected is None:
-            self.suspected = batch = self._batch([self.suspects.popleft()])
-        elif self.left:
+        if alone:
+            taken = [self.suspects.popleft()]
+        else:
             share = ceil(len(self.left) / (2 * slots))
             size = max(1, min(MAX_BATCH_TASKS, share, int(BATCH_SECONDS / max(self.pace, 1e-6))))
-            batch = self._batch([self.left.popleft() for _ in range(min(size, len(self.left)))])
-        else:
-            return None
+            taken = [self.left.popleft() for _ in range(min(size, len(self.left)))]
+        items = tuple((position, *self.study.task_at(position)) for position in taken)
+        batch = Batch(self.study.task, items, BATCH_SECONDS)
+        self.suspected = batch if alone else self.suspected
         self.submitted += 1
         return batch
 
     def settle(self, report: Report) -> list[Outcome]:
         """Return the outcomes of a report that are final; queue the other tasks again."""
         self.submitted -= 1
-        batch, found = report.batch, list(report.outcomes)
-        if batch is self.suspected:
+        positions, found = [item[0] for item in report.batch.items], list(report.outcomes)
+        if report.batch is self.suspected:
             self.suspected = None
         if found:
             recent = sum(outcome.seconds for outcome in found) / len(found)
             self.pace = 0.5 * (self.pace + recent)
         if not report.deaths:
             ended = {outcome.position for outcome in found}
-            self.left.extendleft(p for p in reversed(batch.positions) if p not in ended)
+            self.left.extendleft(p for p in reversed(positions) if p not in ended)
             return found
-        for position in batch.positions:
+        for position in positions:
             self.deaths[position] += report.deaths
-            if len(batch.items) == 1 and self.deaths[position] >= MAX_DEATHS:
+            if len(positions) == 1 and self.deaths[position] >= MAX_DEATHS:
                 text = f"{self.deaths[position]} workers died while running it. {report.cause}"
                 found.append(Outcome(position, None, text, 0.0))
             else:
                 self.suspects.append(position)
         return found
-
-    def _batch(self, positions: list[int]) -> Batch:
-        items = tuple((position, *self.study.task_at(position)) for position in positions)
-        return Batch(self.study.task, items, BATCH_SECONDS)

@@ -1,4 +1,4 @@
-"""A study: every cell of a grid with every seed, computed by one function.
+"""A study: every cell (a choice of settings) with every seed, computed by one function.
 
 The function is named as ``module:name``, so that any worker finds it. It takes a cell (a dict of
 JSON values) and a seed, and returns one flat row. The same cell and seed must give the same row.
@@ -98,27 +98,28 @@ def define(
     return checked(Study, values, f"study {name}")
 
 
-def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def combine(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Return every combination of the axes' values; the last axis changes fastest."""
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 def read_study(path: Path) -> Study:
-    """Return the study of a TOML file: name, task, seeds (list or count), ``[grid]`` or cells."""
+    """Return the study of a TOML file: name, task, seeds (list or count), ``[vary]`` or cells."""
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:
         values = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as cause:
         raise InvalidFileError(f"{path}: is not TOML: {cause}") from cause
-    if "grid" in values:
-        axes = values.pop("grid")
-        if "cells" in values:
-            raise InvalidFileError(f"{path}: has both a grid and cells")
+    keys = [key for key in ("vary", "grid", "cells") if key in values]  # "grid" is an older name
+    if len(keys) > 1:
+        raise InvalidFileError(f"{path}: has both {keys[0]} and {keys[1]}")
+    if keys and keys != ["cells"]:
+        axes = values.pop(keys[0])
         if not isinstance(axes, dict) or not all(isinstance(axis, list) for axis in axes.values()):
-            raise InvalidFileError(f"{path}: the grid is not a table of lists")
-        values["cells"] = grid(axes)
-    if isinstance(values.get("seeds"), int) and not isinstance(values["seeds"], bool):
+            raise InvalidFileError(f"{path}: {keys[0]} is not a table of lists")
+        values["cells"] = combine(axes)
+    if type(values.get("seeds")) is int:
         values["seeds"] = list(range(values["seeds"]))
     try:
         return checked(Study, values, str(path))

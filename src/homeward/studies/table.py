@@ -75,19 +75,18 @@ def check_table(out: Path | str) -> None:
 
 def write_table(table: Table, out: Path | str) -> None:
     """Write a table as CSV or Parquet, by the name's ending: completely or not at all."""
-    out = Path(out)
     check_table(out)
-    data = _as_csv(table) if out.suffix.lower() == ".csv" else _as_parquet(table, out)
-    replace_file(out, data)
+    out = Path(out)
+    replace_file(out, (_as_csv if out.suffix.lower() == ".csv" else _as_parquet)(table, out))
 
 
-def _as_csv(table: Table) -> bytes:
+def _as_csv(table: Table, out: Path) -> bytes:
     """Return CSV in UTF-8: floats to the bit, true and false, an empty entry for None."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n")  # None is written as an empty entry
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow(_cell(value) for value in row)
+        writer.writerow(str(v).lower() if isinstance(v, bool) else v for v in row)
     return text.getvalue().encode()
 
 
@@ -114,11 +113,3 @@ def _as_parquet(table: Table, out: Path) -> bytes:
 
 def _pyarrow() -> Any:
     return need("pyarrow", "parquet", "Parquet needs pyarrow (.csv does not)")
-
-
-def _cell(value: Scalar) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)

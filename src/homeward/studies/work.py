@@ -10,21 +10,25 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from homeward.runs.references import load
+from homeward.errors import HomewardError
+from homeward.runs.kind import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from homeward.planning.explorer import Loop, Step
+    from homeward.runs.kind import Setup
 
 Scalar: TypeAlias = str | bool | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a task: a row, or an error."""
+    """Result of a task: a row, or an error; an unexpected error has its traceback."""
 
     position: int
     row: dict[str, Scalar] | None
-    error: str | None  # with its traceback
+    error: str | None
     seconds: float
 
     @property
@@ -33,21 +37,44 @@ class Outcome:
         return self.row is None
 
 
+def play(
+    setup: Setup,
+    measure: Callable[[Loop, Step], bool | None] | None = None,
+    explorer: Loop | None = None,
+) -> Loop:
+    """Return an explorer, by default the setup's own, after every step of a setup.
+
+    `measure` is called with the explorer and each step that it took; True ends the run.
+    """
+    explorer = setup.explorer() if explorer is None else explorer
+    for step in explorer.explore(setup.limit):
+        if measure is not None and measure(explorer, step):
+            break
+    return explorer
+
+
 def perform(
-    reference: str, items: Sequence[tuple[int, Mapping[str, Any], int]], budget: float
+    reference: str,
+    items: Sequence[tuple[int, Mapping[str, Any], int]],
+    budget: float,
+    alone: bool = True,
 ) -> list[Outcome]:
     """Run tasks (position, cell, seed) until all are done or `budget` seconds are used up.
 
-    At least one is run. A task that raises gives a failed outcome.
+    At least one is run. A task that raises gives a failed outcome. A process that is not `alone`
+    shares the machine with others like it, and uses one thread.
     """
     task = load(reference, "the task")
+    if not alone:
+        one_thread()
     found: list[Outcome] = []
-    began = time.perf_counter()
+    began = now = time.perf_counter()
     for position, cell, seed in items:
-        start = time.perf_counter()
-        row, error = None, None
+        start, row, error = now, None, None
         try:
             row = flat(task(dict(cell), seed), cell)
+        except HomewardError as cause:
+            error = f"{type(cause).__name__}: {cause}"
         except Exception:
             error = traceback.format_exc()
         now = time.perf_counter()
@@ -55,15 +82,6 @@ def perform(
         if now - began >= budget:
             break
     return found
-
-
-def perform_alone(
-    reference: str, items: Sequence[tuple[int, Mapping[str, Any], int]], budget: float
-) -> list[Outcome]:
-    """Run tasks in one thread, in a process that shares the machine with others like it."""
-    load(reference, "the task")
-    one_thread()
-    return perform(reference, items, budget)
 
 
 def one_thread() -> None:

@@ -1,12 +1,9 @@
 """Size check of raw rasters, whose numbers are stored without compression or index.
 
-GDAL reads missing bytes at the end of such a file as zeros, mostly without an error, and zeros look
-like heights. So we compare the size of the file with the size that its layout needs::
-
-    offset of the numbers + lines × (samples × bytes + padding of a line) × bands
-
-For formats with many ways to give the offset, it is left out: a file may then lack as many bytes as
-its header has, but a complete file is never refused.
+GDAL reads missing bytes at the end of such a file as zeros, which look like heights, mostly without
+an error. So we compare the size of the file with the size of its numbers and of what is around
+them. Where a format has many ways to give an offset, it is left out: a file may then lack as many
+bytes as its header has, but a complete file is never refused.
 """
 
 from __future__ import annotations
@@ -53,11 +50,16 @@ def check_whole(path: Path, dataset: Any) -> None:
     """Raise if the file of a raw raster is shorter than its numbers."""
     if dataset.driver not in RAW_DRIVERS or dataset.tags(ns="IMAGE_STRUCTURE").get("COMPRESSION"):
         return
-    data = _data_file(path, dataset)
+    files = [Path(name) for name in dataset.files]
+    bare = [f for f in files if not f.name.lower().endswith(SIDECARS) and f.is_file()]
+    data = max(bare, key=lambda f: f.stat().st_size, default=path)  # the file with the numbers
     around = LAYOUTS.get(dataset.driver, lambda _: 0)(dataset)
     if around is None or data.suffix.lower() in PACKED:
         return
-    need = _number_bytes(dataset) + around
+    bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
+    each = int(bits) if bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
+    bands = 1 if dataset.driver == "MFF" else dataset.count  # MFF has one file per band
+    need = int(dataset.height * dataset.width * bands * each // 8) + around
     with refusing(data, "can't be read"):
         size = data.stat().st_size
     if size < need:
@@ -65,21 +67,6 @@ def check_whole(path: Path, dataset: Any) -> None:
             f"{path}: is cut short: {data.name} holds {size:,} bytes, but {dataset.height} x "
             f"{dataset.width} pixels need {need:,}"
         )
-
-
-def _data_file(path: Path, dataset: Any) -> Path:
-    """Return the file with the numbers: the largest one that is not a sidecar."""
-    files = [Path(name) for name in dataset.files]
-    bare = [f for f in files if not f.name.lower().endswith(SIDECARS) and f.is_file()]
-    return max(bare, key=lambda f: f.stat().st_size, default=path)
-
-
-def _number_bytes(dataset: Any) -> int:
-    """Return the size of the numbers alone."""
-    bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
-    each = int(bits) if bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
-    bands = 1 if dataset.driver == "MFF" else dataset.count  # MFF has one file per band
-    return int(dataset.height * dataset.width * bands * each // 8)
 
 
 def _around_pds(dataset: Any) -> int | None:

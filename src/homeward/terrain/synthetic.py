@@ -1,6 +1,6 @@
-"""Synthetic Mars: random cratered terrain, similar to HiRISE models.
+"""Synthetic Mars: random cratered terrain, similar to HiRISE models; and random hills.
 
-The heights are the sum of three layers:
+The heights of Mars are the sum of three layers:
 
 - *Relief*: noise with an amplitude that falls with frequency f as (f² + f₀²)^−(H + 1)/2: fractal
   with Hurst exponent H below the longest wavelength 1/f₀, and flat above it.
@@ -23,10 +23,10 @@ from scipy import fft
 from scipy.ndimage import gaussian_filter
 
 from homeward.arrays import FloatArray, index, number
+from homeward.beliefs.heights import TerrainBelief
 from homeward.errors import InvalidInputError
-from homeward.terrain.elevation import Elevation
+from homeward.terrain.elevation import Elevation, from_corner
 from homeward.terrain.reading import MAX_PIXELS
-from homeward.terrain.transforms import from_corner
 
 HURST = 0.9
 MAX_WAVELENGTH = 1500.0  # m, of the relief
@@ -40,6 +40,10 @@ RIM = 0.2  # height of a rim above the ground, over the depth of the floor below
 EJECTA_REACH = 3.0  # radii
 OUTLINE_WAVE = 0.05  # radii, largest amplitude of a wave in a crater's outline
 ROUGHNESS = 0.1  # m, root mean square
+
+HILLS = ((20.0, 25.0), (8.0, 12.0), (3.0, 4.0), (1.2, 1.0))  # cells across, m high
+CELL = 20.0  # m, of hills
+MODEL_VARIANCE = 2.0**-4  # m², the paper's v₀: variance of a terrain model's own error
 
 
 def synthetic_mars(
@@ -66,7 +70,23 @@ def synthetic_mars(
     heights += ROUGHNESS / (0.5 / math.sqrt(math.pi)) * rough
     heights.flags.writeable = False
     name = f"synthetic Mars, seed {seed}"
-    return Elevation(heights, from_corner(pixel, rows), None, name, is_own=True)
+    return Elevation(heights, transform=from_corner(pixel, rows), name=name, is_own=True)
+
+
+def draw_relief(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Draw heights [R, C] in m of hills: the sum of smooth noise on the scales of `HILLS`."""
+    field = np.zeros(shape)
+    for across, high in HILLS:
+        part = gaussian_filter(rng.standard_normal(shape), across, mode="reflect")
+        field += high * (part - part.mean()) / part.std()
+    return field
+
+
+def draw_belief(shape: tuple[int, int], rng: np.random.Generator) -> TerrainBelief:
+    """Draw hills, and a prior on them with errors of a fraction of a metre."""
+    field = draw_relief(shape, rng).ravel()
+    deviation = 0.25 + 0.5 * rng.random(field.size)
+    return TerrainBelief(shape, field, deviation**2 + MODEL_VARIANCE, CELL)
 
 
 def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> FloatArray:

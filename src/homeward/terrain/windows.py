@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from homeward.arrays import number
 from homeward.errors import InvalidInputError
-from homeward.terrain.transforms import Transform, to_grid
+from homeward.terrain.elevation import Transform, to_grid
 
 FORMS = "COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX in map coordinates"
 

@@ -11,20 +11,22 @@ import os
 import re
 import stat
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
-from homeward.replay.log_reader import LogFollower
 from homeward.runs import Run, RunStatus
 from homeward.runs.fields import field_shape
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
+from homeward.runs.log import LogFollower
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told
-from homeward.web.terrains import name_of
+from homeward.web.uploads import name_of
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
@@ -34,14 +36,10 @@ if TYPE_CHECKING:
     from homeward.runs.manifest import Manifest
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
-OLD_FIELDS = "fields"
-"""Folder in which earlier versions stored what is now in `FIELDS`."""
-
+OLD_FIELDS = "fields"  # folder in which earlier versions stored what is now in `FIELDS`
 SHOWN_UP_TO = "the steps before it are shown"
 
-SUFFIXES = ("safe", "unsafe")
-"""Suffixes of the names of the two runs of a pair."""
-
+SUFFIXES = ("safe", "unsafe")  # suffixes of the names of the two runs of a pair
 BAD_FORMAT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Exceptions for values of an unexpected type or size."""
 
@@ -60,10 +58,9 @@ class Standing:
 def check_name(name: Any) -> str:
     """Raise if a text can't be the name of a run."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise RefusalError(
-            Refusal.INVALID,
+        raise Refusal.INVALID(
             "a run's name is made of up to 100 letters, digits, '.', '_' and '-', and does not "
-            "begin with a dot",
+            "begin with a dot"
         )
     return name
 
@@ -103,46 +100,33 @@ class Catalogue:
         """Return the folder of a run; raise if it does not exist or has links."""
         folder = self._folder(name)
         for place, folders, files in os.walk(folder / OLD_FIELDS):
-            for entry in (*folders, *files):
-                if os.path.islink(os.path.join(place, entry)):
-                    raise RefusalError(
-                        Refusal.NOT_FOUND, f"{name}: there is a link among its fields"
-                    )
+            if any(os.path.islink(os.path.join(place, entry)) for entry in (*folders, *files)):
+                raise Refusal.NOT_FOUND(f"{name}: there is a link among its fields")
         return folder
 
     def _folder(self, name: Any) -> Path:
         """Return the folder of a run, without a check of its fields."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
+            raise Refusal.NOT_FOUND("there is no such run")
         folder = self.root / name
-        try:
-            mode = folder.lstat().st_mode
-        except OSError:
-            mode = 0
-        if not stat.S_ISDIR(mode) or not any(
-            plain_file(folder, part) for part in (CONFIG, MANIFEST)
-        ):
-            raise RefusalError(Refusal.NOT_FOUND, f"there is no run named {name}")
+        if not any(plain_file(self.root, name, part) for part in (CONFIG, MANIFEST)):
+            raise Refusal.NOT_FOUND(f"there is no run named {name}")
         for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS, OLD_FIELDS):
             if (folder / part).is_symlink():
-                raise RefusalError(
-                    Refusal.NOT_FOUND, f"{name}: {part} is a link, so this is not a run"
-                )
+                raise Refusal.NOT_FOUND(f"{name}: {part} is a link, so this is not a run")
         return folder
 
     def names(self) -> list[str]:
         """List the runs by name."""
         found = []
         try:
-            entries = sorted(os.scandir(self.root), key=lambda entry: entry.name)
+            entries = sorted(os.listdir(self.root))
         except OSError:
             return []
-        for entry in entries:
-            try:
-                self._folder(entry.name)
-            except RefusalError:
-                continue
-            found.append(entry.name)
+        for name in entries:
+            with suppress(RefusalError):
+                self._folder(name)
+                found.append(name)
         with self._turn:
             for gone in self._counters.keys() - set(found):
                 del self._counters[gone]
@@ -150,19 +134,13 @@ class Catalogue:
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
         """Return a name that no run has yet: the stem and the first number that is free."""
-        number = 1
-        while True:
-            name = f"{stem}-{number}"
-            names = [f"{name}{suffix}" for suffix in suffixes]
+        for number in count(1):
+            names = [f"{stem}-{number}{suffix}" for suffix in suffixes]
             if not any(n in taken or os.path.lexists(self.root / n) for n in names):
-                return name
-            number += 1
+                break
+        return f"{stem}-{number}"
 
-    def steps(self, name: str) -> int:
-        """Return how many steps of a run are recorded."""
-        return self._count(name)[0]
-
-    def _count(self, name: str) -> tuple[int, str | None]:
+    def count(self, name: str) -> tuple[int, str | None]:
         """Return how many steps of a run are recorded, and what is wrong with the next line."""
         path = self.root / name / STEPS
         with self._turn:
@@ -219,20 +197,18 @@ class Catalogue:
         reason = None if manifest.error is None else last_words(manifest.error, folder, self.root)
         if found == "failed" and standing is not None and standing.error is not None:
             reason = standing.error
-        steps, fault = self._count(name)
+        steps, fault = self.count(name)
         if found not in ("running", "queued"):
             damage = _damage(run, manifest, steps, fault)
             if damage is not None:
                 found, end, reason = "damaged", None, damage
         explorer = config.get("explorer")
-        level = config.get("delta")
-        delta = level if explorer in (None, "safe", "naive") else None
         return {
             "id": name,
             "kind": kind,
             "title": name,
             "explorer": explorer,
-            "delta": delta,
+            "delta": config.get("delta") if explorer in (None, "safe", "naive") else None,
             "seed": manifest.seed,
             "status": found,
             "place": None if standing is None else standing.place,
@@ -252,35 +228,26 @@ class Catalogue:
         """Return the details of a run that are in neither its summary nor its viewer's answer."""
         run = Run.open(self.find(name))
         timed = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
-        return {
-            "config": name_of(run.config, self.root),
-            "plan_ms": timed[-1] if timed else None,
-        }
+        last = timed[-1] if timed else None
+        return {"config": name_of(run.config, self.root), "plan_ms": last}
 
     def pair(self, name: str) -> str | None:
         """Return the other run of a pair in the same world, if there is one."""
         stem, dash, suffix = name.rpartition("-")
-        if not dash or suffix not in SUFFIXES:
-            return None
-        other = f"{stem}-{SUFFIXES[1 - SUFFIXES.index(suffix)]}"
-        try:
-            self._folder(other)
-        except RefusalError:
-            return None
-        return other
+        other = f"{stem}-{'unsafe' if suffix == 'safe' else 'safe'}"
+        if dash and suffix in SUFFIXES:
+            with suppress(RefusalError):
+                self._folder(other)
+                return other
+        return None
 
 
 def status_of(status: RunStatus, standing: Standing | None) -> str:
     """Return the status of a run: the server's own state overrides the manifest."""
-    if standing is None:
+    stopped = status in (RunStatus.INTERRUPTED, RunStatus.FAILED)
+    if standing is None or not (stopped or standing.state in ("queued", "going")):
         return str(status)
-    if standing.state == "queued":
-        return "queued"
-    if standing.state == "going":
-        return "running"
-    if status in (RunStatus.INTERRUPTED, RunStatus.FAILED):
-        return "failed" if standing.state == "refused" else standing.state
-    return str(status)
+    return {"going": "running", "refused": "failed"}.get(standing.state, standing.state)
 
 
 def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | None:
@@ -323,9 +290,7 @@ def _newer(folder: Path) -> str | None:
 
 def _unread(name: str, status: str, error: str) -> dict[str, Any]:
     """Return the summary of a run that can't be opened."""
-    empty = (
-        *("kind", "explorer", "delta", "seed", "place", "limit", "end", "why", "created"),
-        *("updated", "shape", "pair"),
-    )
+    empty = dict.fromkeys(("kind", "explorer", "delta", "seed", "place", "limit", "shape", "pair"))
+    empty |= dict.fromkeys(("end", "why", "created", "updated"))
     found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
-    return {**dict.fromkeys(empty), **found}
+    return {**empty, **found}

@@ -37,8 +37,7 @@ class Streams:
 
     def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = MAX_STREAMS) -> None:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
-        self.going = 0
-        self.closing = False
+        self.going, self.closing = 0, False
 
     def of_run(self, name: str, last: int) -> EventStream:
         """Return the stream of a run after step `last`."""
@@ -66,7 +65,7 @@ class Streams:
             summary = self.summary(name) if now != seen else None
         except RefusalError:
             return None
-        steps = self.catalogue.steps(name)
+        steps, _ = self.catalogue.count(name)
         return None if self.catalogue.stamp(name) is None else (now, summary, steps)
 
     async def _run(self, name: str, last: int) -> AsyncIterator[str]:
@@ -105,23 +104,21 @@ class Streams:
             yield ""
 
 
-class EventStream:
-    """One stream as an ASGI response; it counts as open from now until it ends."""
+class EventStream(StreamingResponse):
+    """One stream; it counts as open from now until it ends."""
 
     def __init__(self, streams: Streams, polls: AsyncIterator[str], pause: float) -> None:
         if streams.going >= streams.most:
-            raise RefusalError(
-                Refusal.BUSY, f"{streams.most} streams are open, which is the most; close one"
-            )
+            raise Refusal.BUSY(f"{streams.most} streams are open, which is the most; close one")
         self.streams, self.events = streams, self._paced(polls, pause)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(self.events, 200, headers, "text/event-stream")
         streams.going += 1
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client disconnects or the server closes."""
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        response = StreamingResponse(self.events, media_type="text/event-stream", headers=headers)
         try:
-            await response(scope, receive, send)
+            await super().__call__(scope, receive, send)
         finally:
             self.streams.going -= 1
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from homeward.paper.counterexamples import compare
+import numpy as np
+
+from homeward.paper.counterexamples import all_stories, compare
 from homeward.paper.examples import WORLDS
 from homeward.paper.figures.stories import PLACES
-from homeward.paper.worlds import all_stories
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.paper.worlds import Story
+    from homeward.paper.counterexamples import Story
 
 STORIES = {
     "pit": (
@@ -79,14 +80,9 @@ def edges_of(model: Model) -> list[dict[str, Any]]:
     states, actions = model.state_names, model.action_names
     assert states is not None
     assert actions is not None
-    found = []
-    for s in range(model.states):
-        for a in range(model.actions):
-            if model.reward[s, a] == float("-inf"):
-                continue
-            found += [
-                {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
-                for t, p in enumerate(model.row(s, a))
-                if p > 0.0
-            ]
-    return found
+    return [
+        {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
+        for s, a in np.argwhere(model.reward > -np.inf)
+        for t, p in enumerate(model.row(s, a))
+        if p > 0.0
+    ]

@@ -17,9 +17,10 @@ import socket
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from homeward.web.refusals import Refusal
+from homeward.web.transport import refusal_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -80,25 +81,20 @@ class Guard:
             await send(message)
 
         refused = self.refusal(scope)
-        if refused is not None:
-            # Do not wait for the rest of the body.
-            response = _refusal(*refused, {"Connection": "close"})
-            await response(scope, receive, guarded)
+        if refused is not None:  # do not wait for the rest of the body
+            response: Response = refusal_response(*refused, Connection="close")
+        elif self.is_token(_token_in_address(scope)):
+            cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+            headers = {"Location": "/", "Set-Cookie": cookie, "Cache-Control": "no-store"}
+            response = Response(None, 303, headers)
+        elif self.token is None or self.shows_token(scope):
+            await self.app(scope, receive, guarded)
             return
-        if self.token is not None:
-            if scope["path"] == "/" and scope["method"] in READS:
-                given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-                if given and self.is_token(given[0]):
-                    cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-                    headers = {"Location": "/", "Set-Cookie": cookie, "Cache-Control": "no-store"}
-                    await Response(None, 303, headers)(scope, receive, guarded)
-                    return
-            if not self.shows_token(scope):
-                sentence = "open the page by the address that the server printed, with its token"
-                response = _refusal(Refusal.NO_TOKEN, sentence, {"WWW-Authenticate": "Bearer"})
-                await response(scope, receive, guarded)
-                return
-        await self.app(scope, receive, guarded)
+        else:
+            sentence = "open the page by the address that the server printed, with its token"
+            headers = {"WWW-Authenticate": "Bearer"}
+            response = refusal_response(Refusal.NO_TOKEN, sentence, **headers)
+        await response(scope, receive, guarded)
 
     def refusal(self, scope: Scope) -> tuple[Refusal, str] | None:
         """Return why a request is refused before its token is checked; None if it is not."""
@@ -155,10 +151,11 @@ class Guard:
         return False
 
 
+def _token_in_address(scope: Scope) -> str:
+    asked = scope["path"] == "/" and scope["method"] in READS
+    given = parse_qs(scope["query_string"].decode("latin-1")) if asked else {}
+    return str(given.get("token", [""])[0])
+
+
 def _headers(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
-
-
-def _refusal(code: Refusal, sentence: str, headers: dict[str, str]) -> Response:
-    headers = {"Cache-Control": "no-store", **headers}
-    return JSONResponse({"error": sentence, "code": code}, code.status, headers)

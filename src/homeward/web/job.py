@@ -16,14 +16,11 @@ from contextlib import closing, suppress
 
 from homeward.memory import keep_freed
 
-GRACE_SECONDS = 3.0
-"""Seconds that the current step may take after the run is asked to stop."""
-
+GRACE_SECONDS = 3.0  # seconds that the current step may take after the run is asked to stop
 DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
 """Exit codes: ended or stopped; met an error; can't continue; another process writes the run."""
 
-NICENESS = 5
-"""Enough for the page to answer first; at 15 a busy machine starves a run for minutes."""
+NICENESS = 5  # enough for the page to answer first; at 15 a busy machine starves a run for minutes
 
 
 def watch(stop: threading.Event) -> None:
@@ -67,12 +64,9 @@ def main(folder: str) -> int:
         return DONE
     except BusyError:
         return BUSY
-    except InfeasibleError as error:
-        return _report(error, FAILED)
-    except HomewardError as error:
-        return _report(error, REFUSED)
     except Exception as error:
-        return _report(error, FAILED)
+        refused = isinstance(error, HomewardError) and not isinstance(error, InfeasibleError)
+        return _report(error, REFUSED if refused else FAILED)
     return DONE
 
 

@@ -19,7 +19,7 @@ from homeward.runs import Run, RunStatus
 from homeward.runs.kind import kind_names
 from homeward.web import job
 from homeward.web.catalogue import NAME, Catalogue, Standing, State
-from homeward.web.refusals import Refusal, RefusalError, told
+from homeward.web.refusals import Refusal, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,14 +100,11 @@ class Jobs:
         entry = self._state(name)
         stopping = name in self.tasks and entry in ("paused", "cancelled")
         if status in ("running", "queued") and not stopping:
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} already")
+            raise Refusal.CONFLICT(f"{name} is {status} already")
         if status in ("finished", "damaged"):
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} and can't be resumed")
+            raise Refusal.CONFLICT(f"{name} is {status} and can't be resumed")
         if Run(self.catalogue.find(name)).kind not in kind_names():
-            raise RefusalError(
-                Refusal.CONFLICT,
-                f"{name} has another package's kind; use the command line",
-            )
+            raise Refusal.CONFLICT(f"{name} has another package's kind; use the command line")
         self.entries.pop(name, None)  # to the end of the queue
         self._note(name, "queued")
         self._turn()
@@ -125,10 +122,10 @@ class Jobs:
                 await asyncio.wait([task])
                 return
             if task is not None:
-                raise RefusalError(Refusal.CONFLICT, f"{name} is being stopped already")
+                raise Refusal.CONFLICT(f"{name} is being stopped already")
             status = self.status(name)
             whose = ", by another process" if status == "running" else ""
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status}{whose}")
+            raise Refusal.CONFLICT(f"{name} is {status}{whose}")
         self._note(name, state)
         if name in self.processes:  # else it is being started, and is stopped then
             _hang_up(self.processes[name])
@@ -142,7 +139,7 @@ class Jobs:
         """Remove a run from the queue before it is deleted; refuse while it is running."""
         status = self.status(name)
         if status in ("running", "queued") or name in self.tasks:
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status}: cancel it first")
+            raise Refusal.CONFLICT(f"{name} is {status}: cancel it first")
         if self.entries.pop(name, None) is not None:
             self._write()
 

@@ -34,9 +34,7 @@ LIMIT = 120.0
 INTERRUPTIBLE = "why"
 """The request that other requests interrupt."""
 
-STOP = ("stop", ())
-"""Message that interrupts a request; it has no answer."""
-
+STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"
 """Environment variable that keeps the current folder out of the imports."""
@@ -57,10 +55,8 @@ def prepare() -> None:
     try:
         multiprocessing.forkserver.ensure_running()
     finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
+        del os.environ[SAFE_PATH]
+        os.environ.update({} if before is None else {SAFE_PATH: before})
 
 
 class Worker:
@@ -88,7 +84,7 @@ class Worker:
                 self._connection.send(STOP)  # type: ignore[union-attr]
         async with self._turn:
             if gone is not None and await gone():
-                raise RefusalError(Refusal.INVALID, "the client disconnected")
+                raise Refusal.INVALID("the client disconnected")
             loop = asyncio.get_running_loop()
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
@@ -102,17 +98,13 @@ class Worker:
             self._connection.send((name, arguments))
             if not self._connection.poll(limit):
                 self._stop()
-                raise RefusalError(
-                    Refusal.TIMED_OUT, f"this took longer than {limit:g} s and was stopped"
-                )
+                raise Refusal.TIMED_OUT(f"this took longer than {limit:g} s and was stopped")
             how, answer = self._connection.recv()
         except RecursionError as cause:
-            raise RefusalError(Refusal.INVALID, "the request is nested too deeply") from cause
+            raise Refusal.INVALID("the request is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
-            raise RefusalError(
-                Refusal.RESTARTING, "the viewer died and was restarted; ask again"
-            ) from cause
+            raise Refusal.RESTARTING("the viewer died and was restarted; ask again") from cause
         if how == "refused":
             raise RefusalError(*answer)
         return answer
@@ -139,8 +131,9 @@ class Worker:
 
     def close(self) -> None:
         """End the process and the thread."""
-        if self.process is not None:
-            self.process.kill()  # the thread that waits for it sees that it ended
+        process = self.process
+        if process is not None:
+            process.kill()  # the thread that waits for it sees that it ended, and forgets it
         self._thread.shutdown()
         self._stop()
 
@@ -155,14 +148,7 @@ class Pool:
 
     def worker_of(self, run: str) -> Worker:
         """Return the process that answers for a run; "" stands for requests about no run."""
-        if not run:
-            return self.maker
-        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]
-
-    @property
-    def workers(self) -> list[Worker]:
-        """All processes."""
-        return [*self.viewers, self.maker]
+        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)] if run else self.maker
 
     async def ask(
         self,
@@ -181,5 +167,5 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        for worker in self.workers:
+        for worker in (*self.viewers, self.maker):
             worker.close()

@@ -15,6 +15,7 @@ import math
 import os
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 MAX_MEMORY_BYTES = 4 << 30
 MAX_CPU_SECONDS = 120
 MAX_OUTPUT_BYTES = 2 << 30
-MAX_PIXELS = 64_000_000
-"""Maximum number of pixels of a raster: 512 MB as float64."""
-
+MAX_PIXELS = 64_000_000  # maximum number of pixels of a raster: 512 MB as float64
 DRIVERS = ("GTiff", "AAIGrid", "PDS", "ISIS3", "JP2OpenJPEG")
 QUIET = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
@@ -70,17 +69,15 @@ def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str
     """Read a raster, write it as a GeoTIFF and return what it is."""
     from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
-    from homeward.terrain.transforms import wkt_name
+    from homeward.terrain.elevation import wkt_name
 
-    if source.suffix == ".npy":
-        _check_size(source, *_npy_shape(source))
-    else:
-        _check(source)
+    _check(source)
     try:
         elevation = read_elevation(source, pixel=pixel)
     except MissingPixelSizeError as cause:
-        sentence = f"{name} has no pixel size: give the width of a pixel in metres"
-        raise RefusalError(Refusal.NO_PIXEL_SIZE, sentence) from cause
+        raise Refusal.NO_PIXEL_SIZE(
+            f"{name} has no pixel size: give the width of a pixel in metres"
+        ) from cause
     write(target, elevation)
     rows, columns = elevation.shape
     return {
@@ -97,33 +94,28 @@ def _check(source: Path) -> None:
     """Raise if a raster is too large or refers to other files."""
     import warnings
 
+    import numpy as np
     import rasterio
     from rasterio.errors import RasterioError
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            dataset = rasterio.open(source)
-    except RasterioError as cause:
-        raise ValueError(f"{source}: is not an elevation raster that Homeward can read") from cause
-    with dataset:
-        _check_size(source, dataset.height, dataset.width)
-        if [Path(file) for file in dataset.files] != [source]:
+    shape: tuple[int, ...] = ()
+    if source.suffix == ".npy":
+        with suppress(OSError, ValueError):  # the reader will refuse it
+            shape = getattr(np.load(source, mmap_mode="r"), "shape", ())
+    else:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                dataset = rasterio.open(source)
+        except RasterioError as cause:
+            raise ValueError(
+                f"{source}: is not an elevation raster that Homeward can read"
+            ) from cause
+        with dataset:
+            shape = dataset.height, dataset.width
+            alone = [Path(file) for file in dataset.files] == [source]
+        if not alone:
             raise ValueError(f"{source}: refers to other files; send one that does not")
-
-
-def _npy_shape(source: Path) -> tuple[int, ...]:
-    """Return the shape of an array in a file, () if the reader will refuse it."""
-    import numpy as np
-
-    try:
-        return tuple(getattr(np.load(source, mmap_mode="r"), "shape", ()))
-    except (OSError, ValueError):
-        return ()
-
-
-def _check_size(source: Path, *shape: int) -> None:
-    """Raise if a raster has too many pixels."""
     if math.prod(shape) > MAX_PIXELS:
         pixels = " x ".join(map(str, shape))
         raise ValueError(f"{source}: {pixels} pixels are more than {MAX_PIXELS:,}")

@@ -46,8 +46,9 @@ class Refusal(StrEnum):
         made._value_, made.status = code, status
         return made
 
-
-STATUS = {refusal: refusal.status for refusal in Refusal}
+    def __call__(self, sentence: str) -> RefusalError:
+        """Return the exception to raise."""
+        return RefusalError(self, sentence)
 
 
 class RefusalError(HomewardError):
@@ -55,12 +56,7 @@ class RefusalError(HomewardError):
 
     def __init__(self, code: Refusal, sentence: str) -> None:
         super().__init__(code, sentence)
-        self.code, self.sentence = code, sentence
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self.code.status
+        self.code, self.sentence, self.status = code, sentence, code.status
 
     def __str__(self) -> str:
         return self.sentence

@@ -17,8 +17,8 @@ from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
 from homeward.replay.scene import actions_of
 from homeward.runs import Run
 from homeward.runs.kind import find_kind, kind_names
+from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
-from homeward.runs.stopwatch import read_times
 from homeward.web import forms
 from homeward.web.catalogue import SHOWN_UP_TO
 from homeward.web.examples import examples
@@ -31,15 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_REPLAYS = 3
-LEARNING_SECONDS = 0.01
-"""Seconds of learning between two polls for requests."""
-
-IDLE_SECONDS = 120.0
-"""Seconds after the last request during which it continues to learn."""
-
-WAIT_SECONDS = 0.25
-"""Maximum delay, in seconds, of an answer for learning that it can do without."""
-
+LEARNING_SECONDS = 0.01  # seconds of learning between two polls for requests
+IDLE_SECONDS = 120.0  # seconds after the last request during which it continues to learn
+WAIT_SECONDS = 0.25  # maximum delay, in seconds, of an answer for learning that it can do without
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell")),
     **{name: [] for name in ("layers", "criteria", "actions")},
@@ -59,21 +53,19 @@ class ViewingService:
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
         """Return the answer to a request; raise `HomewardError` if it is refused."""
-        task: Callable[..., Any] = getattr(self, f"do_{name}")
-        return task(*arguments)
+        return getattr(self, f"do_{name}")(*arguments)
 
     def work(self) -> bool:
         """Learn for `LEARNING_SECONDS`; return whether there is more to learn."""
         if not self.replays or time.monotonic() - self.asked > IDLE_SECONDS:
             return False
         replay = next(reversed(self.replays.values()))
-        if not is_behind(replay):
-            return False
         try:
-            replay.history.advance(len(replay.log), LEARNING_SECONDS)
+            return is_behind(replay) and not replay.history.advance(
+                len(replay.log), LEARNING_SECONDS
+            )
         except HomewardError:
             return False  # the next request reports it
-        return is_behind(replay)
 
     def replay(self, run: str) -> Replay:
         """Return the replay of a run, with its newest steps."""
@@ -91,7 +83,7 @@ class ViewingService:
         """Return the replay of a run that has maps; a run can't name a module to be imported."""
         replay = self.replay(run)
         if not has_map(replay):
-            raise RefusalError(Refusal.NOT_FOUND, "this kind of run has no map")
+            raise Refusal.NOT_FOUND("this kind of run has no map")
         return replay
 
     def do_ready(self) -> None:
@@ -108,15 +100,17 @@ class ViewingService:
         found: dict[str, Any] = {}
         if replay.log.damage is not None:
             said = f"{replay.log.path.name}: {replay.log.damage}; {SHOWN_UP_TO}"
-            found = {"status": "damaged", "end": None, "why": None, "error": said}
-            found["steps"] = len(replay.log)
+            found = {"status": "damaged", "steps": len(replay.log), "error": said}
+            found |= {"end": None, "why": None}
         if not has_map(replay):
             return {**NO_MAP, **found}
         setup, scene, limit = replay.setup, replay.scene, replay.run.manifest.limit
+        homes = [getattr(criterion, "home", None) for criterion in setup.planner.criteria]
+        home: Any = next((each for each in homes if each is not None), None)
         return {
             **found,
             "limit": setup.limit if limit is None else limit,
-            "home": home_of(setup.planner.criteria),
+            "home": home if home is None or isinstance(home, str) else np.atleast_1d(home).tolist(),
             "start": replay.history.start,
             "shape": list(scene.shape),
             "cell": None if scene.cell is None else list(scene.cell),
@@ -164,7 +158,7 @@ class ViewingService:
         """Make a run with no steps."""
         target = self.root / run
         if target.exists():
-            raise RefusalError(Refusal.CONFLICT, f"there is a run named {run} already")
+            raise Refusal.CONFLICT(f"there is a run named {run} already")
         complete = forms.completed(kind, config, self.root)
         try:
             Run.create(target, kind, complete)
@@ -176,13 +170,8 @@ class ViewingService:
         """Return the frame of a configuration's first maps."""
         return forms.preview(config, self.root)
 
-    def do_kinds(self) -> dict[str, Any]:
-        """Return the schema of each kind's configuration."""
-        return forms.schemas()
-
-    def do_examples(self) -> dict[str, Any]:
-        """Return the example worlds and the counterexamples."""
-        return examples()
+    do_kinds = staticmethod(forms.schemas)
+    do_examples = staticmethod(examples)
 
 
 def has_map(replay: Replay) -> bool:
@@ -193,15 +182,6 @@ def has_map(replay: Replay) -> bool:
 def is_behind(replay: Replay) -> bool:
     """Return whether there are steps that were not learned yet."""
     return replay.is_set_up and replay.history.reached < len(replay.log)
-
-
-def home_of(criteria: Any) -> Any:
-    """Return where the way home leads: "current", "start", or cells; None without a home."""
-    for criterion in criteria:
-        home = getattr(criterion, "home", None)
-        if home is not None:
-            return home if isinstance(home, str) else np.atleast_1d(home).tolist()
-    return None
 
 
 def criterion_facts(criterion: Any) -> dict[str, Any]:
@@ -259,11 +239,9 @@ CODES: tuple[tuple[type[Exception], Refusal], ...] = (
 
 def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
     """Return the code and the sentence for an exception; an unexpected one is logged."""
-    if isinstance(error, RefusalError):
-        return error.code, told(error, root)
     for kind, code in CODES:
         if isinstance(error, kind):
-            return code, told(error, root)
+            return getattr(error, "code", code), told(error, root)
     if isinstance(error, MemoryError):
         return Refusal.NO_MEMORY, "not enough memory for this request"
     logger.error("%s: %s", type(error).__name__, told(error, root))

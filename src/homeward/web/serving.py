@@ -22,19 +22,11 @@ from homeward.runs.lock import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_PORTS = 20
-"""Number of consecutive ports to try."""
-
-SHUTDOWN_SECONDS = 2
-"""Seconds that open connections may take to end when the server stops."""
-
+MAX_PORTS = 20  # number of consecutive ports to try
+SHUTDOWN_SECONDS = 2  # seconds that open connections may take to end when the server stops
 MAX_CONNECTIONS = 512
-LEFTOVER_SECONDS = 3600.0
-"""Age, in seconds, above which incomplete folders are deleted."""
-
-FAILED = (1, 3)
-"""Uvicorn's exit codes if it can't start."""
-
+LEFTOVER_SECONDS = 3600.0  # age, in seconds, above which incomplete folders are deleted
+FAILED = (1, 3)  # uvicorn's exit codes if it can't start
 LOCK = ".serve.lock"
 
 
@@ -76,8 +68,12 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
     kinds = {name: find_kind(name) for name in kind_names()}
     demo = {n: (kind, dict(c)) for kind, found in kinds.items() for n, c in found.demo.items()}
     others = [path for path in root.iterdir() if (path / "config.json").exists()]
-    if any(path.name not in demo or is_done(path) for path in others):
-        return False
+    for path in others:
+        try:
+            if path.name not in demo or Run.open(path).status is RunStatus.FINISHED:
+                return False
+        except HomewardError:  # it can't be opened
+            return False
     begins()
     with TemporaryDirectory() as place:
         for name, (kind, config) in demo.items():
@@ -86,14 +82,6 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
         folder = root / name
         (Run.open(folder) if folder.exists() else Run.create(folder, kind, config)).resume()
     return True
-
-
-def is_done(folder: Path) -> bool:
-    """Return whether a run is finished or can't be opened."""
-    try:
-        return Run.open(folder).status is RunStatus.FINISHED
-    except HomewardError:
-        return True
 
 
 @contextmanager

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from homeward.web.frames import tag_of
-from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.refusals import Refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,10 +19,10 @@ MAX_BODY_BYTES = 8 << 20
 MAX_BODY_SECONDS = 30.0
 
 
-def parse_integer(text: str, what: str) -> int:
+def parse_integer(text: str, what: str, code: Refusal = Refusal.INVALID) -> int:
     """Return a non-negative integer of a request; `what` names it in the refusal."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise RefusalError(Refusal.INVALID, f"{what} is {text[:40]!r}, expected a whole number")
+        raise code(f"{what} is {text[:40]!r}, expected a whole number")
     return int(text)
 
 
@@ -39,7 +39,7 @@ async def read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body, within the limits of size and time."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        raise RefusalError(Refusal.UNSUPPORTED, "send JSON, as application/json")
+        raise Refusal.UNSUPPORTED("send JSON, as application/json")
     body = bytearray()
     try:
         async with asyncio.timeout(MAX_BODY_SECONDS):
@@ -47,22 +47,28 @@ async def read_object(request: Request) -> dict[str, Any]:
                 body += chunk
                 if len(body) > MAX_BODY_BYTES:
                     limit = f"{MAX_BODY_BYTES >> 20} MB"
-                    raise RefusalError(Refusal.TOO_LARGE, f"the request is larger than {limit}")
+                    raise Refusal.TOO_LARGE(f"the request is larger than {limit}")
     except TimeoutError as cause:
         limit = f"{MAX_BODY_SECONDS:g} s"
-        raise RefusalError(Refusal.TOO_SLOW, f"the request was not sent within {limit}") from cause
+        raise Refusal.TOO_SLOW(f"the request was not sent within {limit}") from cause
     try:
         value = json.loads(bytes(body))
     except (ValueError, RecursionError) as cause:
-        raise RefusalError(Refusal.INVALID, "the request is not JSON") from cause
+        raise Refusal.INVALID("the request is not JSON") from cause
     if not isinstance(value, dict):
-        raise RefusalError(Refusal.INVALID, "the request is not a JSON object")
+        raise Refusal.INVALID("the request is not a JSON object")
     return value
 
 
 def json_response(value: Any, status: int = 200) -> JSONResponse:
     """Return a JSON response that must not be cached."""
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
+
+
+def refusal_response(code: Refusal, sentence: str, **headers: str) -> JSONResponse:
+    """Return the response to a refused request."""
+    headers = {"Cache-Control": "no-store", **headers}
+    return JSONResponse({"error": sentence, "code": code}, code.status, headers)
 
 
 def frame_response(request: Request, frame: bytes) -> Response:
@@ -72,7 +78,7 @@ def frame_response(request: Request, frame: bytes) -> Response:
 
 def tagged_response(request: Request, body: bytes, media_type: str, cache: str) -> Response:
     """Return a body with its ETag, or 304 without a body if the client has it."""
-    tag = tag_of(body)
+    tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": cache}
     known = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
     if tag in known or "*" in known:

@@ -205,28 +205,6 @@ def test_the_same_data_gives_the_same_pixels() -> None:
     assert not np.array_equal(one[:, :, :3], pixels(draw_panels([panel(title="t")]))[:, :, :3])
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"seen": np.ones(11, dtype=bool)}, "expected 12 marks"),
-        ({"seen": np.ones(12)}, "expected 12 marks"),
-        ({"path": ()}, r"the path has shape \(0,\)"),
-        ({"path": (0, 12)}, r"the path \(n=1\) is 12, outside 0..11"),
-        ({"path": (0.5,)}, "whole numbers"),
-        ({"path": ((0, 1), (2, 3))}, r"shape \(2, 2\)"),
-        ({"refused": (0, 12)}, "the refused move"),
-        ({"refused": (3, 3)}, "from s=3 to itself"),
-        ({"refused": (3,)}, "the refused move"),
-        ({"taken": (0, -1)}, "the taken move"),
-        ({"taken": (5, 5)}, "the taken move leads from s=5 to itself"),
-        ({"doubt": 12}, "the doubted square is 12"),
-    ],
-)
-def test_a_panel_that_is_none_is_refused(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(InvalidProblemError, match=match):
-        panel(**options)
-
-
 def test_no_panels_are_refused() -> None:
     with pytest.raises(InvalidProblemError, match="no panel"):
         draw_panels([])

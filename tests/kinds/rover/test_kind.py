@@ -28,7 +28,7 @@ from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kind
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -392,3 +392,11 @@ def test_a_run_with_all_that_can_be_asked_resumes_to_the_same_way(
     names = ("path.geojson", "keep_in.geojson", "terrain.tif")
     for name in names:
         assert (whole.directory / name).read_bytes() == (parts.directory / name).read_bytes()
+
+
+def test_a_cell_below_the_pixel_size_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    np.save(tmp_path / "flat.npy", np.zeros((30, 40)))
+    config = {"terrain": str(tmp_path / "flat.npy"), "pixel": 10.0, "limit": 0}
+    with pytest.raises(InvalidInputError, match=r"a cell of 4 m is smaller .* 10 x 10 m"):
+        Run.create(tmp_path / "small", "rover", {**config, "cell": 4.0})
+    Run.create(tmp_path / "whole", "rover", {**config, "cell": 9.9})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.certificates.cases import every_plan, ridge_plan
 
-from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.policy_values import enumerate_worlds
 from homeward.errors import InvalidProblemError
 from lab.check.tampering import (
     Trial,

@@ -76,29 +76,26 @@ class HeightMap:
         full = [n for n, line in enumerate(lines) if line.strip()]
         if not full:
             raise InvalidFileError("the map is empty")
-        rows: list[list[int]] = []
-        start: tuple[int, int] | None = None
-        for n in range(full[0], full[-1] + 1):
-            line, indent = lines[n].strip(), len(lines[n]) - len(lines[n].lstrip())
-            row = []
-            for c, character in enumerate(line):
-                at = f"line {n + 1}, column {indent + c + 1}"
-                if character in STARTS:
-                    if start is not None:
-                        raise InvalidFileError(f"{at}: a second start {character!r}")
-                    start = len(rows), c
-                elif character not in HEIGHTS:
+        rows = [line.strip() for line in lines[full[0] : full[-1] + 1]]
+        start: int | None = None
+        for n, row in enumerate(rows):
+            line = lines[full[0] + n]
+            indent, number = len(line) - len(line.lstrip()), full[0] + n + 1
+            for c, character in enumerate(row):
+                at = f"line {number}, column {indent + c + 1}"
+                if character not in HEIGHTS | STARTS:
                     raise InvalidFileError(
                         f"{at}: {character!r} is neither a height 1 to {LEVELS}, "
                         "nor a wall #, nor a start a to e"
                     )
-                row.append((STARTS | HEIGHTS)[character])
-            if rows and len(row) != len(rows[0]):
+                if character in STARTS and start is not None:
+                    raise InvalidFileError(f"{at}: a second start {character!r}")
+                start = n * len(rows[0]) + c if character in STARTS else start
+            if len(row) != len(rows[0]):
                 raise InvalidFileError(
-                    f"line {n + 1}, column {indent + min(len(row), len(rows[0])) + 1}: "
+                    f"line {number}, column {indent + min(len(row), len(rows[0])) + 1}: "
                     f"the row has {len(row)} squares, the first has {len(rows[0])}"
                 )
-            rows.append(row)
         if len(rows) * len(rows[0]) < 2:
             raise InvalidFileError(
                 f"line {full[0] + 1}, column 1: a map of one square, expected two or more"
@@ -107,7 +104,7 @@ class HeightMap:
             raise InvalidFileError(
                 f"lines {full[0] + 1} to {full[-1] + 1}: no start, a letter a to e, anywhere"
             )
-        return cls(np.array(rows), start[0] * len(rows[0]) + start[1])
+        return cls(np.array([[(HEIGHTS | STARTS)[c] for c in row] for row in rows]), start)
 
     @classmethod
     def random(

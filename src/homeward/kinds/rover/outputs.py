@@ -21,22 +21,13 @@ import numpy as np
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
-from homeward.errors import InvalidFileError, MissingExtraError
-from homeward.files import read_json, replace_file, replace_json
-from homeward.kinds.promises import (
-    account,
-    conflict_at_end,
-    conflict_said,
-    homes_of,
-    is_stranded,
-    place_of,
-    promise_of,
-    surely,
-)
+from homeward.errors import MissingExtraError
+from homeward.files import replace_file, replace_json
+from homeward.kinds.outcome import account, conflict_at_end, conflict_said, homes_of, is_stranded
+from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION
-from homeward.planning.explorer import End
 from homeward.planning.plan import floored
 from homeward.solvers import solve_return
 from homeward.terrain import path_geojson, write_geojson, write_heights
@@ -57,16 +48,6 @@ if TYPE_CHECKING:
 PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
 AREA = "keep_in.geojson"
 BANDS = ("height (m)", "standard deviation of the height (m)")
-KEYS = (
-    *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
-    *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
-    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "why"),
-    "conflict",
-)
-"""Names of the facts of a run."""
-
-APART = ("bases", "each_base", "keep_in")
-"""Keys that are options of their own form."""
 
 
 def write_products(ended: Ended) -> None:
@@ -80,7 +61,8 @@ def write_products(ended: Ended) -> None:
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
     facts["why"] = ended.why
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
-    told = {"explorer": config.explorer, "delta": config.told_level(), "seed": config.seed, **about}
+    level = None if config.keeps_nothing() else config.delta
+    told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
     area = area_of(config)
     if area is not None:
@@ -97,24 +79,6 @@ def write_products(ended: Ended) -> None:
     replace_json(ended.directory / FACTS, {**facts, "missing": missing})
     text = summary_of(config, cells, facts, ended.manifest, ended.directory, missing)
     replace_file(ended.directory / SUMMARY, text.encode())
-
-
-AMOUNTS = ("distance_m", "cells_visited", "entropy_reduction")
-"""Facts that every report of a run has as text."""
-
-
-def read_facts(directory: Path) -> dict[str, Any]:
-    """Read the facts of a run that has ended."""
-    facts = read_json(directory / FACTS)
-    if not isinstance(facts, dict):
-        raise InvalidFileError(f"{directory / FACTS}: is not a summary")
-    for name in ("steps", "end", "start", "stranded", "seconds", *AMOUNTS, "missing"):
-        if name not in facts:
-            raise InvalidFileError(f"{directory / FACTS}: is damaged: {name} is missing")
-    try:
-        return facts | {"end": End(facts["end"])}
-    except ValueError as cause:
-        raise InvalidFileError(f"{directory / FACTS}: is damaged: {cause}") from cause
 
 
 def path_of(records: Iterable[Record], start: int) -> list[int]:
@@ -187,27 +151,21 @@ def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> fl
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
     """Return the command that repeats the exploration; the area is read from `directory`."""
     words = ["homeward", "explore"]
-    if config.terrain == SAMPLE:
-        words.append("--sample")
-    elif config.terrain != MARS:
-        words.append(config.terrain)
+    if config.terrain != MARS:
+        words.append("--sample" if config.terrain == SAMPLE else config.terrain)
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
-    if config.start is not None:
-        words += ["--start", f"{config.start[0]},{config.start[1]}"]
-    words += [word for row, column in config.bases for word in ("--base", f"{row},{column}")]
-    if config.each_base:
-        words.append("--each-base")
-    if config.keep_in is not None:
-        kept = AREA if directory is None else str(directory / AREA)
-        words += ["--keep-in", config.keep_in if isinstance(config.keep_in, str) else kept]
-    plain = config if limit is None else config.model_copy(update={"limit": limit})
-    for name, field in RoverConfig.model_fields.items():
-        value = getattr(plain, name)
-        apart = name in ("terrain", "terrain_sha256", "explorer", "start", *APART)
-        if not apart and value != field.default:
-            option = "steps" if name == "limit" else name.replace("_", "-")
-            words += [f"--{option}", str(value)]
+    known = RoverConfig.model_fields
+    for name in dict.fromkeys(("start", "bases", "each_base", "keep_in", *known)):
+        value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
+        if name in ("terrain", "terrain_sha256", "explorer") or value == known[name].default:
+            continue
+        if name == "keep_in" and not isinstance(value, str):
+            value = AREA if directory is None else directory / AREA
+        option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
+        for each in value if name == "bases" else [value]:
+            text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
+            words += [f"--{option}"] if each is True else [f"--{option}", text]
     return shlex.join(words)
 
 
@@ -228,6 +186,9 @@ def summary_of(
         if config.truth == "model"
         else "drawn from the belief"
     )
+    where = cells.crs_name or "map coordinates without a coordinate system, taken for metres"
+    if cells.is_own:
+        where = "metres from the south-west corner, on no map"
     start, position = facts["start"], facts["position"]
     plans = facts["plan_ms_median"]
     lines = [
@@ -247,7 +208,7 @@ def summary_of(
         f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
-        f"- Coordinates: {_coordinates(cells)}.",
+        f"- Coordinates: {where}.",
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
@@ -377,14 +338,6 @@ def _kept(facts: dict[str, Any]) -> list[str]:
     if facts["conflict"]:
         lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
     return lines
-
-
-def _coordinates(cells: Cells) -> str:
-    if cells.is_own:
-        return "metres from the south-west corner, on no map"
-    if cells.crs_name is None:
-        return "map coordinates without a coordinate system, taken for metres"
-    return cells.crs_name
 
 
 def _place(cells: Cells, cell: list[int]) -> str:

@@ -13,10 +13,10 @@ import numpy as np
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
-from homeward.terrain.transforms import moved
+from homeward.terrain.elevation import moved
 
 if TYPE_CHECKING:
-    from homeward.terrain import Cells, Elevation, Window
+    from homeward.terrain import Cells, Elevation
 
 CELLS = ("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error")
 """The keys of a configuration that its cells depend on."""
@@ -27,6 +27,9 @@ SEEN_DEVIATION = 0.1
 DEFAULT_SHAPE = (1000, 2000)
 """Rows and columns of synthetic Mars."""
 
+PIXEL_TOLERANCE = 0.05
+"""A cell may be smaller than a pixel by this share, as 1 m is than HiRISE's 1.01 m."""
+
 
 def elevation_of(config: RoverConfig) -> Elevation:
     """Return the terrain model, or a window of it."""
@@ -36,30 +39,32 @@ def elevation_of(config: RoverConfig) -> Elevation:
     if config.terrain == SAMPLE:
         whole = sample_terrain()
     else:
-        rows = DEFAULT_SHAPE[0] if config.rows is None else config.rows
-        columns = DEFAULT_SHAPE[1] if config.columns is None else config.columns
-        pixel = 1.0 if config.pixel is None else config.pixel
+        (rows, columns), (pixel, _) = mars_pixels(config.rows, config.columns, config.pixel)
         whole = synthetic_mars(config.terrain_seed, rows, columns, pixel)
-    return whole if window is None else _part(whole, window)
-
-
-def _part(whole: Elevation, window: Window) -> Elevation:
-    """Return the part of a terrain model in a window; raise if it extends beyond the edge."""
+    if window is None:
+        return whole
     try:
         there = window.within(whole.shape, whole.transform)
     except InvalidInputError as cause:
         raise InvalidInputError(f"{whole.name}: {cause}") from cause
-    rows = slice(there.row, there.row + there.height)
-    columns = slice(there.column, there.column + there.width)
-    heights = np.ascontiguousarray(whole.heights[rows, columns])
-    return replace(
-        whole, heights=heights, transform=moved(whole.transform, there.column, there.row)
-    )
+    down, across = there.row + there.height, there.column + there.width
+    heights = np.ascontiguousarray(whole.heights[there.row : down, there.column : across])
+    transform = moved(whole.transform, there.column, there.row)
+    return replace(whole, heights=heights, transform=transform)
+
+
+def mars_pixels(
+    rows: int | None, columns: int | None, pixel: float | None
+) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Return the shape of synthetic Mars and the size of its pixels in m, with defaults."""
+    side = 1.0 if pixel is None else pixel
+    high, wide = DEFAULT_SHAPE
+    return (high if rows is None else rows, wide if columns is None else columns), (side, side)
 
 
 def cells_of(config: RoverConfig) -> Cells:
     """Return the cells of a configuration; raise if the terrain has changed."""
-    cells, digest = pinned(config)
+    cells, digest, _ = pinned(config)
     if config.terrain_sha256 not in (None, digest):
         raise InvalidFileError(
             f"{config.terrain}: the terrain is not what it was when the run was made: its cells "
@@ -68,8 +73,20 @@ def cells_of(config: RoverConfig) -> Cells:
     return cells
 
 
-def pinned(config: RoverConfig) -> tuple[Cells, str]:
-    """Return the cells and their digest, cached; a modified file is read again."""
+def check_cell(config: RoverConfig) -> None:
+    """Raise if a cell size that was set for a new run is below the terrain's pixel size."""
+    if config.cell == RoverConfig.model_fields["cell"].default or config.terrain_sha256:
+        return
+    cells, _, (high, wide) = pinned(config)
+    if config.cell < (1.0 - PIXEL_TOLERANCE) * max(high, wide):
+        raise InvalidInputError(
+            f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {high:g} x "
+            f"{wide:g} m: give a cell of {max(high, wide):g} m or more"
+        )
+
+
+def pinned(config: RoverConfig) -> tuple[Cells, str, tuple[float, float]]:
+    """Return the cells, their digest and the size of a pixel; a modified file is read again."""
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
     key = config.model_copy(update=dict.fromkeys(others))
     try:
@@ -80,10 +97,13 @@ def pinned(config: RoverConfig) -> tuple[Cells, str]:
 
 
 @lru_cache(maxsize=1)
-def _cells(config: RoverConfig, stamp: tuple[int, int] | None) -> tuple[Cells, str]:
+def _cells(
+    config: RoverConfig, stamp: tuple[int, int] | None
+) -> tuple[Cells, str, tuple[float, float]]:
     """Make the cells; `stamp` is the size and the time of the raster."""
-    cells = to_cells(elevation_of(config), config.cell, config.blur, config.error)
-    return cells, digest_of(cells)
+    elevation = elevation_of(config)
+    cells = to_cells(elevation, config.cell, config.blur, config.error)
+    return cells, digest_of(cells), elevation.pixel
 
 
 def digest_of(cells: Cells) -> str:

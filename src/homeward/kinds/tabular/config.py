@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from homeward.errors import InvalidInputError
-from homeward.kinds.promises import Discount, StepLimit, misfit, unused
+from homeward.kinds.promises import CAN_COME_HOME, Discount, StepLimit, check_keys
 from homeward.kinds.tabular.world import Name
 from homeward.runs.config import Config, Named, Option
 
@@ -42,10 +41,7 @@ class ToyTextConfig(Config):
     ] = (50.0, 0.05, 0.05, 0.01)
     delta: Annotated[
         Annotated[float, Field(ge=0.0, le=1.0)] | None,
-        Field(
-            description="Probability that the explorer can come home, whenever it is called off. "
-            "Null in a file explores without a safety level."
-        ),
+        Field(description=f"{CAN_COME_HOME} Null in a file explores without a safety level."),
     ] = 0.95
     algorithm: Annotated[
         Literal["rate", "paper"], Field(description="The default, or the paper's Algorithm 1.")
@@ -60,12 +56,4 @@ class ToyTextConfig(Config):
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise if keys do not go together, or a key that was set changes nothing."""
         keys = ("algorithm", "home", "discount")
-        given = {
-            name: getattr(self, name)
-            for name in keys
-            if name in explicit or getattr(self, name) != type(self).model_fields[name].default
-        }
-        nothing = self.delta is None
-        fault = misfit(given, nothing, named) or unused(given, nothing, named)
-        if fault is not None:
-            raise InvalidInputError(fault)
+        check_keys(self, self.delta is None, keys, explicit, named)

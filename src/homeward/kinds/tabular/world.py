@@ -31,6 +31,9 @@ NAMES: tuple[Name, ...] = get_args(Name)
 
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
+TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
+"""Meaning of a board's letters; an explorer can start only on floor."""
+
 OUTCOMES = ("ahead", "left", "right", "back")
 Prior: TypeAlias = tuple[float, float, float, float]
 """Concentrations of the four outcomes."""
@@ -58,10 +61,6 @@ class TileMap:
         """The state of the start tile."""
         return "".join(self.tiles).index("S")
 
-    def tile(self, state: int) -> str:
-        """Return the letter of a state's tile."""
-        return "".join(self.tiles)[state]
-
     @property
     def deadly(self) -> BoolArray:
         """Mask [S] of holes and cliff."""
@@ -78,15 +77,13 @@ class TileMap:
         Final tiles have no successor.
         """
         rows, columns = self.shape
-        ways = np.array(list(DIRECTIONS.values()))
-        relative = np.array([0, 1, -1, 2])  # ahead, left, right, back, counting counter-clockwise
+        ways = list(DIRECTIONS.values())
         state = np.arange(rows * columns)
-        found = np.repeat(state[:, None], (WAIT + 1) * len(OUTCOMES), axis=1)
-        found = found.reshape(-1, WAIT + 1, len(OUTCOMES))
+        found = np.tile(state[:, None, None], (1, WAIT + 1, len(OUTCOMES)))
         for a in range(WAIT):
-            for o, turn in enumerate(relative):
-                step = ways[(a + turn) % len(ways)]
-                row, column = state // columns + step[0], state % columns + step[1]
+            for o, turn in enumerate((0, 1, -1, 2)):  # counter-clockwise, as OUTCOMES
+                down, right = ways[(a + turn) % len(ways)]
+                row, column = state // columns + down, state % columns + right
                 inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
                 found[:, a, o] = np.where(inside, row * columns + column, state)
         found[self.final] = END
@@ -104,8 +101,9 @@ def tile_belief(tiles: TileMap, prior: Prior) -> DirichletBelief:
         alpha=np.repeat(np.array(prior)[None], len(patterns), axis=0),
         kinds=kinds.reshape(outcomes.shape[:2]),
         state_names=tuple(
-            f"{tiles.tile(s)}({s // tiles.shape[1]},{s % tiles.shape[1]})"
-            for s in range(len(outcomes))
+            f"{tile}({row},{column})"
+            for row, line in enumerate(tiles.tiles)
+            for column, tile in enumerate(line)
         ),
         action_names=(*DIRECTIONS, "wait"),
     )
@@ -115,14 +113,10 @@ class ToyTextWorld:
     """A toy-text environment of Gymnasium behind the explorer's protocol."""
 
     def __init__(self, name: Name, seed: int) -> None:
-        self.name = name
-        self.env: Any
+        self.name, self.env = name, _environment(name)
         if name == "cliff":
-            self.env = gymnasium.make("CliffWalking-v1")
             self._order = {"up": 0, "right": 1, "down": 2, "left": 3}
         else:
-            slippery = "slippery" in name
-            self.env = gymnasium.make("FrozenLake-v1", map_name=_size(name), is_slippery=slippery)
             self._order = {"left": 0, "down": 1, "right": 2, "up": 3}
         self.tiles = tile_map(name)
         self.state, self.ended = int(self.env.reset(seed=seed)[0]), False
@@ -154,17 +148,18 @@ class ToyTextWorld:
 @lru_cache
 def tile_map(name: Name) -> TileMap:
     """Return the map of Gymnasium's environment."""
+    env = _environment(name).unwrapped
     if name == "cliff":
-        env: Any = gymnasium.make("CliffWalking-v1").unwrapped
         rows, columns = env.shape
         tiles = np.full((rows, columns), ".")
         tiles[env._cliff] = "C"
         tiles[-1, 0], tiles[-1, -1] = "S", "G"
         return TileMap(tuple("".join(row) for row in tiles))
-    env = gymnasium.make("FrozenLake-v1", map_name=_size(name)).unwrapped
     return TileMap(tuple("".join(t.decode() for t in row) for row in env.desc))
 
 
-def _size(name: Name) -> str:
-    """Return Gymnasium's name of a lake's map."""
-    return "8x8" if "large" in name else "4x4"
+def _environment(name: Name) -> Any:
+    if name == "cliff":
+        return gymnasium.make("CliffWalking-v1")
+    size = "8x8" if "large" in name else "4x4"
+    return gymnasium.make("FrozenLake-v1", map_name=size, is_slippery="slippery" in name)

@@ -24,19 +24,15 @@ export function figure(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4))
-    return minus(readable(value.toExponential(2)));
+    return powerOfTen(value);
   return minus(String(Number(value.toPrecision(digits))));
 }
 
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-
-/** Rewrite powers of ten in a text: 1.05838e+09 becomes 1.058 × 10⁹. */
-export function readable(text: string): string {
-  return text.replace(/(\d+(?:\.\d+)?)e([+-])(\d+)/g, (_, digits: string, sign: string, power) => {
-    const raised = [...String(Number(power))].map((digit) => RAISED[Number(digit)]).join("");
-    const number = String(Number(Number(digits).toPrecision(4)));
-    return `${number}\u00a0×\u00a010${sign === "-" ? "⁻" : ""}${raised}`;
-  });
+/** Format a number with three digits and a power of ten: 1.06 × 10⁹. */
+function powerOfTen(value: number): string {
+  const [digits = "", power = ""] = value.toExponential(2).split("e");
+  const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+  return minus(`${Number(digits)}\u00a0×\u00a010${raised.join("")}`);
 }
 
 export function minus(text: string): string {
@@ -125,10 +121,6 @@ const EXPLORERS: Record<string, string> = {
 
 export function explorerName(name: string | null): string {
   return name === null ? "" : (EXPLORERS[name] ?? name);
-}
-
-export function titleOf(run: Summary): string {
-  return run.title || run.id;
 }
 
 /** Return the kind and the size of a run's world. */

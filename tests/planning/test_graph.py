@@ -5,37 +5,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.planning.graphs import paths, random_graph
+from tests.planning.graphs import graph_from, paths, random_graph
 
-from homeward.planning.ways import (
-    new_risk,
-    relied_on,
-    ways_home,
-    with_way,
-)
-from homeward.solvers.graphs import ways_to
+from homeward.planning.graph import relied_on, ways_home, with_way
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.planning.graph import Graph
 
 STATES = 6
+HOME = np.zeros(1, np.int64)
 SEEDS = range(30)
 
 
 def searched(
     graph: Graph, free: IntArray, most: float = 1.0, shortest: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    home = np.zeros(1, np.int64)
-    edges = ways_to(graph.model)
-    found: tuple[FloatArray, FloatArray, FloatArray, IntArray] = ways_home(
-        graph.success, graph.blocked, free, home, *edges, most, shortest
-    )
-    return found
+    """Return the added and the total risk, steps and choice of the ways to state 0."""
+    found = ways_home(graph, free, 1.0, HOME, 0, most, shortest)
+    return found[3], found[4], found[5], found[6]
 
 
 def some_free(graph: Graph, rng: np.random.Generator) -> IntArray:
-    return rng.integers(-1, graph.model.actions, graph.model.states).astype(np.int32)
+    return rng.integers(-1, graph.dest.shape[1], len(graph.dest)).astype(np.int32)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -82,9 +74,8 @@ def test_following_the_choices_adds_the_risk_that_the_search_says(seed: int) -> 
     graph = random_graph(rng, STATES)
     free = some_free(graph, rng)
     added, _, _, choice = searched(graph, free)
-    home = np.zeros(1, np.int64)
     for s in range(STATES):
-        risk = new_risk(graph.model.dest, graph.blocked, free, choice, home, s)
+        _, risk = with_way(graph, free, free, choice, HOME, s)
         assert risk == pytest.approx(added[s], abs=1e-12)
 
 
@@ -93,20 +84,20 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
     graph = random_graph(np.random.default_rng(seed), STATES)
     nothing = np.full(STATES, -1, np.int32)
     choice = searched(graph, nothing)[3]
-    dest, home = graph.model.dest, np.zeros(1, np.int64)
+    dest = graph.dest
     for s in np.flatnonzero(choice >= 0).tolist():
-        way = with_way(dest, choice, home, s, nothing)
+        way, _ = with_way(graph, nothing, nothing, choice, HOME, s)
         edges, here = [], s
         while here != 0:
             edges.append((here, int(way[here])))
             here = int(dest[here, way[here]])
         assert {s for s, _ in edges} == set(np.flatnonzero(way >= 0).tolist())
-        free, total, worst = relied_on(dest, graph.blocked, graph.blocked, way, 0.0, home, s)
+        free, total, worst = relied_on(graph, way, 0.0, HOME, s)
         assert (free == way).all()
         assert total == pytest.approx(sum(graph.blocked[e] for e in edges))
         assert worst == max(graph.blocked[e] for e in edges)
         for trusted in (0.0, 0.1):
-            at_home, none, _ = relied_on(dest, graph.blocked, graph.blocked, way, trusted, home, 0)
+            at_home, none, _ = relied_on(graph, way, trusted, HOME, 0)
             assert none == 0.0
             kept = [e for e in edges if graph.blocked[e] <= trusted]
             assert [(s, int(at_home[s])) for s in np.flatnonzero(at_home >= 0).tolist()] == sorted(
@@ -117,10 +108,7 @@ def test_what_is_relied_on_is_the_way_home_and_what_is_trusted(seed: int) -> Non
 def test_a_way_that_leads_nowhere_has_infinite_risk() -> None:
     graph = random_graph(np.random.default_rng(0), STATES)
     nothing = np.full(STATES, -1, np.int32)
-    found = relied_on(
-        graph.model.dest, graph.blocked, graph.blocked, nothing, 1.0, np.zeros(1, np.int64), 3
-    )
-    assert found[1:] == (np.inf, 1.0)
+    assert relied_on(graph, nothing, 1.0, HOME, 3)[1:] == (np.inf, 1.0)
 
 
 def test_the_order_of_states_does_not_change_what_a_way_home_adds() -> None:
@@ -129,10 +117,6 @@ def test_the_order_of_states_does_not_change_what_a_way_home_adds() -> None:
     added = searched(graph, nothing)[0]
     for order in permutations(range(1, 4)):
         at = np.array([0, *order])  # the new state i is the old state at[i]
-        dest = np.argsort(at)[graph.model.dest[at]]
-        other = graph._replace(
-            model=type(graph.model)(dest, graph.success[at]),
-            success=graph.success[at],
-            blocked=graph.blocked[at],
-        )
+        dest = np.argsort(at)[graph.dest[at]]
+        other = graph_from(dest, graph.success[at], graph.blocked[at])
         assert searched(other, nothing)[0] == pytest.approx(added[at])

@@ -9,9 +9,9 @@ import pytest
 from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates import certify, exact, return_bounds
-from homeward.certificates.arithmetic import recompute
-from homeward.certificates.exact import enumerate_worlds, why_not
+from homeward.certificates import certify, policy_values, return_bounds
+from homeward.certificates.arithmetic import Recomputed
+from homeward.certificates.policy_values import enumerate_worlds, why_not
 from homeward.errors import InvalidInputError
 from homeward.models import SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
@@ -44,7 +44,7 @@ def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert why_not(every_plan("heights")) == (
         "only a FiniteBelief can be enumerated, and this is a HeightBelief"
     )
-    monkeypatch.setattr(exact, "MAX_ENTRIES", 7)
+    monkeypatch.setattr(policy_values, "MAX_ENTRIES", 7)
     assert why_not(ridge_plan()) == ("a world of 2 states and 2 actions is too large to enumerate")
 
 
@@ -85,7 +85,7 @@ def test_a_way_home_within_very_many_steps_is_enumerated_at_once(steps: int) -> 
     stored = replace(stored, plan=replace(stored.plan, criteria=(longer,)))
     way = 1.0 - 0.999 ** (steps + 1)
     assert enumerate_worlds(stored)["plan"] == pytest.approx((way,), abs=1e-12)
-    assert recompute(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
+    assert Recomputed(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
 
 
 def test_policies_for_fewer_steps_left_are_followed_last() -> None:
@@ -107,7 +107,7 @@ def test_policies_for_fewer_steps_left_are_followed_last() -> None:
     stored = replace(stored, plan=plan)
     way = 1.0 - 0.99**200
     assert enumerate_worlds(stored)["plan"] == pytest.approx((way,), abs=1e-12)
-    assert recompute(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
+    assert Recomputed(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
 
 
 def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
