@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import frozen, numbers, place
+from homeward.arrays import BoolArray, FloatArray, frozen, numbers, place
 from homeward.beliefs.observations import Sensor
+from homeward.beliefs.sight import views
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
 """`Looks.action` where being in a place is enough to learn."""
 
 
+NO_GROUND: FloatArray = frozen(np.empty((0, 0)))
+"""`Looks.ground` where nothing hides a cell."""
+
+NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
+"""`Looks.done` where a second look from a cell counts like the first."""
+
+
 class Looks(NamedTuple):
     """A model of observations ("looks") from the places of a map, and of their joint gain.
 
@@ -58,6 +66,9 @@ class Looks(NamedTuple):
     amount: FloatArray  # [S] variance, or gain, that is left in each cell
     logarithmic: bool  # whether gains are logarithmic
     action: IntArray = NO_ACTION  # [S] that learns in each place; empty if being there is enough
+    ground: FloatArray = NO_GROUND  # [R, C] m, believed heights that hide cells; empty: none does
+    mast: float = 0.0  # m, height of the sensor above the ground
+    done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
 
     @property
     def total(self) -> float:
@@ -170,7 +181,7 @@ class Information(_Measuring):
     """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
 
     The paper's first-order approximation of the entropy reduction by measuring from s, in units of
-    half a nat; the same for every action. Blocked cells count 0.
+    half a nat; the same for every action. Blocked cells count 0. Cells behind hills count too.
     """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
@@ -192,18 +203,31 @@ class InformationGain(_Measuring):
         """Return ξ[S, A] in nats, one column for all actions."""
         looks = self.looks(belief)
         rows, columns = looks.shape
+        seen = np.ones((len(looks.amount), len(looks.weight)), np.bool_)
+        if looks.ground.size:
+            views(looks.ground, looks.mast, looks.down, looks.right, seen)
+            seen[looks.done] = False
         variance, told = looks.amount.reshape(rows, columns), np.zeros((rows, columns))
-        for down, right, weight in zip(looks.down, looks.right, looks.weight, strict=True):
+        for k, (down, right) in enumerate(zip(looks.down, looks.right, strict=True)):
             here = _overlap(rows, down), _overlap(columns, right)
             there = _overlap(rows, -down), _overlap(columns, -right)
-            told[here] += 0.5 * np.log1p(variance[there] * weight)
+            is_seen = seen[:, k].reshape(rows, columns)[here]
+            told[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
         return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
 
     def looks(self, belief: TerrainBelief, /) -> Looks:
-        """Return the looks of the sensor."""
+        """Return the looks of the sensor; with a mast, over the ground as it is believed to be.
+
+        What is hidden may differ from what is believed to be. A second look from a cell, which
+        would see no more than the first, then counts nothing.
+        """
         down, right, weight = view_of(belief.shape, belief.size, self.sensor)
         amount = np.where(belief.blocked, 0.0, belief.variance)
-        return Looks(belief.shape, down, right, weight, amount, True)
+        looks = Looks(belief.shape, down, right, weight, amount, True)
+        if self.sensor.mast is None:
+            return looks
+        ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
+        return looks._replace(ground=ground, mast=self.sensor.mast, done=belief.looked)
 
 
 def unit_of(bonus: Bonus) -> str | None:

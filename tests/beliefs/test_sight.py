@@ -59,10 +59,10 @@ def test_what_is_seen_equals_an_exact_viewshed(seed: int) -> None:
 def test_a_ridge_hides_the_valley_behind_it_and_a_mast_looks_over_it() -> None:
     heights = np.array([[0.0, 0.0, 2.0, 0.0, 0.0]])
     cells, distances = np.array([0, 1, 2, 3, 4]), np.arange(5.0)
-    assert keep_visible(heights, 0, 0, 1.0, cells, distances, 5) == 3
+    assert keep_visible(heights, 0, 0, 1.0, cells, distances) == 3
     assert list(cells[:3]) == [0, 1, 2]
     cells = np.array([0, 1, 2, 3, 4])
-    assert keep_visible(heights, 0, 0, 4.0, cells, distances, 5) == 4
+    assert keep_visible(heights, 0, 0, 4.0, cells, distances) == 4
     assert list(cells[:4]) == [0, 1, 2, 4]
 
 

@@ -90,6 +90,7 @@ class TerrainBelief:
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
+    looked : [S] cells from which was measured: those measured with the least error at once
     limits : [S, A] m, largest drop and largest rise of each move, −inf if it never works; from the
         slopes between the cells' centres by default
     """
@@ -102,6 +103,7 @@ class TerrainBelief:
     descend: float = 45.0
     blocked: BoolArray = unless_given()
     attempts: Attempts = unless_given()
+    looked: BoolArray = unless_given()
     limits: tuple[FloatArray, FloatArray] | None = None
 
     moves_work_or_never: ClassVar[bool] = True
@@ -125,7 +127,8 @@ class TerrainBelief:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
         attempts = Attempts.none() if self.attempts is None else self.attempts
         settle(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
-        settle(self, cell=(float(sides[0]), float(sides[1])))
+        looked = arrays.marks(self.looked, len(blocked), error)
+        settle(self, cell=(float(sides[0]), float(sides[1])), looked=looked)
         if self.limits is not None:
             limits = []
             for given, what in zip(self.limits, ("drop", "rise"), strict=True):
@@ -236,12 +239,14 @@ class TerrainBelief:
         if self.limits is None:
             tall, wide = self.size
             length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
-            climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
-            descend, climb = frozen(descend * length), frozen(climb * length)
+            drop, rise = (
+                frozen(math.tan(math.radians(slope)) * length)
+                for slope in (self.descend, self.climb)
+            )
         else:
-            descend, climb = self.limits
-        heights = self.height, self.variance, self.blocked
-        return kernels.Ground(*self.shape, *heights, climb, descend)
+            drop, rise = self.limits
+        rows, columns = self.shape
+        return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
@@ -289,6 +294,10 @@ class TerrainBelief:
         if known is not None:
             settle(new, _before=(known, measured))
         settle(new, height=frozen(height), variance=frozen(variance))
+        if len(observation.cells):
+            looked = self.looked.copy()
+            looked[observation.cells[observation.variances.argmin()]] = True
+            settle(new, looked=frozen(looked))
         return new
 
     def _attempts_after(self, moved: Transition) -> Attempts:

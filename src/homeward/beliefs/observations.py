@@ -67,19 +67,22 @@ class Sensor:
     range : m; None or inf: the whole map
     noise : Variance in m² per m² of distance
     offset : m
+    mast : m, height above the ground, for the line of sight; None or inf: nothing hides a cell
     """
 
     range: float | None = None
     noise: float = 1e-6
     offset: float = 1.0
+    mast: float | None = None
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
-        if self.range is not None:
-            reach = number(self.range, "the sensor's range", error)
-            if not reach >= 0.0:
-                raise error(f"the sensor's range is {reach:g} m, expected >= 0")
-            settle(self, range=None if reach == math.inf else reach)
+        for name in ("range", "mast"):
+            if getattr(self, name) is not None:
+                length = number(getattr(self, name), f"the sensor's {name}", error)
+                if not length >= 0.0:
+                    raise error(f"the sensor's {name} is {length:g} m, expected >= 0")
+                settle(self, **{name: None if length == math.inf else length})
         for name in ("noise", "offset"):
             value = number(getattr(self, name), f"the sensor's {name}", error)
             if not 0.0 < value < math.inf:

@@ -56,14 +56,10 @@ def keep_visible(
     mast: float,
     cells: IntArray,
     distances: FloatArray,
-    count: int,
 ) -> int:
-    """Drop the hidden ones of the first ``count`` cells [n]; return how many are left.
-
-    ``cells`` are row-major and keep their order; their distances go with them.
-    """
+    """Move visible cells [n] and their distances to the front, in order; return their number."""
     columns, kept = heights.shape[1], 0
-    for i in range(count):
+    for i in range(len(cells)):
         down, right = cells[i] // columns - row, cells[i] % columns - column
         if (down == 0 and right == 0) or sees(heights, row, column, mast, down, right):
             cells[kept], distances[kept] = cells[i], distances[i]

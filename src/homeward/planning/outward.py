@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from homeward.beliefs.sight import sees
 from homeward.bonuses import Looks
 from homeward.planning.graph import MIN_SUCCESS
 
@@ -36,19 +37,34 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
 
 
 @njit(cache=True)
-def gain_at(state: int, looks: Looks, looked: FloatArray) -> float:
-    """Return what a look from a state adds to looks of accumulated weight `looked` [S].
+def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
+    """Return whether a look from a state covers the cell at offset `k`, on the map and in sight.
 
-    Looks of total precision w at a cell of variance v yield ½ ln(1 + v·w) nats. If gains are not
-    logarithmic, the first look yields the cell's amount.
+    Without `hides`, the ground hides nothing.
     """
     rows, columns = looks.shape
     row, column = state // columns, state % columns
+    r, c = row + looks.down[k], column + looks.right[k]
+    if not (0 <= r < rows and 0 <= c < columns):
+        return False
+    if not hides or looks.ground.size == 0 or (r == row and c == column):
+        return True
+    return bool(sees(looks.ground, row, column, looks.mast, looks.down[k], looks.right[k]))
+
+
+@njit(cache=True)
+def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool = True) -> float:
+    """Return what a look from a state adds to looks of accumulated weight `looked` [S].
+
+    Looks of total precision w at a cell of variance v yield ½ ln(1 + v·w) nats. If gains are not
+    logarithmic, the first look yields the cell's amount. Without `hides` it is an upper bound.
+    """
     total = 0.0
+    if looks.done.size > 0 and looks.done[state]:
+        return total
     for k in range(len(looks.weight)):
-        r, c = row + looks.down[k], column + looks.right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            t = r * columns + c
+        if covers(state, looks, k, hides):
+            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
             v = looks.amount[t]
             if v > 0.0:
                 if looks.logarithmic:
@@ -61,12 +77,9 @@ def gain_at(state: int, looks: Looks, looked: FloatArray) -> float:
 @njit(cache=True)
 def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> None:
     """Add a look from a state to `looked` [S], or `forget` all looks at the cells it covers."""
-    rows, columns = looks.shape
-    row, column = state // columns, state % columns
     for k in range(len(looks.weight)):
-        r, c = row + looks.down[k], column + looks.right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            t = r * columns + c
+        if covers(state, looks, k, True):
+            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
             looked[t] = 0.0 if forget else looked[t] + looks.weight[k]
 
 
@@ -113,7 +126,7 @@ def search_outward(
     Only states with a `share` [S] of at most 1 are entered. `toll` times the excess of the largest
     share on the way over `free` is subtracted from the gain. Getting the gain takes `extra` steps
     after arrival; if that is 0, the present state has no gain. `limit` [S] bounds gains from above
-    and is lowered to the gains found. The search stops at the distance beyond which no gain could
+    and is lowered to the gains found, as if nothing were hidden. The search stops at the distance beyond which no gain could
     be the best. Returns the place (−1 if none), its gain, its steps and predecessors [S].
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
@@ -133,8 +146,10 @@ def search_outward(
             if highest <= rate * n:
                 break
             if limit[s] > rate * n:
-                gain = gain_at(s, looks, looked)
+                gain = gain_at(s, looks, looked, False)
                 limit[s] = gain
+                if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
+                    gain = gain_at(s, looks, looked)
                 gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
@@ -311,13 +326,10 @@ def best_path(
 @njit(cache=True)
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
     """Set the `amount` [S] of cells that a state sees to 0; return the sum of their `opens`."""
-    rows, columns = looks.shape
-    row, column = state // columns, state % columns
     total = 0.0
     for k in range(len(looks.down)):
-        r, c = row + looks.down[k], column + looks.right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            t = r * columns + c
+        if covers(state, looks, k, True):
+            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
             if amount[t] > 0.0:
                 amount[t] = 0.0
                 total += opens[t]
@@ -327,8 +339,8 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
 @njit(cache=True)
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
     """Return the same looks with this `amount` [S] left in each cell; gains come once."""
-    shape, down, right, weight, _, logarithmic, action = looks
-    return Looks(shape, down, right, weight, amount, logarithmic, action)
+    shape, down, right, weight, _, logarithmic, action, ground, mast, done = looks
+    return Looks(shape, down, right, weight, amount, logarithmic, action, ground, mast, done)
 
 
 @njit(cache=True)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,9 +30,14 @@ from numba import njit, prange
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, number
 from homeward.beliefs.grid_graph import STEPS, back
 from homeward.errors import InvalidInputError
+from homeward.terrain.cells import Cells, place_cells, sides_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from homeward.terrain.elevation import Elevation
 
 COMFORTABLE = math.tan(math.radians(3.0))
 """Margin from which on a step costs no more than its length."""
@@ -172,6 +178,64 @@ class Crossings:
         found = _trace(boxes[0], boxes[1], here, there, room[1])
         return frozen(found + np.array([top, left]))
 
+    def stands(self, states: Sequence[int] | IntArray) -> FloatArray:
+        """Return the rows and columns [2, n] in pixels where the vehicle stands in cells."""
+        return np.stack(np.divmod(self.anchor[states], self.heights.shape[1])) + 0.5
+
+    def between(self, state: int, other: int) -> IntArray:
+        """Return the pixels [n, 2] of the move between two neighbouring cells."""
+        here, there = divmod(state, self.shape[1]), divmod(other, self.shape[1])
+        return self.way(state, STEPS.index((there[0] - here[0], there[1] - here[1])))
+
+    def route(self, states: Sequence[int]) -> tuple[FloatArray, IntArray]:
+        """Return the corners [n, 2] of a path over cells, in pixels, and the step [n] of each.
+
+        The middle of the first pixel is at (0.5, 0.5). Cells are visited at their anchors.
+        """
+        ways = dict[tuple[int, int], FloatArray]()
+        points, steps = [self.stands(states[:1]).T], [np.zeros(1, np.int64)]
+        for step, move in enumerate(pairwise(states), start=1):
+            if move[0] == move[1]:
+                continue
+            if move not in ways:
+                way = self.between(*move).astype(np.float64) + 0.5
+                turns = np.diff(way, n=2, axis=0).any(axis=1)
+                ways[move] = way[1:][np.r_[turns, True]]
+            points.append(ways[move])
+            steps.append(np.full(len(ways[move]), step))
+        return np.concatenate(points), np.concatenate(steps)
+
+    def steepest(self, states: Sequence[int]) -> tuple[float, float, float]:
+        """Return the steepest slopes up, down and aside in degrees on a path over cells."""
+        moves = {move for move in pairwise(states) if move[0] != move[1]}
+        slopes = np.array([self.slopes(self.between(*move)) for move in moves]).reshape(-1, 3)
+        up, down, aside = slopes.max(axis=0, initial=0.0).tolist()
+        return up, down, aside
+
+    def slopes(self, way: IntArray) -> tuple[float, float, float]:
+        """Return the steepest slopes up, down and aside in degrees along pixels [n, 2]."""
+        steps = _steps_of(self.pixel, self.vehicle.wheelbase)
+        half, nothing = 0.5 * self.vehicle.wheelbase, np.zeros(2)
+        up = down = aside = 0.0
+        for (row, column), step in zip(way[:-1], np.diff(way, axis=0), strict=True):
+            a = STEPS.index((int(step[0]), int(step[1])))
+            where = self.heights, int(row), int(column), int(DOWN[a]), int(RIGHT[a])
+            breaks, ahead, across = (
+                steps.breaks[a, : steps.counts[a]],
+                steps.ahead[a],
+                steps.aside[a],
+            )
+            for front, rear in ((ahead, nothing), (nothing, ahead)):
+                low, high = _rises(*where, front, rear, breaks)
+                up, down = max(up, high / half), max(down, -low / half)
+            low, high = _rises(*where, across, across, breaks)
+            aside = max(aside, high / (2.0 * half), -low / (2.0 * half))
+        return (
+            math.degrees(math.atan(up)),
+            math.degrees(math.atan(down)),
+            math.degrees(math.atan(aside)),
+        )
+
 
 def find_crossings(
     heights: FloatArray, pixel: tuple[float, float], sides: tuple[int, int], vehicle: Vehicle
@@ -218,6 +282,28 @@ def find_crossings(
         frozen(np.ascontiguousarray(found[..., 0])),
         frozen(np.ascontiguousarray(found[..., 1])),
     )
+
+
+def crossed_cells(
+    elevation: Elevation, cell: float, error: float, vehicle: Vehicle
+) -> tuple[Cells, Crossings]:
+    """Return cells of ``cell`` m over a terrain model, and the ways between them.
+
+    Heights are those at the anchors, with variance ``error`` in m². A cell is blocked if the
+    vehicle can't stand and turn in it.
+    """
+    sides = sides_of(elevation, cell)
+    crossings = find_crossings(elevation.heights, elevation.pixel, sides, vehicle)
+    blocked = (crossings.anchor < 0).reshape(crossings.shape)
+    if blocked.all():
+        raise InvalidInputError(
+            f"{elevation.name}: there is no cell of {cell:g} m in which a vehicle with these "
+            "limits can stand and turn"
+        )
+    height = elevation.heights.ravel()[crossings.anchor].reshape(crossings.shape)
+    variance = np.zeros(crossings.shape)
+    cells = place_cells(elevation, sides, height.copy(), variance, height, blocked, error)
+    return cells, crossings
 
 
 @njit(cache=True, error_model="numpy", inline="always")
