@@ -101,7 +101,9 @@ def moves_corrections(
     −(1 − low)(low + (1 − γ)·high). With γ = 0 `exploring` is Theorem 2's correction.
     """
     changes = changes_state(dest)
-    returning = np.where(changes, (low - 1.0) * low, 0.0)
+    returning = low - 1.0
+    returning *= low  # in place: maps are large
+    np.copyto(returning, 0.0, where=~changes)
     if low is high:
         return returning, (2.0 - discount) * returning
     exploring = np.where(changes, (low - 1.0) * (low + (1.0 - discount) * high), 0.0)
