@@ -14,11 +14,19 @@ Missing data and obstacles under a wheel break both. A path that stays in one pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import map_coordinates
+
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.terrain import elevation_of
+from homeward.runs import Run
+from homeward.runs.config import checked
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -28,6 +36,10 @@ STEP = 0.23
 
 TOLERANCE = 1e-6
 """Largest excess of a slope over its limit, as a tangent, that counts as rounding."""
+
+
+LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}
+"""Steepest slopes up, down and aside in degrees of the vehicle that is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +105,48 @@ def follow(
 def _along(line: FloatArray, at: FloatArray, places: FloatArray) -> FloatArray:
     """Return the points [2, m] at some distances along a line."""
     return np.stack([np.interp(places, at, line[:, axis]) for axis in range(2)])
+
+
+def explore(
+    terrain: str, cell_pixels: int, ground: str, steps: int, seed: int, **more: Any
+) -> dict[str, Any]:
+    """Explore a terrain with the default explorer, and follow its exported path.
+
+    ``terrain`` is a raster or "mars N" for synthetic Mars with random seed N; a cell has
+    ``cell_pixels`` along each side. The same limits of a real vehicle hold on both grounds.
+    """
+    config: dict[str, Any] = {"seed": seed, "limit": steps, "ground": ground, **LIMITS, **more}
+    pixel = 1.0 if terrain.endswith(".npy") else None
+    if terrain.startswith("mars "):
+        config |= {"terrain_seed": int(terrain.split()[1]), "rows": 300, "columns": 300}
+    else:
+        config |= {"terrain": terrain, "pixel": pixel}
+    if ground == "paper":
+        del config["roll"]
+    given = checked(RoverConfig, config)
+    side = max(elevation_of(given).pixel)
+    config["cell"], config["sensor_range"] = cell_pixels * side, 5 * cell_pixels * side
+    with TemporaryDirectory() as folder:
+        run = Run.create(Path(folder) / "run", "rover", config)
+        run.resume()
+        path = json.loads((run.directory / "path.geojson").read_text())
+        facts = json.loads((run.directory / "summary.json").read_text())
+    elevation = elevation_of(given)
+    a, b, c, d, e, f = elevation.transform
+    inverse = np.linalg.inv(np.array([[a, b, c], [d, e, f], [0.0, 0.0, 1.0]]))
+    points = np.array(path["features"][0]["geometry"]["coordinates"])
+    column, row, _ = inverse @ np.c_[points, np.ones(len(points))].T
+    line = np.c_[row, column] - 0.5
+    limits = LIMITS["climb"], LIMITS["descend"], LIMITS["roll"]
+    base = max(2.0, side)
+    found = follow(line, elevation.heights, side, limits, base)
+    return {
+        "terrain": Path(terrain).name,
+        "cell": cell_pixels,
+        "ground": ground,
+        "steps": facts["steps"],
+        "cells": facts["cells_visited"],
+        "open": facts["open_cells"],
+        "stranded": facts["stranded"],
+        **asdict(found),
+    }

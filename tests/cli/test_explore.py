@@ -167,6 +167,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "window": "1,1,10,8",
         "pixel": 25.0,
         "blur": 1.0,
+        "ground": "paper",
         "error": 0.1,
         "truth": "prior",
         "start": "5,6",
@@ -178,6 +179,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named = {name.replace("-", "_"): value for name, value in options.items()}
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
+    rest |= {"roll": 20.0, "wheelbase": None, "error_length": None, "mast": None}
     assert config == named | rest | {"discount": 0.999}
 
 

@@ -112,17 +112,25 @@ def _encode_terrain(belief: TerrainBelief) -> Written:
     arrays = {name: getattr(belief, name) for name in ("height", "variance", "blocked")}
     if len(belief.attempts):
         arrays |= {"tried": belief.attempts.pairs, "worked": belief.attempts.worked}
+    if belief.limits is not None:
+        arrays |= dict(zip(("drop", "rise"), belief.limits, strict=True))
     return values, arrays
 
 
 def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
     (rows, columns), (high, wide) = values["shape"], values["cell"]
     height, variance, blocked = (arrays[name] for name in ("height", "variance", "blocked"))
-    limits = values["climb"], values["descend"]
-    tried = Attempts.none()
-    if "tried" in arrays:
-        tried = Attempts(arrays["tried"], arrays["worked"])
-    return TerrainBelief((rows, columns), height, variance, (high, wide), *limits, blocked, tried)
+    return TerrainBelief(
+        (rows, columns),
+        height,
+        variance,
+        (high, wide),
+        values["climb"],
+        values["descend"],
+        blocked,
+        Attempts(arrays["tried"], arrays["worked"]) if "tried" in arrays else Attempts.none(),
+        limits=(arrays["drop"], arrays["rise"]) if "drop" in arrays else None,
+    )
 
 
 def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]) -> Codec:

@@ -248,9 +248,13 @@ def _heights(belief: HeightBelief) -> MeanModel:
 
 def _terrain(belief: TerrainBelief) -> MeanModel:
     dest = _neighbours(belief.shape)
-    high, wide = belief.size
-    length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
-    climb, descend = (math.tan(math.radians(x)) * length for x in (belief.climb, belief.descend))
+    if belief.limits is None:
+        high, wide = belief.size
+        length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
+        slopes = belief.descend, belief.climb
+        descend, climb = (math.tan(math.radians(slope)) * length for slope in slopes)
+    else:
+        descend, climb = (limit[:, 1:] for limit in belief.limits)
     rise = belief.height[dest] - belief.height[:, None]
     variance = np.where(belief.blocked, 1.0, belief.variance)
     spread = np.sqrt(variance[dest] + variance[:, None])

@@ -31,11 +31,8 @@ MARS, SAMPLE = "mars", "sample"
 MARS_KEYS = ("rows", "columns", "terrain_seed")
 """Keys of synthetic Mars alone."""
 
-VEHICLES: dict[str, dict[str, float | None]] = {
-    "driven": {"climb": 20.0, "descend": 30.0, "sensor_range": 100.0, "mast": 2.0},
-    "paper": {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None},
-}
-"""Defaults that depend on the ground."""
+PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
+"""Defaults on the paper's ground."""
 
 GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur",)}
 """Keys that change something on one ground alone."""
@@ -126,17 +123,24 @@ class RoverConfig(SafeConfig):
     limit: StepLimit = 2000
     # fmt: on
 
-    @model_validator(mode="before")
-    @classmethod
-    def _usual_vehicle(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        return {**VEHICLES[_ground(given)], **given}
+    @model_validator(mode="after")
+    def _usual_vehicle(self) -> Self:
+        usual = {} if self.is_driven else PAPER_VEHICLE
+        self.__dict__.update({k: v for k, v in usual.items() if k not in self.model_fields_set})
+        return self
+
+    @property
+    def rule(self) -> Literal["driven", "paper"]:
+        """The ground, also where it is not given; records without one are older than the choice."""
+        if self.ground is not None:
+            return self.ground
+        is_old = self.terrain_sha256 is not None
+        return "paper" if is_old or self.terrain == MARS else "driven"
 
     @property
     def is_driven(self) -> bool:
         """Whether slopes are limited under the wheels, not between the cells' centres."""
-        return _ground(self.__dict__) == "driven"
+        return self.rule == "driven"
 
     @model_validator(mode="after")
     def _fits_the_terrain(self, info: ValidationInfo) -> Self:
@@ -184,14 +188,6 @@ class RoverConfig(SafeConfig):
     def keeps_nothing(self) -> bool:
         """Return whether the explorer keeps no safety level."""
         return self.explorer == "unsafe"
-
-
-def _ground(values: Mapping[str, Any]) -> str:
-    """Return the ground of a configuration; records without one are older than the choice."""
-    if values.get("ground") is not None:
-        return str(values["ground"])
-    is_old = values.get("terrain_sha256") is not None
-    return "paper" if is_old or values.get("terrain", MARS) == MARS else "driven"
 
 
 def _cell_at(place: Any, cells: Cells, what: str) -> Any:

@@ -141,7 +141,7 @@ def settle(config: RoverConfig) -> RoverConfig:
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
     known = {"terrain_sha256": pinned(there).digest, "start": start, "keep_in": area_of(there)}
-    known["ground"] = "driven" if there.is_driven else "paper"
+    known["ground"] = there.rule
     settled = there.model_copy(update=known)
     _check_start(settled)
     return settled

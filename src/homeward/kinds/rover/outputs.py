@@ -162,11 +162,19 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
         words.append("--sample" if config.terrain == SAMPLE else config.terrain)
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
-    known = RoverConfig.model_fields
-    for name in dict.fromkeys(("start", "bases", "each_base", "keep_in", *known)):
+    usual = RoverConfig(terrain=config.terrain)
+    if usual.is_driven != config.is_driven:
+        usual = RoverConfig(terrain=config.terrain, ground=config.rule)
+        words += ["--ground", config.rule]
+    for name in dict.fromkeys(
+        ("start", "bases", "each_base", "keep_in", *RoverConfig.model_fields)
+    ):
         value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
-        if name in ("terrain", "terrain_sha256", "explorer") or value == known[name].default:
+        apart = name in ("terrain", "terrain_sha256", "explorer", "ground")
+        if apart or value == getattr(usual, name):
             continue
+        if name in ("sensor_range", "mast") and value is None:
+            value = math.inf
         if name == "keep_in" and not isinstance(value, str):
             value = AREA if directory is None else directory / AREA
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))

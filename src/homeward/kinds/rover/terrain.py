@@ -131,9 +131,8 @@ def check_cell(config: RoverConfig) -> None:
 
 def pinned(config: RoverConfig) -> Pinned:
     """Return the terrain of a configuration; a modified file is read again."""
-    ground = "driven" if config.is_driven else "paper"
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
-    key = config.model_copy(update={**dict.fromkeys(others), "ground": ground})
+    key = config.model_copy(update={**dict.fromkeys(others), "ground": config.rule})
     try:
         found = None if config.terrain in (MARS, SAMPLE) else Path(config.terrain).stat()
     except (OSError, ValueError):
