@@ -127,7 +127,8 @@ def search_outward(
     share on the way over `free` is subtracted from the gain. Getting the gain takes `extra` steps
     after arrival; if that is 0, the present state has no gain. `limit` [S] bounds gains from above
     and is lowered to the gains found, as if nothing were hidden. The search stops at the distance
-    beyond which no gain could be the best. Returns the place (−1 if none), its gain, its steps and predecessors [S].
+    beyond which no gain could be the best. Returns the place (−1 if none), its gain, its steps and
+    predecessors [S].
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape

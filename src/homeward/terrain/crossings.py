@@ -20,12 +20,13 @@ both ways. The time is linear in the number of pixels, for cells of a given size
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, number
 from homeward.beliefs.grid_graph import STEPS, back
@@ -45,8 +46,8 @@ COMFORTABLE = math.tan(math.radians(3.0))
 NARROW_COST = 3.0
 """Additional cost of a metre without any margin, in metres."""
 
-BAND_PIXELS = 1 << 21
-"""About how many pixels have their steps in memory at once."""
+BAND_PIXELS = 1 << 18
+"""About how many pixels a thread works on at once."""
 
 DOWN, RIGHT = (np.array(axis) for axis in zip(*STEPS, strict=True))
 ACTIONS = len(STEPS)
@@ -260,19 +261,22 @@ def find_crossings(
     anchor = np.full(rows * columns, -1)
     found = np.full((rows * columns, ACTIONS, 2), -np.inf)
     band = max(1, BAND_PIXELS // (tall * pixels))
-    for first in range(0, rows, band):
-        last = min(rows, first + band + 1)  # one more, for the moves between the bands
+
+    def cross(first: int) -> None:
+        last = min(rows, first + band + 1)  # one more, for the moves to the next band
         margins = np.empty(((last - first) * tall, pixels, ACTIONS, 2), np.float32)
-        limits = vehicle.limits
-        _measure(heights, first * tall, steps, vehicle.wheelbase, limits, margins)
-        there = slice(first * columns, last * columns)
+        _measure(heights, first * tall, steps, vehicle.wheelbase, vehicle.limits, margins)
         standing = np.isfinite(heights[first * tall : last * tall])
-        _settle(standing, margins, sides, columns, anchor[there])
-        _connect(margins, sides, columns, steps.length, anchor[there], found[there])
-        at = anchor[there]
-        at[at >= 0] += first * tall * pixels
-        if last < rows:  # the last row is settled again with the next band
-            anchor[(last - 1) * columns : last * columns] = -1
+        local = np.full((last - first) * columns, -1)
+        _settle(standing, margins, sides, columns, local)
+        moves = np.full((len(local), ACTIONS, 2), -np.inf)
+        _connect(margins, sides, columns, steps.length, local, moves)
+        there = slice(first * columns, last * columns)
+        np.maximum(found[there], moves, out=found[there])
+        anchor[there] = np.where(local < 0, -1, local + first * tall * pixels)
+
+    with ThreadPoolExecutor() as pool:  # kernels release the lock
+        list(pool.map(cross, range(0, rows, band)))
     return Crossings(
         heights,
         pixel,
@@ -367,7 +371,7 @@ def _rises(
     return low, high
 
 
-@njit(cache=True, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", nogil=True)
 def _measure(
     heights: FloatArray,
     top: int,
@@ -383,7 +387,7 @@ def _measure(
     (rows, columns), count = heights.shape, len(margins)
     climb, descend, roll = limits
     margins[:] = -math.inf
-    for i in prange(count + 1):
+    for i in range(count + 1):
         row, nothing = top + i - 1, np.zeros(2)
         for column in range(columns):
             for a in range(FIRST, LAST + 1):
@@ -424,7 +428,7 @@ def _is_open(margins: NDArray[np.float32], row: int, column: int, action: int) -
     )
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _settle(
     standing: BoolArray,
     margins: NDArray[np.float32],
@@ -434,7 +438,7 @@ def _settle(
 ) -> None:
     """Write the anchor [n] of each cell of a band: a pixel of the band, or −1."""
     tall, wide = sides
-    for row in prange(len(anchor) // columns):
+    for row in range(len(anchor) // columns):
         part, queue = np.empty(tall * wide, np.int64), np.empty(tall * wide, np.int64)
         for column in range(columns):
             top, left = row * tall, column * wide
@@ -575,7 +579,7 @@ def _trace(
     return np.array(found[::-1])
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _connect(
     margins: NDArray[np.float32],
     sides: tuple[int, int],
@@ -588,7 +592,7 @@ def _connect(
     (tall, wide), pixels = sides, margins.shape[1]
     rows = len(anchor) // columns
     most = 4 * tall * wide
-    for row in prange(rows):
+    for row in range(rows):
         cost, came = np.empty(most), np.empty(most, np.int64)
         key, node = np.empty(8 * most), np.empty(8 * most, np.int64)
         for column in range(columns):

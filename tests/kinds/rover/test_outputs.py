@@ -224,7 +224,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Known to within 1 cm",
         "a plan took",
         f"homeward runs resume {run.directory} --steps 50",
-        f"homeward explore {run.config['terrain']} --start ",
+        f"homeward explore {run.config['terrain']} --ground paper --start ",
     ):
         assert said in text, said
 
