@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy.sparse import diags_array
 
-from homeward.arrays import index, settle
+from homeward.arrays import index, set_fields
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.solvers import kernels
@@ -56,7 +56,7 @@ class PolicySolution:
     sizes: tuple[float, ...] = field(init=False)  # [K] largest absolute value of each total
 
     def __post_init__(self) -> None:
-        settle(self, sizes=tuple(kernels.sizes_of(self.values).tolist()))
+        set_fields(self, sizes=tuple(kernels.sizes_of(self.values).tolist()))
 
     def worth(self, weights: Sequence[float], state: int) -> float:
         """Return the weighted sum of the values in a state."""
@@ -90,13 +90,13 @@ class _Totals:
         error = InvalidProblemError
         # Kernels would be compiled a second time for read-only arrays: those are copied.
         totals = np.require(self.totals, np.float64, ["C", "W"])
-        settle(self, totals=totals, levels=np.asarray(self.levels, dtype=np.float64))
+        set_fields(self, totals=totals, levels=np.asarray(self.levels, dtype=np.float64))
         index(self.start, self.model.states, "the start", error)
         shape = (1 + len(self.levels), self.model.states, self.model.actions)
         if totals.shape != shape:
             raise error(f"the totals have shape {totals.shape}, expected {shape}")
         lowest, highest = float(self.objective.min()), float(self.objective.max())
-        settle(self, closed=lowest == -np.inf)
+        set_fields(self, closed=lowest == -np.inf)
         if lowest == -np.inf:
             lowest = float(self.objective.min(where=self.objective > -np.inf, initial=0.0))
             idle = self.objective.max(axis=1) == -np.inf
@@ -130,7 +130,7 @@ class ConstrainedProblem(_Totals):
         if not 0.0 < self.discount < 1.0:
             raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
         largest = self._check(LARGEST_TOTAL * (1.0 - self.discount))
-        settle(self, worth=largest / (1.0 - self.discount))
+        set_fields(self, worth=largest / (1.0 - self.discount))
 
     @property
     def span(self) -> float:
@@ -169,7 +169,7 @@ class HorizonProblem(_Totals):
             )
         if not (final.min() > -largest and final.max() <= largest):
             raise InvalidProblemError("the final totals hold NaN or are not finite")
-        settle(self, final=final, worth=most + float(np.abs(final[0]).max()))
+        set_fields(self, final=final, worth=most + float(np.abs(final[0]).max()))
 
     @property
     def span(self) -> float:

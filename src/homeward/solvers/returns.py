@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import first_of, indices, is_nothing, numbers, place
+from homeward.arrays import first_of, indices, is_default_zero, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers.folding import fold, solve_folded
@@ -98,7 +98,7 @@ def check_correction(model: Model, correction: FloatArray) -> FloatArray:
 
 def open_success(model: Moves) -> FloatArray:
     """Return the success probabilities [S, A], 0 for actions that can't be chosen."""
-    if is_nothing(model.reward):
+    if is_default_zero(model.reward):
         return model.success
     return np.where(np.isfinite(model.reward), model.success, 0.0)
 
