@@ -59,7 +59,7 @@ def test_a_recall_that_there_is_no_room_for_is_refused_with_its_bytes() -> None:
 
     most = 2**32 // (12 * 4)
     assert recalled(most).steps == most
-    said = r"a recall after 89,478,486 steps over 4 states takes 4,294,967,328 bytes for each"
+    said = r"a recall after 89,478,486 steps with 4 states takes 4,294,967,328 bytes for each"
     with pytest.raises(InvalidProblemError, match=said):
         recalled(most + 1)
 

@@ -566,7 +566,7 @@ def spoilt(place: int, wrong: float) -> FloatArray:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e308])
 def test_an_objective_that_is_no_number_or_overflows_is_refused(wrong: float) -> None:
-    refused("the objective holds NaN or a reward whose total would pass", totals=spoilt(0, wrong))
+    refused("the objective has NaN or a reward whose total would exceed", totals=spoilt(0, wrong))
 
 
 def test_an_objective_overflows_if_its_total_does() -> None:
