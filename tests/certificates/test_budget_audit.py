@@ -11,7 +11,7 @@ import pytest
 from tests.runs.kinds import meadow
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates.budget_audit import HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
@@ -193,10 +193,12 @@ def test_of_many_reasons_the_first_are_told() -> None:
 
 def test_only_move_or_stay_graphs_without_rewards_are_audited() -> None:
     model = Moves(DEST, np.ones((5, 2)))
-    assert why_not(FiniteBelief([model])) is None
-    assert why_not(FiniteBelief([model.sparse()])) == "its model is not a move-or-stay graph"
+    assert why_not_auditable(FiniteBelief([model])) is None
+    assert (
+        why_not_auditable(FiniteBelief([model.sparse()])) == "its model is not a move-or-stay graph"
+    )
     paid = replace(model, reward=np.ones((5, 2)))
-    assert why_not(FiniteBelief([paid])) == "its model has rewards"
+    assert why_not_auditable(FiniteBelief([paid])) == "its model has rewards"
 
 
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -61,7 +61,7 @@ def test_every_way_refutes_a_bound_that_is_too_high_and_says_how() -> None:
     exactly, sampled, reckoned = verdict.reasons
     assert exactly == "it is exactly 0.9"
     assert sampled.startswith("by sampling it is at most 0.91")
-    assert reckoned == "the arithmetic comes to 0.9"
+    assert reckoned == "the recomputed bound is 0.9"
     assert verdict.words.startswith("refuted: it is exactly 0.9; by sampling")
     assert not other.refuted
     assert other.part == "action"
@@ -81,7 +81,7 @@ def test_each_way_works_alone(method: Any, reason: str) -> None:
     if method == "arithmetic":
         assert (verdict.estimate, verdict.low, verdict.high) == (None, None, None)
         assert certify(ridge_plan(), method=method).verdicts[0].words == (
-            "confirmed: the arithmetic comes to it"
+            "confirmed: the recomputed bound agrees"
         )
 
 
@@ -241,9 +241,9 @@ def test_confidence_is_shared_by_all_claims() -> None:
 
 def test_words_say_whether_the_interval_is_above() -> None:
     high = certify(with_bound(ridge_plan(0.9), bound=0.5), method="sampling", episodes=500)
-    assert high.verdicts[0].words == "confirmed: the whole interval is above it"
+    assert high.verdicts[0].words == "confirmed: the whole interval is above the claim"
     near = certify(ridge_plan(0.9), method="sampling", episodes=500)
-    assert near.verdicts[0].words == "not refuted: the interval reaches above it"
+    assert near.verdicts[0].words == "not refuted: the interval reaches above the claim"
     exact = certify(ridge_plan(0.9), method="exact")
     assert exact.verdicts[0].words == "confirmed: true of the belief's worlds, exactly"
 

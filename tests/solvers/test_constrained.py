@@ -576,7 +576,7 @@ def test_an_objective_overflows_if_its_total_does() -> None:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_a_constraint_that_is_not_finite_is_refused_by_number(wrong: float) -> None:
-    refused("constraint 0 is not finite", totals=spoilt(1, wrong))
+    refused("constraint 0 has NaN or its total", totals=spoilt(1, wrong))
 
 
 # Built and not solved: on moves, a total that overflows makes the compiled loops read beyond
