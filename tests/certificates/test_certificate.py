@@ -124,9 +124,15 @@ def test_a_way_home_that_is_not_taken_any_more_is_refuted() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"exploration_value": 0.5}, "the plan is claimed to be worth 0.5, but is worth 0.4"),
-        ({"kept_value": 0.5}, "the part of the action is claimed to be worth 0.5"),
-        ({"upper_bound": 0.3}, "no safe plan is claimed to be worth more than 0.3, but only 0.4"),
+        ({"exploration_value": 0.5}, "the plan is claimed to have value 0.5, but its value is 0.4"),
+        (
+            {"kept_value": 0.5},
+            "the mixture that starts with the action is claimed to have value 0.5",
+        ),
+        (
+            {"upper_bound": 0.3},
+            "the claimed upper bound on safe plans is 0.3, but the proven one is 0.4",
+        ),
     ],
 )
 def test_a_worth_that_does_not_come_out_is_refuted(change: Any, reason: str) -> None:
@@ -158,9 +164,12 @@ def up_there(belief: Any) -> Any:
     [
         (
             {"exploration_value": 0.41, "gap": 0.0},
-            "the plan is claimed to be worth 0.41, but is worth 0.4",
+            "the plan is claimed to have value 0.41, but its value is 0.4",
         ),
-        ({"kept_value": 1e-3}, "the part of the action is claimed to be worth 0.001, but is"),
+        (
+            {"kept_value": 1e-3},
+            "the mixture that starts with the action is claimed to have value 0.001, but is",
+        ),
         ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is claimed to be worth more than 0.39"),
     ],
 )
@@ -209,7 +218,7 @@ def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_optimum(pit: fl
     )
     forged = replace(stored, plan=replace(lazy, kept_weights=np.ones(1), kept_outbound=camp))
     found = certify(forged, method="arithmetic")
-    assert found.worth.reasons == ("the plan is claimed to be optimal, but a gap of 0.4 is left",)
+    assert found.worth.reasons == ("the plan is claimed to be optimal, but the proven gap is 0.4",)
 
 
 @pytest.mark.parametrize("method", ["exact", "arithmetic"])
@@ -369,7 +378,7 @@ def test_a_large_multiplier_makes_no_room_for_another_worth() -> None:
         stored, plan=replace(stored.plan, exploration_value=0.5, upper_bound=1e9, gap=1e9)
     )
     reasons = certify(lie, method="arithmetic").worth.reasons
-    assert reasons[0] == "the plan is claimed to be worth 0.5, but is worth 0.4"
+    assert reasons[0] == "the plan is claimed to have value 0.5, but its value is 0.4"
 
 
 @pytest.mark.parametrize("multiplier", [0.0, 1.0, math.inf])
@@ -379,7 +388,7 @@ def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
     lie = with_bound(replace(stored, plan=plan), multiplier=multiplier)
     found = certify(lie, method="arithmetic")
     assert found.worth.reasons == (
-        "the plan's multipliers do not prove that no plan keeps the levels",
+        "the plan's multipliers do not prove that no plan meets the levels",
     )
 
 
@@ -436,7 +445,7 @@ def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -
     found = certify(lie, method="arithmetic")
     assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons == (
-        "the plan's multipliers do not prove that no plan keeps the levels",
+        "the plan's multipliers do not prove that no plan meets the levels",
     )
 
 

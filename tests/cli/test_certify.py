@@ -272,7 +272,7 @@ def test_a_damaged_plan_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
     (tmp_path / "plan.npz").write_bytes(b"rubbish")
     result = homeward("certify", str(tmp_path / "plan.npz"))
     assert result.returncode == 2
-    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or was cut short\n"
+    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or is truncated\n"
 
 
 def test_help_teaches_with_an_example() -> None:

@@ -51,7 +51,7 @@ class Tour:
     end: End
 
     def seen(self, steps: int | None = None) -> BoolArray:
-        """Return the mask [S] of squares known after `steps` (None: all); walls are always known."""
+        """Return the mask [S] of squares known after `steps` (None: all); walls are known."""
         past = self.path if steps is None else self.path[: steps + 1]
         return self.grid.seen_from(past) | self.grid.walls
 

@@ -136,7 +136,7 @@ def draw_graph(
     radius: float = RADIUS,
     size: float = 13.0,
 ) -> None:
-    """Draw a model with its states as circles at `spots` [S, 2]; state 0 is home, `lost` are grey."""
+    """Draw a model, with states as circles at `spots` [S, 2]; state 0 is home, `lost` are grey."""
     names = model.state_names or ()
     nodes = []
     for s, (x, y) in enumerate(spots):
