@@ -204,7 +204,7 @@ REFEREE = {
 }
 """The modules of `certificates` that recompute a plan's numbers and audit a run's budget."""
 
-CLAIMED = {"claims", "stored"}
+CLAIMED = {"claims", "stored_plan"}
 """What they check."""
 
 

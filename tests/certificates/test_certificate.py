@@ -50,7 +50,7 @@ def test_a_sound_plan_is_not_refuted(name: str, recall: int | None) -> None:
     assert len(found.verdicts) == len(stored.parts) * 4
     assert all(v.recomputed is not None and v.sampled is not None for v in found.verdicts)
     assert all((v.exact is None) == (name not in ("moves", "general")) for v in found.verdicts)
-    unsure = ("which of the criteria conflict is not checked",) if name == "general" else ()
+    unsure = ("not checked: which criteria conflict",) if name == "general" else ()
     assert (found.notes == unsure) == (name in ("moves", "general"))
 
 
@@ -59,17 +59,17 @@ def test_every_way_refutes_a_bound_that_is_too_high_and_says_how() -> None:
     verdict, other = certify(forged, episodes=4000).verdicts
     assert verdict.refuted
     exactly, sampled, reckoned = verdict.reasons
-    assert exactly == "it is exactly 0.9"
-    assert sampled.startswith("by sampling it is at most 0.91")
+    assert exactly == "the exact value is 0.9"
+    assert sampled.startswith("by sampling, the value is at most 0.91")
     assert reckoned == "the recomputed bound is 0.9"
-    assert verdict.words.startswith("refuted: it is exactly 0.9; by sampling")
+    assert verdict.words.startswith("refuted: the exact value is 0.9; by sampling")
     assert not other.refuted
     assert other.part == "action"
 
 
 @pytest.mark.parametrize(
     ("method", "reason"),
-    [("exact", "exactly"), ("sampling", "by sampling"), ("arithmetic", "arithmetic")],
+    [("exact", "exact value"), ("sampling", "by sampling"), ("arithmetic", "recomputed")],
 )
 def test_each_way_works_alone(method: Any, reason: str) -> None:
     found = certify(with_bound(ridge_plan(0.9), bound=0.95), method=method, episodes=4000)
@@ -105,7 +105,7 @@ def test_a_plan_without_a_correction_is_refuted_by_the_worlds_and_not_by_its_ari
     """Taken at its word, a doubtful move is only repeated until it works."""
     stored = made(ridge(0.5), [ReturnHome(0.9, 0)], far, 0.5, correction=Correction.NAIVE)
     verdict = certify(stored, episodes=2000).verdicts[0]
-    assert verdict.reasons[0].startswith("it is exactly")
+    assert verdict.reasons[0].startswith("the exact value is")
     assert verdict.reasons[1].startswith("by sampling")
     assert len(verdict.reasons) == 2
 
@@ -118,7 +118,7 @@ def test_a_way_home_that_is_not_taken_any_more_is_refuted() -> None:
     forged = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
     verdict = certify(forged, episodes=2000).verdicts[0]
     assert verdict.exact == pytest.approx(0.8)
-    assert any("the way home from state 1" in reason for reason in verdict.reasons)
+    assert any("the return from state 1" in reason for reason in verdict.reasons)
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_an_optimal_plan_keeps_its_levels_by_its_own_claims(method: Any) -> None
     lie = with_bound(ridge_plan(0.9), bound=0.8)
     found = certify(lie, method=method, episodes=200)
     assert found.worth.reasons == (
-        "the plan claims to be optimal, but 'return to state 0' is 0.8, below 0.9",
+        "the plan claims to be optimal, but its bound 0.8 for 'return to state 0' is below 0.9",
     )
     met = replace(lie, plan=replace(lie.plan, status=Status.NOT_CONVERGED))
     assert not certify(met, method=method, episodes=200).refuted

@@ -42,7 +42,7 @@ def test_earning_and_staying_by_hand() -> None:
 def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why_not_enumerable(ridge_plan()) is None
     assert why_not_enumerable(every_plan("heights")) == (
-        "only a FiniteBelief can be enumerated, and this is a HeightBelief"
+        "only a FiniteBelief can be enumerated, but this is a HeightBelief"
     )
     monkeypatch.setattr(policy_values, "MAX_ENTRIES", 7)
     assert why_not_enumerable(ridge_plan()) == (

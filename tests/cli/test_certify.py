@@ -187,7 +187,7 @@ def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     result = invoke(run.directory)
     assert result.exit_code == 1
-    assert "refuted: step 3: the edges relied on contain no way home from state" in result.stdout
+    assert "refuted: step 3: the recorded edges contain no path home from state" in result.stdout
     told = json.loads(invoke(run.directory, "--json").stdout)
     assert told["refuted"] is True
     assert told["homes"][0]["reasons"][0].startswith("step 3: ")

@@ -570,7 +570,7 @@ def test_an_objective_that_is_no_number_or_overflows_is_refused(wrong: float) ->
 
 
 def test_an_objective_overflows_if_its_total_does() -> None:
-    refused("would pass", totals=spoilt(0, 1e285), discount=1.0 - 1e-10)
+    refused("would exceed", totals=spoilt(0, 1e285), discount=1.0 - 1e-10)
     assert replace(ridge(0.9), totals=spoilt(0, 1e285)).objective[1, 0] == 1e285
 
 
