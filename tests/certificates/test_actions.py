@@ -104,7 +104,7 @@ def test_a_bound_of_an_action_that_is_not_taken_is_refuted_if_it_is_too_high() -
     """The ridge keeps ½; 0.6 is not far off, and nothing proves it."""
     stored = made(ridge(), [ReturnHome(0.4, CAMP)], on_the_ridge, 0.5, state=RIDGE)
     (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 1e-3,)))
-    assert found.startswith("action 1 is claimed to keep")
+    assert found.startswith("action 1 is claimed to have the bound")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WORTH_LESS, Verdict.NO_SAFER, Verdict.WAITS])
@@ -133,7 +133,7 @@ def test_bounds_of_an_action_that_leaves_the_set_are_checked(recall: int | None)
     for k in range(2):
         more = tuple(bound + 0.01 * (k == i) for i, bound in enumerate(kept))
         (found,) = said(with_row(stored, GO, safety=more))
-        assert found.startswith("action 1 is claimed to keep")
+        assert found.startswith("action 1 is claimed to have the bound")
 
 
 def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_action() -> None:
@@ -143,7 +143,7 @@ def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_acti
     stored = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
     assert said(stored) == ()
     (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 0.1,)))
-    assert found.startswith("action 1 is claimed to keep")
+    assert found.startswith("action 1 is claimed to have the bound")
 
 
 @pytest.mark.parametrize("recall", [None, 3])

@@ -76,7 +76,7 @@ def test_each_new_edge_is_paid_for_once() -> None:
     assert found.reasons == ()
     assert (found.kept, found.steps) == (0.7, 4)
     assert found.charged == pytest.approx(0.3)
-    assert found.words.startswith("confirmed: a way home after each of 4 steps")
+    assert found.words.startswith("confirmed: a path home exists after each of 4 steps")
 
 
 def test_an_edge_that_was_not_paid_for_is_found() -> None:

@@ -117,7 +117,7 @@ def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
 ) -> None:
     stored = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
     monkeypatch.setattr(return_bounds, "MAX_LAYERS", 1)
-    reason = "the way home within 4 steps has not settled after 1, and is not followed further"
+    reason = "the return within 4 steps can't be checked: its values still change after 1 steps"
     with pytest.raises(InvalidInputError, match=reason):
         certify(stored, method="arithmetic")
     assert certify(stored, episodes=100).notes == (f"arithmetic not checked: {reason}",)

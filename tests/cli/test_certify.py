@@ -171,7 +171,7 @@ def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path
     assert (found["refuted"], found["reasons"], found["notes"]) == (False, [], [])
     told = " ".join(invoke(run.directory).stdout.split())
     assert "the whole run says that it keeps 1.000000, asked for 1" in told
-    assert told.count("confirmed: a way home after each of") == 2
+    assert told.count("confirmed: a path home exists after each of") == 2
     assert "Planned again: confirmed" in told
     assert "--out is for runs of the paper's algorithm" in refused(
         run.directory, "--out", tmp_path / "plan.npz"
