@@ -102,7 +102,7 @@ def test_a_way_home_in_a_circle_that_costs_is_worth_nothing_and_ends() -> None:
     belief = FiniteBelief([Moves(dest, world) for world in works])
     stored = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
     forged = with_return(with_return(stored, 1, 0), 2, 0)
-    assert "but is 0.000000" in Recomputed(forged).faults[0][0]
+    assert "but the bound is 0.000000" in Recomputed(forged).faults[0][0]
 
 
 def test_a_negative_way_home_counts_as_giving_up() -> None:

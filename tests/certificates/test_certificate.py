@@ -168,9 +168,9 @@ def up_there(belief: Any) -> Any:
         ),
         (
             {"kept_value": 1e-3},
-            "the mixture that starts with the action is claimed to have value 0.001, but is",
+            "the mixture that starts with the action is claimed to have value 0.001, but its",
         ),
-        ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is claimed to be worth more than 0.39"),
+        ({"upper_bound": 0.39, "gap": 0.0}, "the claimed upper bound on safe plans is 0.39"),
     ],
 )
 def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_worth(
@@ -402,7 +402,7 @@ def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float)
     lazy = made(belief, [ReturnHome(1.0, 0)], on_the_ridge, 0.5)
     assert lazy.plan.upper_bound == pytest.approx(0.0, abs=1e-9)
     found = certify(with_bound(lazy, level=level, multiplier=multiplier), method="arithmetic")
-    assert found.worth.reasons[0].startswith("no safe plan is claimed to be worth more than 0, but")
+    assert found.worth.reasons[0].startswith("the claimed upper bound on safe plans is 0, but")
 
 
 def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:

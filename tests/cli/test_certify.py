@@ -107,7 +107,7 @@ def test_a_worth_that_is_wrong_exits_with_one(tmp_path: Path) -> None:
     lie = replace(stored, plan=replace(stored.plan, upper_bound=0.1))
     result = invoke(file_of(tmp_path, lie), "--method", "arithmetic")
     assert result.exit_code == 1
-    assert "Refuted: no safe plan is claimed to be worth more than 0.1" in result.stdout
+    assert "Refuted: the claimed upper bound on safe plans is 0.1" in result.stdout
     assert "No bound is refuted, but another claim is" in result.stdout
 
 
