@@ -740,7 +740,7 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--home", "current"), "--home current is kept plan by plan: it needs --algorithm paper"),
         (
             ("--recall", 10**8, *PAPER),
-            "a recall after 100,000,000 steps over 108 states ",
+            "a recall after 100,000,000 steps with 108 states ",
         ),
         (("--each-base",), "--each-base has no effect without --base"),
         (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 from homeward import arrays
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, settle, unless_given
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
@@ -72,8 +72,8 @@ class Heights:
             raise error(f"the measured cells have shape {cells.shape}, expected [n]")
         heights = arrays.numbers(self.heights, "the measured heights", cells.shape, error)
         variances = arrays.numbers(self.variances, "their variances", cells.shape, error)
-        settle(self, cells=cells, heights=arrays.own(heights, self.heights))
-        settle(self, variances=arrays.own(variances, self.variances))
+        set_fields(self, cells=cells, heights=arrays.own(heights, self.heights))
+        set_fields(self, variances=arrays.own(variances, self.variances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +126,9 @@ class TerrainBelief:
             if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
         attempts = Attempts.none() if self.attempts is None else self.attempts
-        settle(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
+        set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
         looked = arrays.marks(self.looked, len(blocked), error)
-        settle(self, cell=(float(sides[0]), float(sides[1])), looked=looked)
+        set_fields(self, cell=(float(sides[0]), float(sides[1])), looked=looked)
         if self.limits is not None:
             limits = []
             for given, what in zip(self.limits, ("drop", "rise"), strict=True):
@@ -138,7 +138,7 @@ class TerrainBelief:
                     at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
                     raise error(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
                 limits.append(arrays.own(limit, given))
-            settle(self, limits=tuple(limits))
+            set_fields(self, limits=tuple(limits))
         if len(attempts):
             edges = self._edges
             shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
@@ -268,7 +268,7 @@ class TerrainBelief:
             new.__dict__.pop(name, None)
         if attempts is not self.attempts:
             new.__dict__.pop("_edges", None)
-            settle(new, attempts=attempts)
+            set_fields(new, attempts=attempts)
         if isinstance(observation, Transition):
             return new
         height, variance = self.height.copy(), self.variance.copy()
@@ -292,12 +292,12 @@ class TerrainBelief:
             known, changed = self.__dict__["_before"]
             measured |= changed
         if known is not None:
-            settle(new, _before=(known, measured))
-        settle(new, height=frozen(height), variance=frozen(variance))
+            set_fields(new, _before=(known, measured))
+        set_fields(new, height=frozen(height), variance=frozen(variance))
         if len(observation.cells):
             looked = self.looked.copy()
             looked[observation.cells[observation.variances.argmin()]] = True
-            settle(new, looked=frozen(looked))
+            set_fields(new, looked=frozen(looked))
         return new
 
     def _attempts_after(self, moved: Transition) -> Attempts:
