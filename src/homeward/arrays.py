@@ -32,9 +32,6 @@ def set_fields(value: object, **fields: object) -> None:
         object.__setattr__(value, name, content)
 
 
-settle = set_fields  # the former name, which `beliefs.heights` still uses
-
-
 def place(index: Shape, axes: str) -> str:
     """Return an array index as text: ``place((17, 3), "sa")`` is ``(s=17, a=3)``."""
     return "(" + ", ".join(f"{axis}={int(i)}" for axis, i in zip(axes, index, strict=True)) + ")"
@@ -173,9 +170,6 @@ def is_default_zero(values: object) -> bool:
     if not isinstance(values, np.ndarray) or not values.size:
         return False
     return not any(values.strides) and bool(values.flat[0] == 0)
-
-
-is_nothing = is_default_zero  # the former name, which `planning` still uses
 
 
 def rewards(values: ArrayLike | None, shape: tuple[int, int], error: Error) -> FloatArray:
