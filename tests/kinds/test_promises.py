@@ -9,7 +9,7 @@ import pytest
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
-from homeward.kinds.outcome import account, bounds_said, check_start, conflict_said
+from homeward.kinds.outcome import account, describe_bounds, check_start, describe_conflict
 from homeward.kinds.promises import (
     ASKED,
     Promise,
@@ -257,8 +257,8 @@ def test_without_anything_asked_for_nothing_is_planned() -> None:
 
 
 def test_one_that_can_not_be_kept_alone_is_told_so() -> None:
-    assert conflict_said(["a"]) == "no policy keeps a, even alone"
-    assert conflict_said(["a", "b", "c"]) == "no policy keeps a, b and c together"
+    assert describe_conflict(["a"]) == "no policy keeps a, even alone"
+    assert describe_conflict(["a", "b", "c"]) == "no policy keeps a, b and c together"
 
 
 def test_the_account_is_the_lowest_bound_by_name() -> None:
@@ -302,10 +302,10 @@ def test_an_explorer_that_keeps_nothing_promises_nothing() -> None:
 
 def test_what_was_kept_is_said_of_each_criterion_once_a_step_was_taken() -> None:
     told = [{"name": "a", "level": 0.9, "lowest": 0.95}, {"name": "b", "level": 1, "lowest": None}]
-    assert bounds_said(config_of(), told) == [
+    assert describe_bounds(config_of(), told) == [
         "a: kept over the whole run 0.950000, asked for 0.9",
     ]
-    assert bounds_said(config_of(algorithm="paper"), told) == [
+    assert describe_bounds(config_of(algorithm="paper"), told) == [
         "a: lowest bound 0.950000, asked for 0.9",
     ]
 

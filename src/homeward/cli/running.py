@@ -98,7 +98,7 @@ def finish(
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     """Print how a run went and the files that it wrote."""
-    from homeward.kinds.outcome import bounds_said, conflict_said
+    from homeward.kinds.outcome import describe_bounds, describe_conflict
     from homeward.kinds.promises import SafeConfig, place_of, promise_of
 
     facts, config = facts_of(run), config_of(run)
@@ -123,12 +123,12 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     if words:
         say("; ".join(words))
     if safe is not None:
-        for line in bounds_said(safe, facts["criteria"]):
+        for line in describe_bounds(safe, facts["criteria"]):
             say(line)
     if facts.get("infeasible_steps"):
         say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
     if facts.get("conflict"):
-        say(f"at the end {conflict_said(facts['conflict'])}")
+        say(f"at the end {describe_conflict(facts['conflict'])}")
     for path in outputs:
         say(f"  {path}")
     if missing is not None:
