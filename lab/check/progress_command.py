@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from homeward.cli.options import Json, Scheduler, Table, Workers, study_option
-from homeward.cli.study import conducted
+from homeward.cli.study import complete_study
 from lab.report import conclude
 
 TASK = "lab.check.progress:explore"
@@ -69,7 +69,7 @@ def progress(
     _rename_task(file)
     found = [
         {"sensor": None, "noise": None, **row}
-        for row in conducted(file, definition, table, workers, scheduler, as_json=as_json)
+        for row in complete_study(file, definition, table, workers, scheduler, as_json=as_json)
     ]
     totals = summarise(found)
     asked = ("ground", "sensor", "noise", "delta", "seed", "steps", "end")

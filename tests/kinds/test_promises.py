@@ -9,7 +9,7 @@ import pytest
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
-from homeward.kinds.outcome import account, describe_bounds, check_start, describe_conflict
+from homeward.kinds.outcome import account, check_start, describe_bounds, describe_conflict
 from homeward.kinds.promises import (
     ASKED,
     Promise,

@@ -142,7 +142,7 @@ def test_a_run_goes_to_its_end_and_the_next_follows(tmp_path: Path) -> None:
         jobs.start("a")
         jobs.start("b")
         assert (jobs.status("a"), jobs.status("b")) == ("running", "queued")
-        assert jobs.standing("b").place == 1  # type: ignore[union-attr]
+        assert jobs.queue_state("b").place == 1  # type: ignore[union-attr]
         assert journal(tmp_path) == [("a", "going"), ("b", "queued")]
         await stands(jobs, "b", "finished")
         assert jobs.status("a") == "finished"
@@ -257,7 +257,7 @@ def test_a_process_that_dies_is_told_of(tmp_path: Path) -> None:
         await has_steps(jobs, "a")
         os.kill(process.pid, signal.SIGKILL)
         await stands(jobs, "a", "failed")
-        summary = jobs.catalogue.summary("a", jobs.standing("a"))
+        summary = jobs.catalogue.summary("a", jobs.queue_state("a"))
         assert summary["error"] == "its process ended before the run did"
         jobs.start("a")
         assert jobs.status("a") == "running"
@@ -271,7 +271,7 @@ def test_a_run_that_can_not_go_on_says_why(tmp_path: Path) -> None:
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
         await stands(jobs, "a", "failed")
-        error = jobs.catalogue.summary("a", jobs.standing("a"))["error"]
+        error = jobs.catalogue.summary("a", jobs.queue_state("a"))["error"]
         assert error == "steps.jsonl: line 1 is damaged"
 
     play(tmp_path, scene)

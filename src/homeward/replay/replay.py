@@ -1,8 +1,8 @@
 """Replay of a recorded run at any of its steps; a process may still be writing the run.
 
 Beliefs are computed from the records without planning (`history`). If the level holds for the whole
-run, a decision is repeated from the recorded `Held` (`decisions`). A plan of the paper's Algorithm 1
-is repeated from its recorded warm start. If that step has none, the steps since the last warm start
+run, a decision is repeated from the recorded `Held` (`decisions`). For the paper's Algorithm 1, a
+plan is repeated from its recorded warm start. If that step has none, steps since the last warm start
 are planned again, so that the plan is identical to the bit. This takes long on large maps. There
 the nearest warm start is tried first, and the plan is used if it has the recorded action, value and
 bounds; its evidence on other actions may differ.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
 MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
 SMALL, LARGE = 20_000, 100_000
-"""Up to SMALL states the steps since a warm start are always planned again, up to LARGE if needed."""
+"""Up to SMALL states, steps since a warm start are always planned again; up to LARGE if needed."""
 
 
 class NotRecordedError(InvalidInputError):

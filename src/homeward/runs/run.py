@@ -181,7 +181,7 @@ class Run:
         return (record for record, _ in read_log(self.directory / STEPS))
 
     def trajectory(self) -> tuple[Record, ...]:
-        """Return the recorded steps with decoded observations; the kind's version is not checked."""
+        """Return the recorded steps with decoded observations, for any version of the kind."""
         types = find_kind(self._written()["kind"]).observations
         return tuple(
             replace(record, observation=decode(record.observation, types), seeds=None)

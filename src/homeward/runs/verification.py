@@ -112,7 +112,7 @@ def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterato
 def _judge_run(
     run: Run, records: list[Record], record: Record, kind: Kind, explorer: Loop, setup: Setup
 ) -> RecordedPlan:
-    """Audit a run whose levels hold for the whole run, plan every step again, return the verdict."""
+    """Audit a run whose levels hold for the whole run, and plan every step again."""
     last = records[-1]
     try:
         kept = float(last.holding["kept"])

@@ -33,7 +33,7 @@ from homeward.beliefs.levels import (
     shape_of,
 )
 from homeward.errors import InvalidFileError, InvalidProblemError
-from homeward.kinds.reachability import move_graph, can_reach_start
+from homeward.kinds.reachability import can_reach_start, move_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

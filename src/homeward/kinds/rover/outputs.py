@@ -23,7 +23,13 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
-from homeward.kinds.outcome import account, conflict_at_end, describe_conflict, homes_of, is_stranded
+from homeward.kinds.outcome import (
+    account,
+    conflict_at_end,
+    describe_conflict,
+    homes_of,
+    is_stranded,
+)
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
