@@ -132,7 +132,7 @@ def test_another_version_is_refused_but_can_be_read(
     monkeypatch.setattr(module, "__version__", "9.9")
     with (
         pytest.raises(
-            InvalidFileError, match=rf"made by homeward {homeward.__version__}, this is 9\.9"
+            InvalidFileError, match=rf"made by homeward {homeward.__version__}, and this is 9\.9"
         ),
         Ledger.open(path, STUDY),
     ):
@@ -171,7 +171,7 @@ def write_damaged(path: Path) -> None:
     ("write", "message"),
     [
         (write_text, "is not a study: it is not an SQLite file"),
-        (write_other_base, "is not a study: it is a database of something else"),
+        (write_other_base, "is not a study: another program made this database"),
         (write_damaged, "can't be read"),
     ],
 )

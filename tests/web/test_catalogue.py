@@ -108,7 +108,7 @@ def test_a_link_among_the_fields_of_an_earlier_version_is_found(own: Path, tmp_p
     chunk.parent.mkdir(parents=True)
     (tmp_path / "elsewhere").touch()
     chunk.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RefusalError, match="link among its fields"):
+    with pytest.raises(RefusalError, match="its fields contain a link"):
         Catalogue(own).find("grid-safe")
 
 
@@ -354,7 +354,7 @@ def test_a_finished_run_whose_log_is_cut_short_is_damaged(own: Path) -> None:
     change_log(own / "grid-safe", lambda lines: [*lines[:7], lines[7][:20]])
     found = catalogue.summary("grid-safe")
     assert (found["status"], found["steps"], found["end"]) == ("damaged", 7, None)
-    assert found["error"] == f"its record holds 7 steps, but it ended after {whole['steps']}"
+    assert found["error"] == f"its log has 7 steps, but the run ended after {whole['steps']}"
     assert found["kind"] == "grid"
     assert found["shape"] == whole["shape"]
 
@@ -392,7 +392,7 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(own: Path, part: str) ->
     (own / "grid-safe" / part).write_text('{"format": 2}')
     found = Catalogue(own).summary("grid-safe")
     assert found["status"] == "newer"
-    assert found["error"].startswith("it was made by a newer version of Homeward")
+    assert found["error"].startswith("a newer version of Homeward made it")
     assert "format 2" in found["error"]
     (own / "grid-safe" / part).write_text('{"format": 0}')
     assert Catalogue(own).summary("grid-safe")["status"] == "damaged"

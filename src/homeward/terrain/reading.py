@@ -160,7 +160,7 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
     """Raise if a window has no data, or a number that can't be a height."""
     low, high = np.fmin.reduce(heights, axis=None), np.fmax.reduce(heights, axis=None)
     if np.isnan(low):
-        raise InvalidFileError(f"{path}: has only missing data in the window {part}")
+        raise InvalidFileError(f"{path}: has no data in the window {part}")
     worst = low if -low > high else high
     if abs(worst) > MAX_HEIGHT:
         row, column = (int(i) for i in np.argwhere(heights == worst)[0])

@@ -118,7 +118,7 @@ def _check(source: Path) -> None:
             raise ValueError(f"{source}: refers to other files; send a file with all data")
     if math.prod(shape) > MAX_PIXELS:
         pixels = " x ".join(map(str, shape))
-        raise ValueError(f"{source}: has {pixels} pixels, more than the maximum of {MAX_PIXELS:,}")
+        raise ValueError(f"{source}: {pixels} pixels are more than {MAX_PIXELS:,}")
 
 
 def write(target: Path, elevation: Elevation) -> None:
