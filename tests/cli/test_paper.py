@@ -122,9 +122,7 @@ def test_examples_draws_nine_panels_and_says_what_each_shows(run: Any, tmp_path:
     assert "".join(cell for cell in cells if cell.isalpha()) == "abcdefghi"
     assert "moving South-West is planner calls it unsafe" in out
     assert "0.61 │ no      │ yes" in out
-    assert out.endswith(
-        "Every caption of the paper agree with the paper. The figure is in examples.png.\n"
-    )
+    assert out.endswith("All panels agree with the paper. The figure is in examples.png.\n")
 
 
 def test_examples_as_json_holds_the_claims_and_their_numbers(run: Any) -> None:

@@ -108,8 +108,8 @@ def test_all_that_can_be_asked_is_told_by_name(tmp_path: Path) -> None:
     assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
     assert said["conflict"] is None
     text = invoke("run", "grid", "--out", "one").stdout
-    assert "stay inside: kept over the whole run 1.000000, asked for 0.9\n" in text
-    assert "keeps: “return to base 1,2” at 0.9; " in invoke("runs", "show", "one").stdout
+    assert "stay inside: lower bound over the whole run 1.000000, required 0.9\n" in text
+    assert "criteria: “return to base 1,2” at 0.9; " in invoke("runs", "show", "one").stdout
 
 
 def test_a_recall_at_a_fixed_step_is_planned_for() -> None:
@@ -192,7 +192,7 @@ def test_criteria_that_conflict_are_refused_by_name(tmp_path: Path) -> None:
         ("paper", "“return to base 0,0 within 1 step” at 0.6 and “return to base 0,4"),
         (
             "rate",
-            "no return policy meets “return to base 0,0 within 1 step” at 0.6: the largest lower bound",
+            "no return policy meets “return to base 0,0 within 1 step” at 0.6: ",
         ),
     ):
         assert message in str(refused("run", "grid", *words, "--algorithm", algorithm))
@@ -225,7 +225,9 @@ def test_the_level_is_of_the_whole_run(tmp_path: Path) -> None:
     )
     assert steps == f"{told['steps']} steps taken"
     assert why == told["why"]
-    assert f"return to the start: kept over the whole run {kept[-1]:.6f}, asked for 0.3" in rest
+    assert (
+        f"return to the start: lower bound over the whole run {kept[-1]:.6f}, required 0.3" in rest
+    )
 
 
 def test_a_run_that_takes_no_step_says_so(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_name_is_given_once() -> None:
     register(MEADOW)
     with pytest.raises(InvalidInputError, match="another kind of run is already named meadow"):
         register(replace(MEADOW, version=2))
-    with pytest.raises(InvalidInputError, match="another kind of run named toytext"):
+    with pytest.raises(InvalidInputError, match="another kind of run is already named toytext"):
         register(replace(MEADOW, name="toytext"))
 
 

@@ -196,7 +196,7 @@ def test_steps_beyond_the_explorers_own_end_are_refused(
     records.append(replace(records[-1], step=len(records) + 1))
     (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     with pytest.raises(
-        InvalidFileError, match=f"holds {len(records)} steps, but the run ended after"
+        InvalidFileError, match=f"has {len(records)} steps, but the run ended after"
     ):
         made.resume()
     stopped = made.manifest.model_copy(update={"status": RunStatus.INTERRUPTED})

@@ -124,7 +124,7 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
     if right <= 0.0 or bottom <= 0.0 or left >= cells.shape[1] or top >= cells.shape[0]:
         raise InvalidInputError(
-            f"the area to keep in is off the map, which covers {cells.extent}; "
+            f"the area to keep in is off the map, which reaches {cells.extent}; "
             "if its coordinates are longitudes and latitudes, add a crs member"
         )
     inside = np.zeros(cells.shape, dtype=bool)
