@@ -294,7 +294,7 @@ def test_netcdf_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
     path = tmp_path / "a.nc"
     path.write_bytes(netcdf3())
     with pytest.raises(
-        InvalidFileError, match=r"a\.nc: netCDF .*gdal_translate .*a\.tif"
+        InvalidFileError, match=r"a\.nc: a netCDF .*gdal_translate .*a\.tif"
     ) as caught:
         read_elevation(path)
     assert "north is up" in str(caught.value)
