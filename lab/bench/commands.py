@@ -26,7 +26,7 @@ def _milliseconds(name: str, seconds: tuple[float, float, float]) -> dict[str, A
 
 
 def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> list[dict[str, Any]]:
-    """Return some entries of rows under the titles of their columns, quartiles as ranges."""
+    """Return rows with the entries in `columns`, renamed to its titles; quartiles are ranges."""
 
     def cell(value: Any) -> Any:
         if isinstance(value, list):
@@ -43,10 +43,11 @@ def planning(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Time a decision on a 50 × 100 terrain beside the paper's LP.
+    """Measure the time of a decision on a 50 × 100 terrain, and compare with the paper's LP.
 
-    One exploration per setting, each step planned cold and warm. HiGHS (interior point, simplex)
-    and Clarabel solve the occupancy LP of some of these problems; only solve time counts.
+    There is one exploration per setting. Each step is planned with and without a warm start. HiGHS
+    (interior point, simplex) and Clarabel solve the occupancy LP of `samples` steps; only their
+    solve time counts.
     """
     from lab.bench.planning import PAPER, SETTINGS, measure
 
@@ -78,8 +79,8 @@ def planning(
     show(
         {"rows": rows if as_json else _table(rows, columns)},
         {"rows": "A decision at 50 × 100, γ = .999"},
-        f"a safe decision costs at most {dearest:.1f}× an unconstrained one, warm; "
-        "the mean model and the bonus are not timed, as for the LP",
+        f"with a warm start, a safe decision takes at most {dearest:.1f} times as long as an "
+        "unconstrained one; times exclude the mean model and the bonus, as for the LP",
         as_json,
     )
 
@@ -89,7 +90,7 @@ def scale(
     largest: Annotated[int, typer.Option(help="Largest map, in cells.")] = 2_000_000,
     as_json: Json = False,
 ) -> None:
-    """Plan on maps of 5,000 to 2,000,000 cells: time cold and warm, memory, fitted exponents."""
+    """Measure time and memory of plans on maps of 5,000 to 2,000,000 cells, and fit exponents."""
     from lab.bench.scale import SHAPES, exponent, measure
 
     shapes = [shape for shape in SHAPES if shape[0] * shape[1] <= largest]
@@ -103,7 +104,8 @@ def scale(
     show(
         {"rows": found, "exponent_warm": exponents[0], "exponent_cold": exponents[1]},
         {"rows": "A decision at δ = .98, γ = .999"},
-        f"time grows as states^{exponents[0]:.2f} warm and ^{exponents[1]:.2f} cold",
+        f"time grows as states^{exponents[0]:.2f} with and states^{exponents[1]:.2f} without a "
+        "warm start",
         as_json,
     )
 
@@ -114,7 +116,7 @@ def peers(
     small: Annotated[bool, typer.Option("--small", help="Small problems only.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare with QuantEcon, pymdptoolbox and Storm; they come with the extra "lab"."""
+    """Compare with QuantEcon, pymdptoolbox and Storm, which the extra "lab" installs."""
     from lab.bench.compare import general, refereed, unconstrained
 
     parts = [
@@ -134,7 +136,7 @@ def peers(
             if not as_json and sys.stderr.isatty():
                 sys.stderr.write(f"{row.problem}: {row.solver} done\n")
     shown = rows if as_json else _table(rows, {key: key for key in rows[0]})
-    show({"rows": shown}, {"rows": "Peers"}, "ratio: time over ours", as_json)
+    show({"rows": shown}, {"rows": "Other solvers"}, "ratio: time / our time", as_json)
 
 
 @app.command()
@@ -142,13 +144,13 @@ def loops(
     steps: Steps = 1000,
     seed: Seed = 0,
     scale: Annotated[
-        float, typer.Option(help="Size of the ground, in units of 2 km x 1 km.", min=0.05, max=5.0)
+        float, typer.Option(help="Factor on the sides of the terrain.", min=0.05, max=5.0)
     ] = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Time the decisions of our loop beside Algorithm 1's, over runs on the same ground.
+    """Compare decision times of our explorer and of Algorithm 1 in runs on the same terrain.
 
-    Both see the eight cells around them and keep .98; their steps alternate.
+    Both see the eight cells around them and keep the level .98. Their steps alternate.
     """
     from lab.bench.loops import measure
 
@@ -157,7 +159,7 @@ def loops(
     show(
         {"rows": found, "ratio": ratio},
         {"rows": "ms per decision"},
-        f"ours takes {ratio:.2f} times as long as Algorithm 1 in the median",
+        f"our median time is {ratio:.2f} times that of Algorithm 1",
         as_json,
     )
 
@@ -170,9 +172,9 @@ def grid(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Time the steps of a safe exploration of a grid world, and the share spent in Python.
+    """Measure the time of steps in a grid world, and the fraction outside compiled kernels.
 
-    A step is plan, act, observe, update.
+    A step plans, acts, observes and updates the belief.
     """
     from lab.bench.grid import measure
 
@@ -183,8 +185,8 @@ def grid(
     show(
         {"rows": rows},
         {"rows": f"A step at {size} × {size}"},
-        f"at most {max(row['median_ms'] for row in rows):.2f} ms, with "
-        f"{max(row['outside_kernels'] for row in rows):.0%} outside kernels",
+        f"the median step takes at most {max(row['median_ms'] for row in rows):.2f} ms, at most "
+        f"{max(row['outside_kernels'] for row in rows):.0%} of it outside kernels",
         as_json,
     )
 
@@ -195,10 +197,10 @@ def criteria(
     terrains: Annotated[int, typer.Option(help="Number of terrains.", min=1)] = 5,
     as_json: Json = False,
 ) -> None:
-    """Time a warm decision with three criteria, and with one of them.
+    """Compare decision times with three criteria and with one, from a warm start.
 
-    Explorations of 50 × 100 terrains with a way home; then also within 40 steps, and without an
-    action outside of the middle of the map.
+    The first criterion is to return home, on 50 × 100 terrains. The others are to return within 40
+    steps, and to stay inside the middle of the map.
     """
     from lab.bench.criteria import measure
 
@@ -226,8 +228,9 @@ def criteria(
     show(
         {"rows": rows if as_json else table, "ratio": spread},
         {"rows": "A warm decision at 50 × 100, γ = .999"},
-        f"three criteria cost {spread['median']:.1f}× one (median; {spread['least']:.1f} to "
-        f"{spread['greatest']:.1f}); the last column: in how many decisions each cost something",
+        f"three criteria take {spread['median']:.1f} times as long as one (median; "
+        f"{spread['least']:.1f} to {spread['greatest']:.1f}); the last column is the fraction of "
+        "decisions in which each criterion binds",
         as_json,
     )
 
@@ -238,9 +241,9 @@ def page(
         list[str] | None, typer.Argument(help="jumps, live, first; all unless given.")
     ] = None,
 ) -> None:
-    """Time the page in a browser: jumps in time, a large live run, the first load.
+    """Measure response times of the page in a browser: jumps in time, a live run, the first load.
 
-    Needs a Chromium on this machine.
+    This needs a Chromium on this machine.
     """
     from lab.bench.page import measure_parts
 

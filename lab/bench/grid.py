@@ -1,8 +1,8 @@
-"""Time of a step in a grid world, and the share of it outside of compiled kernels.
+"""Time of a step in a grid world, and the fraction of it outside compiled kernels.
 
-A step is plan, act, observe, update. The exploration runs twice from the same start: once to time
-the steps, and once with a timer around every kernel that Python calls, for the share of time spent
-in them.
+A step plans, acts, observes and updates the belief. The exploration runs twice from the same start:
+once to measure the steps, and once with a timer around every kernel that Python calls, to measure
+the fraction of time outside kernels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KERNEL_MODULES = (
 
 
 def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> dict[str, float]:
-    """Time the first `steps` of a safe exploration; its quartiles, and the share out of kernels."""
+    """Return quartiles of the first `steps` step times, and the fraction outside kernels."""
     _explore(size, walls, delta, min(steps, 3), seed)  # compiles
     times = _explore(size, walls, delta, steps, seed)
     if not times:
@@ -58,7 +58,7 @@ def _explore(size: int, walls: float, delta: float, steps: int, seed: int) -> li
 
 @contextmanager
 def clocked() -> Iterator[Callable[[], float]]:
-    """Time every call of a kernel; yields a function for the seconds spent in them so far."""
+    """Time every call of a kernel; yield a function that returns the seconds in kernels so far."""
     spent = 0.0
 
     def around(kernel: Any) -> Any:

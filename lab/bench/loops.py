@@ -1,7 +1,8 @@
-"""Decision times of our explorer and of Algorithm 1, over whole runs on the same ground.
+"""Decision times of our explorer and of Algorithm 1, in whole runs on the same terrain.
 
-Both see the eight cells around them and keep .98: Algorithm 1 in each plan, with a warm start from
-the previous plan, ours over the whole run. Steps alternate, so that other load slows both alike.
+Both see the eight cells around them and keep the level .98: Algorithm 1 in each plan, with a warm
+start from the previous plan; ours over the whole run. Their steps alternate, so that other load on
+the machine slows both equally.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def measure(steps: int, seed: int, scale: float = 1.0) -> list[dict[str, Any]]:
-    """Run both for `steps` steps on one synthetic ground; return ms per decision of each."""
+    """Run both for `steps` steps on one synthetic terrain; return their ms per decision."""
     papers = settings_of(steps, scale)
     cells = [papers[0], beside(papers)[1]]
     _seconds(cells, 3, seed)  # compiles

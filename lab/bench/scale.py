@@ -24,10 +24,10 @@ DISCOUNT = 0.999
 
 
 def measure(shape: tuple[int, int]) -> dict[str, float]:
-    """Plan on one map: cold, then warm after a step.
+    """Plan on one map without a warm start, then with one after a step.
 
-    Seconds from a belief to its plan, with the mean model and the bonus; seconds from the
-    observation after a step to the next plan; the peak of a plan's memory, with all arrays.
+    Return the seconds from a belief to its plan, including mean model and bonus; the seconds from
+    the observation after a step to the next plan; and the peak memory of a plan.
     """
     belief, world = set_out(shape, 0)
     planner = Planner(Information(SENSOR), [ReturnHome(0.98)], DISCOUNT)

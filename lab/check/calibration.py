@@ -1,14 +1,14 @@
-"""Checks that plans keep their promise, by following each plan in worlds drawn from the belief.
+"""Checks the bounds of plans by following each plan in worlds drawn from the belief.
 
-A plan promises: draw one of its outbound policies, follow it without replanning until a recall that
-comes at each step with probability 1 − γ, then follow the return policy; that ends at home with at
-least the reported probability. A plan that δ does not bind says little about δ, so only plans with
-a positive multiplier and a bound within 1e-6 of δ are used. `NAIVE` plans, on the mean model
-without a correction, are counted for comparison.
+The claim of a plan: draw one of its outbound policies, follow it without replanning until a recall,
+which comes at each step with probability 1 − γ, then follow the return policy. This reaches home
+with at least the reported probability. Only plans that δ binds are used: those with a positive
+multiplier and a bound within 1e-6 of δ. `NAIVE` plans, on the mean model without a correction, are
+counted for comparison.
 
-Each world gets one of the plans, drawn uniformly, so the number of returns is binomial around the
-plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99 %. A claim is refuted
-if the upper limit is below it: a true one with probability at most 1 %.
+For each world one of the plans is drawn uniformly, so the number of returns is binomial with the
+mean probability of the plans. Confidence limits are one-sided Clopper-Pearson limits at 99 %. A
+claim is refuted if the upper limit is below it; a true claim is refuted with probability ≤ 1 %.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6
-"""Largest distance between the bound and δ of a plan that δ binds."""
+"""Maximum difference between bound and δ of a plan that δ binds."""
 
 OUTSETS_PER_PLAN = 20
-"""Number of outsets tried for each plan that δ must bind."""
+"""Maximum number of outsets per required plan."""
 
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10
-"""Steps that a rover takes before the plan that is tested."""
+"""Number of steps of a rover before the tested plan."""
 
 HEIGHT_WALLS = 0.1
 """The fraction of walls on a drawn map of heights."""
@@ -91,7 +91,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Calibration(ReturnCount):
-    """Number of worlds in which some plans, followed to the end, came home."""
+    """Number of worlds in which a plan returned home, with the levels and bounds of the plans."""
 
     plans: int
     worlds: int
@@ -185,7 +185,7 @@ def is_bound(plan: Plan) -> bool:
 
 
 def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:
-    """Draw worlds, each from the belief of a random plan; follow that plan, count the returns."""
+    """Draw worlds from the beliefs of random plans, follow the plans, and count the returns."""
     plans = len(promises)
     shares = rng.multinomial(worlds, np.full(plans, 1.0 / plans))
     home = 0
@@ -203,7 +203,7 @@ def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator
 
 
 def come_home(plan: Plan, world: Model, rng: np.random.Generator) -> bool:
-    """Follow a plan in a world, out until a drawn recall and back; return whether it is home."""
+    """Follow a plan in a world until a random recall, then return; return whether it is home."""
     back, home = plan.return_policy, plan.criteria[0].home
     outbound = plan.outbound[rng.choice(len(plan.weights), p=plan.weights)]
     if not isinstance(world, Moves) or ((world.success > 0.0) & (world.success < 1.0)).any():
@@ -224,11 +224,11 @@ def _walk_home(
     start: int,
     steps: int,
 ) -> bool:
-    """Return whether `steps` of `outbound` and then `back` end at home, in a world of 0 and 1.
+    """Return whether `steps` steps of `outbound` and then `back` end at home.
 
-    Each policy [S] is a functional graph. A repeated state closes a cycle, of one state if a move
-    fails. The outbound walk then skips full rounds, and the return walk never reaches home. So a
-    walk takes O(S), however late the recall.
+    Every move of the world succeeds or fails with certainty, so each policy [S] is a functional
+    graph. A repeated state closes a cycle: the outbound walk skips full rounds, and the return walk
+    never reaches home. So a walk takes O(S), however late the recall.
     """
     state, left = start, steps
     entered = np.full(len(dest), -1, np.int64)  # steps left on entering a state

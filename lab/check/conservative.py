@@ -1,12 +1,12 @@
-"""Conservativeness of bounds: their distance to the truth, and the exploration that it costs.
+"""Conservativeness of bounds: their distance to the truth, and the loss of exploration.
 
-Plans are made at several levels, with the general correction and with the moves correction, on
-three kinds of beliefs. The truth of each plan, the probability of being home after a recall, is
-computed by enumeration where a belief is a few worlds, and otherwise counted in drawn worlds.
+Plans are made at several levels, with the general and the moves correction, on three kinds of
+beliefs. The truth of a plan is its probability of being home after a recall. It is computed by
+enumeration if a belief has few worlds, and otherwise estimated in sampled worlds.
 
 Exploration is measured as a fraction of the best exploration value without any criterion, so that
-beliefs can be averaged. Of two corrections, the one that explores more at the same *true* safety is
-better: a user can always lower the level where the bound is looser.
+beliefs can be averaged. The better correction explores more at the same *true* safety, since a user
+can lower the level if a bound is loose.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
 
 
 def worlds_outset(rng: np.random.Generator) -> Outset:
-    """Draw a few worlds of moves that work or do not, arbitrarily correlated.
+    """Draw a few worlds whose moves succeed with probability 0 or 1, arbitrarily correlated.
 
-    The first action stays, so that every level can be kept.
+    The first action stays, so that every level can be met.
     """
     drawn = random_belief("moves", rng)
     worlds = []
@@ -77,19 +77,19 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One plan, its bound and its true safety; or the means of some plans."""
+    """Bound and true safety of one plan, or their means over several plans."""
 
     setting: str
     correction: Correction
     level: float  # δ
     bound: float  # proven
     truth: float  # the exact probability, or the fraction of drawn worlds
-    explored: float  # of the exploration value without a criterion
+    explored: float  # exploration value / best value without a criterion
     plans: int = 1
 
     @property
     def excess(self) -> float:
-        """How far the bound is above the truth."""
+        """Bound minus truth."""
         return self.bound - self.truth
 
 
@@ -155,7 +155,7 @@ def averages(samples: Sequence[Sample]) -> list[Sample]:
 def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
     """Return the exploration at a true safety, interpolated between two levels if necessary.
 
-    None if it is outside the range of the levels.
+    Return None if `truth` is outside the range of the curve.
     """
     points = sorted((a.truth, a.explored) for a in curve)
     for (low, less), (high, more) in pairwise(points):
@@ -167,7 +167,7 @@ def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
 def gains(found: Sequence[Sample]) -> dict[str, dict[float, float]]:
     """Return the factor by which the moves correction explores more at the same true safety.
 
-    By setting, then by the true safety of each level of the general correction.
+    The keys are the setting, then the true safety of each level of the general correction.
     """
     said: dict[str, dict[float, float]] = {}
     for setting in dict.fromkeys(a.setting for a in found):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 INK, SHADE = "#222222", "#c9cdd1"
 LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
-"""Colour and marker of each correction, distinct without colours too."""
+"""Colour and marker of each correction; the markers differ too."""
 
 
 def draw_conservative(
@@ -26,8 +26,7 @@ def draw_conservative(
 ) -> Figure:
     """Return a figure with a column for each setting: bounds above, exploration below.
 
-    `counted` has the number of worlds in which the truth of a setting was counted; the truth of
-    other settings is exact.
+    `counted` has the number of sampled worlds by setting; the truth of other settings is exact.
     """
     settings = list(dict.fromkeys(sample.setting for sample in samples))
     figure = Figure(figsize=(3.9 * len(settings), 7.6), dpi=140, layout="constrained")
@@ -45,13 +44,13 @@ def draw_conservative(
         upper.set_xlabel(what)
         lower.set_xlabel(f"{what}, mean")
     axes[0, 0].set_ylabel("proven bound, plan by plan")
-    axes[1, 0].set_ylabel("explored, of what is without safety, mean")
+    axes[1, 0].set_ylabel("exploration / that without safety, mean")
     axes[0, 0].legend(frameon=False, fontsize=8.5, loc="upper left")
     return figure
 
 
 def _draw_bounds(axis: Axes, samples: Sequence[Sample]) -> None:
-    """Draw bounds over truths; only counting errors put one above the diagonal."""
+    """Plot bounds against the truth; only sampling errors put a bound above the diagonal."""
     axis.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.9)
     for name, (colour, mark) in LOOKS.items():
         mine = [(s.truth, s.bound) for s in samples if str(s.correction) == name]
@@ -76,7 +75,7 @@ def _draw_noise(axis: Axes, count: int) -> None:
 
 
 def _draw_explored(axis: Axes, averages: Sequence[Sample]) -> None:
-    """Draw exploration over the true safety, level by level."""
+    """Plot exploration against the true safety, level by level."""
     for name, (colour, mark) in LOOKS.items():
         mine = sorted((a.truth, a.explored) for a in averages if str(a.correction) == name)
         points = zip(*mine, strict=True)

@@ -1,4 +1,4 @@
-"""Compares the closed-form Dirichlet correction with Monte Carlo: E[Σ min(0, X − E X)]."""
+"""Compares the closed form of the Dirichlet correction E[Σ min(0, X − E X)] with Monte Carlo."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def examine_row(
 
 
 def rows(rng: np.random.Generator) -> list[tuple[FloatArray, str]]:
-    """List rows of 2 to 50 outcomes with concentrations from 0.01 to 1,000."""
+    """Return rows of 2 to 50 outcomes with concentrations from 0.01 to 1,000, and descriptions."""
     found: list[tuple[FloatArray, str]] = []
     for count in (2, 3, 5, 10, 20, 50):
         found += [(np.full(count, a), f"all {a:g}") for a in (0.01, 0.1, 1.0, 10.0, 1000.0)]

@@ -1,8 +1,8 @@
-"""Plans against a linear program that states the same problem directly.
+"""Comparison of plans with a linear program that states the same problem directly.
 
-Every kind of criterion, and pairs and triples of them, are compared with an LP over two copies of
-the states, before and after a set is left, with rewards written from their definitions. It shares
-only the way home with the plan.
+Plans for every criterion, pair and triple are compared with an LP over two copies of the states:
+before and after the explorer leaves a set. The rewards of the LP follow from the definitions of the
+criteria. Plan and LP share only the return policy.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Directly:
 
     @property
     def agrees(self) -> bool:
-        """Whether both have the same status, or the plan claims nothing.
+        """Whether both have the same status, or the plan is neither optimal nor infeasible.
 
-        If the slack is within the solvers' tolerance, either status is right.
+        If the slack is within the tolerance of the solvers, either status is right.
         """
         if self.status is self.referee or not self.sure:
             return True
@@ -63,9 +63,9 @@ class Directly:
 
 
 def compare_together(case: Case, correction: Correction) -> Directly:
-    """Plan by columns, and solve the same problem by a direct LP over two copies of the states.
+    """Plan by column generation, and solve the same problem by an LP over two copies of states.
 
-    With a recall after a fixed number of steps, there are two copies for every step.
+    For a recall after a fixed number of steps, the LP has two copies per step.
     """
     belief, criteria, recall = case.belief, case.criteria, case.recall
     plan = Planner(far_bonus, criteria, case.discount, correction, recall=recall).plan(belief, 0)
@@ -102,7 +102,7 @@ def compare_together(case: Case, correction: Correction) -> Directly:
 def direct_floors(
     belief: FiniteBelief, criteria: Sequence[Criterion], plan: Plan
 ) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
-    """Return what each criterion collects, [S, A] inside and on leaving, and its level."""
+    """Return the rewards [S, A] of each criterion inside and on leaving a set, and its level."""
     model, gamma, steps = belief.mean(), plan.discount, plan.steps
     corrections = corrections_of(belief, model, gamma, plan.correction)
     usable = np.isfinite(model.reward)
@@ -161,7 +161,7 @@ def direct_lp(
     leaves: BoolArray,
     discount: float,
 ) -> Program:
-    """State it over occupancies of two copies of (s, a), the second after leaving a set."""
+    """Return the LP over occupancies of two copies of (s, a), the second after leaving a set."""
     states, actions = objective.shape
     rows = dense_transitions(model).reshape(-1, states)
     left = leaves.ravel()
@@ -193,9 +193,9 @@ def direct_lp_over(
     leaves: BoolArray,
     steps: int,
 ) -> Program:
-    """State it over occupancies of (t, before or after leaving, s, a), for a recall after n steps.
+    """Return the LP over occupancies of (t, before or after leaving, s, a), for a fixed recall.
 
-    `finals` [S] are the final values of each criterion, if no set was left.
+    `finals` [S] are the final values of each criterion if the explorer left no set.
     """
     states, actions = objective.shape
     rows = dense_transitions(model).reshape(-1, states)

@@ -1,19 +1,19 @@
-"""Checks that long runs of the default explorer make progress, on many grounds.
+"""Checks that long runs of the default explorer make progress in many worlds.
 
-A run may oscillate although every plan is proven safe. So each run is followed to its end, up to a
-step limit, and judged by its observations alone. The law:
+A run may oscillate although every plan is proven safe. So each run is followed to its end or to a
+step limit, and judged by its observations alone. The rules:
 
-- **News.** No `WINDOW` consecutive steps may be without news: an observation with a gain above the
-  explorer's floor of one step. The gain is the difference between the beliefs before and after it:
-  nats on terrain, squares or tiles seen for the first time elsewhere. A failed move is not news.
-- **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
-  leaves the explorer where it was. It is repeated if it is attempted again while that probability
-  is 0, or while the failure had not changed it. No move may be repeated.
+- **News.** No `WINDOW` consecutive steps may be without news. News is an observation with a gain
+  above the explorer's floor for one step. The gain is the difference between the beliefs before and
+  after it: nats on terrain, otherwise newly seen squares or tiles. A failed move is not news.
+- **Failed moves.** A move fails if it leaves the explorer where it was, although its believed
+  success probability was above 0. It is repeated if it is attempted again while this probability is
+  0, or if the failure had not changed the probability. No move may be repeated.
 - **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
 
-Rasters are scaled to the defaults: a cell is two pixels wide, lengths in metres are in proportion
-to those of a cell of 20 m, and the largest climb is the median slope between neighbouring cells,
-and at least the default: so about half of the moves work.
+Rasters are scaled to the defaults: a cell is two pixels wide, and lengths in metres scale with the
+cell (the defaults are for 20 m). The maximum climb is the median slope between neighbouring cells,
+but at least the default, so about half of the moves succeed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Setup
 
 WINDOW = 200
-"""Number of consecutive steps in which there must be news."""
+"""Maximum number of consecutive steps without news."""
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
@@ -52,11 +52,11 @@ RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Ranges of the sensor, in cells."""
 
 SHORT = 1.5
-"""Sensor range in cells up to which moves often fail; such sensors get more worlds."""
+"""Maximum sensor range, in cells, at which moves often fail; such sensors get more worlds."""
 
 SIDE = 12
-"""Cells along each side of terrain, small enough to be exhausted within `LIMIT`; grids have twice
-as many squares."""
+"""Cells along each side of terrain; a run can explore all of it within `LIMIT`. Grids have twice
+as many squares along each side."""
 
 LIMIT = 1500
 """Maximum number of steps of a run."""
@@ -80,7 +80,7 @@ TOYS = {
 def cells_of(
     rasters: Sequence[str] = (), limit: int = LIMIT, side: int = SIDE, runs: int | None = None
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """List the study's cells and the number of worlds of each; `runs` samples that many runs."""
+    """Return the cells of the study and the number of worlds of each; `runs` limits the total."""
     size = {"side": side, "limit": limit}
     found: list[tuple[dict[str, Any], int]] = []
     for ground, delta in product((*GRIDS, *TOYS), DELTAS):
@@ -101,7 +101,7 @@ def cells_of(
 
 
 def setup_of(cell: dict[str, Any], seed: int) -> Setup:
-    """Return the world of a run, and an explorer with its defaults in it."""
+    """Return the setup of a run of the default explorer."""
     ground = cell["ground"]
     given: dict[str, Any] = {"seed": seed, "delta": cell["delta"], "limit": cell["limit"]}
     if ground in TOYS:
@@ -123,7 +123,7 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
 
 @lru_cache(maxsize=8)
 def raster_of(path: str, side: int) -> dict[str, Any]:
-    """Return the configuration of a rover in the middle of a raster: see the module."""
+    """Return the configuration of a rover in the middle of a raster; see the module docstring."""
     from homeward.terrain import read_elevation
 
     pixel = 1.0 if path.endswith(".npy") else None
@@ -149,17 +149,17 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the counts of one run; a task of the study."""
+    """Return the counts of one run; this is the task of the study."""
     setup = setup_of(cell, seed)
     return follow(cast("Explorer", setup.explorer()), setup.limit)
 
 
 def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
-    """Run an explorer and return its counts; see the module for news, failed and repeated moves.
+    """Run an explorer and return its counts; the module docstring defines news and failed moves.
 
-    ``learned`` is the gain of all observations, in the unit of the bonus; ``longest`` and ``last``
-    are steps without news, in the longest stretch and at the end; ``home`` says whether there is a
-    way home from where it ended, in the true world.
+    ``learned`` is the gain of all observations, in the unit of the bonus. ``longest`` is the
+    maximum number of consecutive steps without news, and ``last`` their number at the end. ``home``
+    says whether the explorer can return home from its last state in the true world.
     """
     assert explorer.guide.search is not None
     floor = explorer.guide.search.task.floor
@@ -188,7 +188,7 @@ def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
 
 
 def brought(before: Any, after: Any) -> float:
-    """Return the gain of an observation: nats, squares or tiles, by the kind of belief."""
+    """Return the gain between two beliefs in nats, squares or tiles, by the kind of belief."""
     if isinstance(before, TerrainBelief):
         return entropy_reduction(before, after)
     if isinstance(before, HeightBelief):
@@ -197,7 +197,7 @@ def brought(before: Any, after: Any) -> float:
 
 
 def faults_of(run: dict[str, Any]) -> list[str]:
-    """Return the parts of the law that a run breaks, a sentence each."""
+    """Return a sentence for each rule that a run breaks."""
     found = []
     if run["longest"] >= WINDOW:
         found.append(f"{run['longest']} steps without news")
@@ -211,10 +211,9 @@ def faults_of(run: dict[str, Any]) -> list[str]:
 def summarise(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the summary of each ground and sensor, in order, and of all runs at the end.
 
-    ``steps`` and ``longest`` are medians, ``worst`` is the longest stretch without news of any run;
-    ``limited`` are runs that reached the step limit, ``gaining`` those of them that had news
-    shortly before, ``stranded`` those that ended without a way home, ``broken`` those that break
-    the law.
+    ``steps`` and ``longest`` are medians; ``worst`` is the maximum of ``longest``. The others are
+    numbers of runs: ``limited`` reached the step limit, ``gaining`` reached it and had news shortly
+    before, ``stranded`` can't return home, and ``broken`` break a rule.
     """
     everything = list(runs)
     groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}

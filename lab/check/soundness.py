@@ -1,12 +1,12 @@
 """Checks that no bound exceeds the exact value, by enumeration on small random correlated beliefs.
 
-A belief here is a few explicit worlds. For every deterministic outbound policy, and for the best
-provable way home, the exact probability of being home after a recall is the average over worlds of
-two linear solves. The bound of the same policies, with the planner's corrections, must not be above
-it in any state. The same holds for the bound of the mixture that a planner returns.
+A belief here is a few explicit worlds. The exact probability of being home after a recall is the
+mean over worlds of two linear solves, for any deterministic outbound policy and the planner's
+return policy. The bound of the same policies, with the planner's corrections, must not exceed it in
+any state. The bound of a planner's mixture must not exceed its exact value either.
 
-Every kind of criterion and pairs and triples of them are checked too, at random levels, on worlds
-with different rewards (`examine_together`).
+`examine_together` checks every criterion, pair and triple at random levels, on worlds with
+different rewards.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Soundness:
 
     returning: float  # over all states
     exploring: float  # over all deterministic outbound policies and all states
-    planned: float  # of the planner's own mixture, and of the part that its action starts
+    planned: float  # of the planner's mixture, and of its policies that start with the action
     looseness: float  # exact − bound of the planner's mixture
 
 
@@ -147,16 +147,16 @@ def examine(
 class Together:
     """The largest excess of a bound over the exact value; positive means unsound."""
 
-    any_way: float  # of some deterministic outbound policies, with every criterion
-    planned: float  # of the planner's own mixture, and of the part that its action starts
+    any_way: float  # of random deterministic outbound policies, for every criterion
+    planned: float  # of the planner's mixture, and of its policies that start with the action
     status: Status
-    looseness: float  # exact − bound of the planner's mixture, the largest
+    looseness: float  # maximum of exact − bound of the planner's mixture
 
 
 def random_criteria(
     asked: Sequence[str], belief: FiniteBelief, span: float, rng: np.random.Generator
 ) -> list[Criterion]:
-    """Draw a criterion of each kind that is asked for, to be earned over `span` steps."""
+    """Draw a criterion of each requested kind; rewards are earned over `span` steps."""
     shape = belief.counts.shape
     found: list[Criterion] = []
     for kind in asked:
@@ -189,7 +189,7 @@ def paid(belief: FiniteBelief, rng: np.random.Generator) -> FiniteBelief:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A belief and criteria on it, with the corrections that it allows."""
+    """A belief, criteria, and the corrections that apply to the belief."""
 
     belief: FiniteBelief
     criteria: list[Criterion]
@@ -215,7 +215,7 @@ def random_case(
 
 
 def examine_together(case: Case, correction: Correction, rng: np.random.Generator) -> Together:
-    """Compare the bounds of a plan, and of some other outbound policies, with exact values."""
+    """Compare the bounds of a plan, and of random outbound policies, with exact values."""
     belief, criteria, recall = case.belief, case.criteria, case.recall
     planner = Planner(far_bonus, criteria, case.discount, correction, recall=recall)
     plan = planner.plan(belief, 0)
@@ -268,7 +268,7 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
 
 
 def half_exploring(corrections: Corrections, belief: FiniteBelief) -> Corrections:
-    """Return the tempting wrong correction, −p(1−p) for exploring, which `examine` must catch."""
+    """Return a wrong correction, −p(1−p) for exploring, which `examine` must catch."""
     mean = belief.mean()
     assert isinstance(mean, Moves)
     wrong = -mean.success * (1.0 - mean.success)
@@ -296,7 +296,7 @@ def far_bonus(belief: Belief) -> FloatArray:
 
 
 def _availability(states: int, actions: int, rng: np.random.Generator) -> FloatArray:
-    """Draw rewards of 0 and, for some actions but the first, −inf: they can't be chosen."""
+    """Draw rewards [S, A]: 0, or −inf for unavailable actions; the first action is available."""
     reward = np.zeros((states, actions))
     reward[:, 1:][rng.random((states, actions - 1)) < 0.15] = -np.inf
     return reward

@@ -1,17 +1,17 @@
 """Checks that `certify` confirms sound plans and refutes plans with one forged entry.
 
-Plans are made on every kind of belief and criterion, with either recall. Each must be confirmed.
-Then one thing is changed, and the plan must be refuted, or refused when it is built:
+Plans are made on every kind of belief and criterion, with either kind of recall. Each plan must be
+confirmed. Then one entry is forged. The forged plan must be refuted, or raise when it is built:
 
-- *outbound* or *return*: an entry of a policy, such that by exact enumeration some claim of the
-  plan is no longer true. A plan without such an entry is left out. Finite beliefs only.
-- *bound* or *table*: a claim, of the plan or in its table of actions, is raised by .05 of its unit.
-  It may still be true, since bounds are conservative, but it is no longer proven.
-- *action*: another action is named than the first one of the action's part.
-- *status*: the levels are said to be infeasible, though the plan keeps them.
+- *outbound* or *return*: an entry of a policy is changed so that, by enumeration, a claim of the
+  plan is false. Plans without such an entry are skipped. Finite beliefs only.
+- *bound* or *table*: a bound of the plan or of its table of actions is raised by .05 of its unit.
+  The bound may still be true, since bounds are conservative, but it is no longer proven.
+- *action*: the chosen action is replaced.
+- *status*: the levels are called infeasible although the plan meets them.
 
-If the exact value contradicts the claim by more than the width of the sampled interval, sampling
-alone must refute it.
+If the exact value contradicts a claim by more than the width of the sampled interval, sampling
+alone must refute the claim.
 """
 
 from __future__ import annotations
@@ -65,13 +65,14 @@ class Trial:
     reckoned: bool = False  # by arithmetic
     contradicted: bool = False  # some claim is wrong by more than the width of its interval
     missed: bool = False  # sampling did not refute such a claim
-    refused: bool = False  # refused when built, since it is inconsistent
+    refused: bool = False  # building the plan raised, since it is inconsistent
 
 
 def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
-    """Make the next plan in turn: of six, three on few states, one on more, two on other beliefs.
+    """Return random plan `number`; it determines belief, criteria and kind of recall.
 
-    Criteria go through all kinds, pairs and triples in turn, the recalls alternate.
+    Of six consecutive plans, three have few states, one has more, and two have other beliefs. The
+    criteria cycle through all kinds, pairs and triples. The kinds of recall alternate.
     """
     asked, fixed = TOGETHER[number % len(TOGETHER)], bool(number // 2 % 2)
     turn = number % 6
@@ -159,7 +160,7 @@ def is_untrue(stored: StoredPlan) -> bool:
 
 
 def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Raise one of the bounds, of the plan or of its action's part."""
+    """Raise one of the bounds, of the plan or of its chosen action."""
     criteria = stored.plan.criteria
     room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - EXTRA]
     if not room:
@@ -202,7 +203,7 @@ def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
 
 
 def _denied(stored: StoredPlan, _: np.random.Generator) -> StoredPlan | None:
-    """Call the levels of a plan infeasible although it keeps them, also in its table of actions."""
+    """Call the levels of a plan infeasible although it meets them, also in its action table."""
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return None

@@ -309,4 +309,4 @@ def test_a_log_of_another_world_is_refuted(spent: Run) -> None:
     (spent.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     found = plan_of_step(spent)
     assert found.refuted
-    assert found.reasons == ("step 2: the world does not answer as recorded",)
+    assert found.reasons == ("step 2: the world does not reproduce the record",)

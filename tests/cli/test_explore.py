@@ -108,14 +108,16 @@ def test_what_is_said_to_people_names_the_files_and_the_fate(
     said = homeward("explore", raster, "--steps", 3).out
     promise, steps, why, fate, kept, *_ = said.splitlines()
     assert promise == (
-        "runs/crater-1: whenever it is called off, it can come home to the start "
-        "with probability 0.98 or more"
+        "runs/crater-1: whenever it is recalled, it can return to the start "
+        "with probability at least 0.98"
     )
     assert steps == "3 steps taken"
     assert why == why_ended(End.STEPS, 3)
-    assert fate.startswith("it can come home; ")
+    assert fate.startswith("it can return to the start; ")
     bound = read_json(Path("runs/crater-1/summary.json"))["min_bound"]
-    assert kept == (f"return to the start: kept over the whole run {bound:.6f}, asked for 0.98")
+    assert kept == (
+        f"return to the start: lower bound over the whole run {bound:.6f}, required 0.98"
+    )
     assert all(f"  runs/crater-1/{name}\n" in said for name in OUTPUTS)
 
 
@@ -187,7 +189,7 @@ def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster:
     said = homeward("explore", raster, "--floor", 1e9).out.splitlines()
     assert said[1] == "no step was taken"
     assert said[2].startswith(sentence(ENDS[End.TOO_LITTLE]))
-    assert "kept over the whole run" not in "".join(said)
+    assert "lower bound over the whole run" not in "".join(said)
 
 
 def test_a_start_is_in_map_coordinates_or_a_cell(
@@ -368,7 +370,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "empty.npy --pixel 1": ("empty.npy: is not a NumPy array", ""),
     "a.npy --pixel 0": ("--pixel is 0.0: ", ""),
     "ok.tif --pixel 3": ("ok.tif: has its own pixel size", ""),
-    "ok.tif --window 0,0,99,9": ("ok.tif: the window 0,0,99,9 takes columns 0 to 98", ""),
+    "ok.tif --window 0,0,99,9": ("ok.tif: the window 0,0,99,9 covers columns 0 to 98", ""),
     "ok.tif --window map:0,0,9,9": ("the window map:0.0,0.0,9.0,9.0 contains no pixel centre", ""),
     "ok.tif --window map:0,0,99,99": ("window map:0.0,0.0,99.0,99.0 leaves the raster", ""),
     "ok.tif --window 1,2,3": ("the window '1,2,3' is not COLUMN,ROW", ""),
@@ -399,7 +401,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --truth guess": ('--truth is "guess": ', ""),
     "ok.tif --correction none": ('--correction is "none": ', ""),
     "ok.tif --film avi": ('--film is "avi": ', ""),
-    "ok.tif --unsafe --naive": ("--unsafe and --naive: choose one", ""),
+    "ok.tif --unsafe --naive": ("--unsafe and --naive exclude each other: choose one", ""),
     "ok.tif --sample": ("ok.tif and --sample: choose one terrain", ""),
     "ok.tif --rows 9": ("--rows is for synthetic Mars only, not for ", "ok.tif\n"),
     "--sample --pixel 2": ("homeward: --pixel: the sample terrain has its own pixel size\n", ""),
@@ -492,7 +494,7 @@ def test_fewer_steps_than_there_are_change_nothing(
     homeward(*asked, 9)
     before = {path.name: path.read_bytes() for path in Path("one").iterdir() if path.is_file()}
     said = homeward(*asked, 5)
-    assert said.err == "one: has 9 steps already, more than the 5 of --steps; nothing was changed\n"
+    assert said.err == "one: has already taken 9 steps, more than --steps 5; nothing was changed\n"
     assert said.json["steps"] == 9
     after = {path.name: path.read_bytes() for path in Path("one").iterdir() if path.is_file()}
     assert after == before
@@ -506,7 +508,7 @@ def test_fewer_steps_than_there_are_change_nothing(
     monkeypatch.setattr(Explorer, "step", stopped)
     homeward(*asked, 20, code=130)
     said = homeward(*asked, 5, code=2)
-    assert "one: has 11 steps already, more than the 5 of --steps; to resume: " in said.err
+    assert "one: has already taken 11 steps, more than --steps 5; to resume: " in said.err
 
 
 def test_ctrl_c_while_steps_are_taken_again_tells_how_many_are_recorded(
@@ -691,10 +693,10 @@ def test_all_that_can_be_asked_is_in_the_run_and_what_is_said(
     assert (config["bases"], config["back_within"], config["delta"]) == ([[4, 4]], 9, 0.9)
     text = homeward("explore", "--out", "one").out
     for found in said["criteria"]:
-        kept = f"kept over the whole run {found['lowest']:.6f}, asked for {found['level']:g}"
+        kept = f"lower bound over the whole run {found['lowest']:.6f}, required {found['level']:g}"
         assert f"{found['name']}: {kept}\n" in text
     shown = homeward("runs", "show", "one").out
-    assert "keeps: “return to base 4,4” at 0.9; " in shown
+    assert "criteria: “return to base 4,4” at 0.9; " in shown
     assert "stay inside" in shown.split("Last steps")[1]
 
 
@@ -736,8 +738,8 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--back-within", 3, "--back-within-delta", 0), "--back-within-delta is 0.0: "),
         (("--back-within-delta", 0.5), "--back-within-delta has no effect without --back-within"),
         (("--keep-in-delta", 0.5), "--keep-in-delta has no effect without --keep-in"),
-        (("--recall", 9), "--recall is kept plan by plan: it needs --algorithm paper"),
-        (("--home", "current"), "--home current is kept plan by plan: it needs --algorithm paper"),
+        (("--recall", 9), "--recall needs --algorithm paper"),
+        (("--home", "current"), "--home current needs --algorithm paper"),
         (
             ("--recall", 10**8, *PAPER),
             "a recall after 100,000,000 steps with 108 states ",
@@ -779,11 +781,11 @@ def test_a_config_file_may_ask_for_all_of_it(
         ),
         (
             ("--start", HERE, "--base", "4,11", "--back-within", 1, *PAPER),
-            "from the start no policy keeps “return to base 4,11”",
+            "from the start no policy meets “return to base 4,11”",
         ),
         (
             ("--start", HERE, "--base", "4,11"),
-            "from the start no way keeps “return to base 4,11” at 0.98: the best works with ",
+            "from the start no return policy meets “return to base 4,11” at 0.98: ",
         ),
     ],
 )

@@ -115,5 +115,5 @@ def test_known_on_a_grid_is_the_fraction_that_was_seen(runs: Path) -> None:
 def test_a_record_that_the_world_does_not_follow_is_refused(own: Path) -> None:
     history = history_of(own / "grid-safe")
     history.log.nexts[2] = (history.log.nexts[2] + 7) % 36
-    with pytest.raises(InvalidFileError, match="step 3 leads to"):
+    with pytest.raises(InvalidFileError, match="step 3 ends in state"):
         history.at(5)

@@ -32,9 +32,9 @@ def test_the_librarys_own_kind_is_known() -> None:
 
 def test_a_name_is_given_once() -> None:
     register(MEADOW)
-    with pytest.raises(InvalidInputError, match="another kind of run named meadow"):
+    with pytest.raises(InvalidInputError, match="another kind of run is already named meadow"):
         register(replace(MEADOW, version=2))
-    with pytest.raises(InvalidInputError, match="another kind of run named toytext"):
+    with pytest.raises(InvalidInputError, match="another kind of run is already named toytext"):
         register(replace(MEADOW, name="toytext"))
 
 

@@ -34,7 +34,7 @@ def test_tasks_are_numbered_by_cell_and_then_by_seed() -> None:
         ({"name": ""}, 'name is ""'),
         ({"cells": []}, r"cells is \[\]"),
         ({"seeds": []}, r"seeds is \[\]"),
-        ({"seeds": [1, 2, 1]}, "a seed comes twice"),
+        ({"seeds": [1, 2, 1]}, "a seed is given twice"),
         ({"seeds": [-1]}, r"seeds\.0 is -1"),
         ({"seeds": [True]}, r"seeds\.0 is true"),
         ({"cells": [{"a": 1}, {"b": 1}, {"a": 1}]}, "cell 2 is the same as cell 0"),

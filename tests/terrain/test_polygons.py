@@ -130,7 +130,7 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
         (polygon(SQUARE[:3]), "ring 1 of polygon 1 has 3 positions"),
         (polygon(SQUARE[:-1]), r"ring 1 of polygon 1 is open: it begins at \(510, 810\)"),
         (polygon(SQUARE, HOLE[:-1]), "ring 2 of polygon 1 is open"),
-        (polygon([[0, 0], [1, 1], [2, 2], [0, 0]]), "ring 1 of polygon 1 encloses nothing"),
+        (polygon([[0, 0], [1, 1], [2, 2], [0, 0]]), "ring 1 of polygon 1 has no area"),
         (
             polygon([[0, 0], [2, 2], [2, 0], [0, 2], [0, 0]]),
             r"polygon 1 crosses itself: the edge \(0, 0\) – \(2, 2\) and the edge \(2, 0\) – ",
@@ -154,8 +154,8 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             {"type": "Feature", "geometry": named(polygon(SQUARE), CRS84)},
             "the geometry of it has its own crs member",
         ),
-        (nested(21), "is nested more than 20 deep, at geometry 1"),
-        (nested(900), "is nested more than 20 deep, at geometry 1"),
+        (nested(21), "has more than 20 levels of nesting, at geometry 1"),
+        (nested(900), "has more than 20 levels of nesting, at geometry 1"),
     ],
 )
 def test_what_is_no_area_is_refused(value: Any, message: str) -> None:

@@ -56,7 +56,7 @@ def test_a_window_in_map_coordinates_reads_what_lies_there(ground: Path) -> None
 
 
 def test_a_window_off_the_raster_names_the_file(ground: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"ground.tif: the window 80,0,20,5 takes columns"):
+    with pytest.raises(InvalidInputError, match=r"ground.tif: the window 80,0,20,5 covers columns"):
         read_elevation(ground, window=PixelWindow(80, 0, 20, 5))
 
 
@@ -64,7 +64,9 @@ def test_a_raster_too_large_to_read_at_once_asks_for_a_window(
     ground: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_PIXELS", 5399)
-    with pytest.raises(InvalidFileError, match=r"90 x 60 pixels are too many.*give a window"):
+    with pytest.raises(
+        InvalidFileError, match=r"90 x 60 pixels are too many.*give a smaller window"
+    ):
         read_elevation(ground)
     assert read_elevation(ground, window=PixelWindow(0, 0, 90, 59)).shape == (59, 90)
 
@@ -128,7 +130,7 @@ def test_an_array_may_have_holes(tmp_path: Path) -> None:
         (np.zeros((2, 2), bool), "holds bool"),
         (np.array([["a", "b"]]), "holds <U1"),
         (np.array([[{}]], object), "Python objects"),
-        (np.full((2, 2), np.nan), "has no data in the window 0,0,2,2, only nodata"),
+        (np.full((2, 2), np.nan), "has no data in the window 0,0,2,2"),
         (np.array([[0.0, 5e9]]), r"5e\+09 m at row 0, column 1 is not a height"),
     ],
 )
@@ -225,7 +227,7 @@ def test_a_sheared_raster_is_refused(tmp_path: Path) -> None:
 def test_a_raster_of_nodata_alone_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     write_raster(path, np.full((3, 4), 7.0, np.float32), nodata=7.0)
-    with pytest.raises(InvalidFileError, match=r"a\.tif: has no data.*only nodata"):
+    with pytest.raises(InvalidFileError, match=r"a\.tif: has no data"):
         read_elevation(path)
 
 

@@ -16,7 +16,7 @@ from homeward.runs.lock import locked
 from homeward.runs.log import Record, to_line
 from homeward.web.catalogue import (
     Catalogue,
-    Standing,
+    QueueState,
     check_name,
     plain_file,
     status_of,
@@ -108,7 +108,7 @@ def test_a_link_among_the_fields_of_an_earlier_version_is_found(own: Path, tmp_p
     chunk.parent.mkdir(parents=True)
     (tmp_path / "elsewhere").touch()
     chunk.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RefusalError, match="link among its fields"):
+    with pytest.raises(RefusalError, match="its fields contain a link"):
         Catalogue(own).find("grid-safe")
 
 
@@ -269,22 +269,22 @@ def test_the_other_of_a_pair_is_found(runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "standing", "told"),
+    ("status", "queue_state", "told"),
     [
         (RunStatus.FINISHED, None, "finished"),
-        (RunStatus.INTERRUPTED, Standing("queued", 1), "queued"),
-        (RunStatus.INTERRUPTED, Standing("going"), "running"),
-        (RunStatus.INTERRUPTED, Standing("paused"), "paused"),
-        (RunStatus.INTERRUPTED, Standing("cancelled"), "cancelled"),
-        (RunStatus.INTERRUPTED, Standing("refused", error="why"), "failed"),
-        (RunStatus.FINISHED, Standing("paused"), "finished"),
-        (RunStatus.RUNNING, Standing("paused"), "running"),
+        (RunStatus.INTERRUPTED, QueueState("queued", 1), "queued"),
+        (RunStatus.INTERRUPTED, QueueState("going"), "running"),
+        (RunStatus.INTERRUPTED, QueueState("paused"), "paused"),
+        (RunStatus.INTERRUPTED, QueueState("cancelled"), "cancelled"),
+        (RunStatus.INTERRUPTED, QueueState("refused", error="why"), "failed"),
+        (RunStatus.FINISHED, QueueState("paused"), "finished"),
+        (RunStatus.RUNNING, QueueState("paused"), "running"),
     ],
 )
 def test_what_the_server_knows_goes_first(
-    status: RunStatus, standing: Standing | None, told: str
+    status: RunStatus, queue_state: QueueState | None, told: str
 ) -> None:
-    assert status_of(status, standing) == told
+    assert status_of(status, queue_state) == told
 
 
 def test_a_stamp_changes_with_the_manifest_and_the_lock(own: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_finished_run_whose_log_is_cut_short_is_damaged(own: Path) -> None:
     change_log(own / "grid-safe", lambda lines: [*lines[:7], lines[7][:20]])
     found = catalogue.summary("grid-safe")
     assert (found["status"], found["steps"], found["end"]) == ("damaged", 7, None)
-    assert found["error"] == f"its record holds 7 steps, but it ended after {whole['steps']}"
+    assert found["error"] == f"its log has 7 steps, but the run ended after {whole['steps']}"
     assert found["kind"] == "grid"
     assert found["shape"] == whole["shape"]
 
@@ -377,7 +377,7 @@ def test_a_run_with_a_damaged_line_is_damaged_whether_it_has_ended_or_not(own: P
         found = Catalogue(own).summary("grid-safe")
         assert (found["status"], found["steps"]) == ("damaged", 3)
         assert found["error"] == "steps.jsonl: line 4 is damaged; the steps before it are shown"
-    assert Catalogue(own).summary("grid-safe", Standing("going"))["status"] == "running"
+    assert Catalogue(own).summary("grid-safe", QueueState("going"))["status"] == "running"
 
 
 def test_a_run_that_has_not_ended_may_have_more_steps_than_it_noted(own: Path) -> None:
@@ -392,7 +392,7 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(own: Path, part: str) ->
     (own / "grid-safe" / part).write_text('{"format": 2}')
     found = Catalogue(own).summary("grid-safe")
     assert found["status"] == "newer"
-    assert found["error"].startswith("it was made by a newer version of Homeward")
+    assert found["error"].startswith("a newer version of Homeward made it")
     assert "format 2" in found["error"]
     (own / "grid-safe" / part).write_text('{"format": 0}')
     assert Catalogue(own).summary("grid-safe")["status"] == "damaged"

@@ -1,4 +1,4 @@
-"""``homeward certify``: check what a plan, or a step of a run, claims."""
+"""``homeward certify``: check the bounds that a saved plan or a run claims."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from homeward.certificates import Certificate
     from homeward.runs.verification import RecordedPlan
 
-PARTS = {"plan": "the plan", "action": "its action's part"}
+PARTS = {"plan": "the plan", "action": "the chosen action"}
 
 
 def certify(
@@ -27,9 +27,7 @@ def certify(
     ],
     step: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="For a run: the step to check.", show_default="the last that has one"
-        ),
+        typer.Option(min=1, help="For a run: the step to check.", show_default="the last step"),
     ] = None,
     episodes: Annotated[
         int | None,
@@ -44,29 +42,30 @@ def certify(
     method: Annotated[
         str | None,
         typer.Option(
-            help="all that is possible, or one of exact, sampling, arithmetic.",
+            help="exact, sampling, arithmetic, or all methods that apply.",
             show_default="all",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.", show_default="0")] = None,
     workers: Workers = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="Also write the plan of a run's step.")
+        Path | None,
+        typer.Option(metavar="FILE.npz", help="For a run: write the plan of the step to a file."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check every bound that a plan claims, without trusting the planner.
 
     exact enumerates the worlds of a finite belief. sampling draws worlds from any belief, follows
-    the plan out, recalls it at a random time, follows its way home, and counts. arithmetic
-    recomputes the plan's numbers without the planner's code.
+    the plan until a recall at a random time, follows the return policy, and counts the returns.
+    arithmetic recomputes the numbers of the plan without the code of the planner.
 
-    Of a run of the paper's algorithm, the plan of a step is made again from the record, and must
-    say what the log says. Of any other run the level is the whole run's: its budget is audited
-    without the planner (does each step hold a way home, and was enough spent?), and every step is
-    planned again.
+    For a run of the paper's algorithm, the plan of a step is made again from the record and
+    compared with the log. For any other run the level holds for the whole run: its risk budget is
+    audited without the planner (does each step have a return policy, and was its risk charged?),
+    and every step is planned again.
 
-    Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 the input was wrong.
+    Exit codes: 0 nothing is refuted, 1 a bound is refuted, 2 invalid input.
 
     Examples: homeward certify plan.npz --episodes 50000 --confidence 0.999
 
@@ -84,18 +83,18 @@ def certify(
     recorded = plan_of_step(Run.open(what), step) if what.is_dir() else None
     if recorded is None:
         if step is not None or out is not None:
-            raise InvalidInputError(f"{what}: --step and --out are for a run's folder")
+            raise InvalidInputError(f"{what}: is a saved plan; --step and --out are for runs")
         stored, title = load_plan(what), str(what)
     elif recorded.stored is None:
         options = {"episodes": episodes, "confidence": confidence, "method": method, "seed": seed}
         for name, value in options.items():
             if value is not None:
                 raise InvalidInputError(
-                    f"{what}: --{name} is for plans of the paper's algorithm; this run is audited "
-                    "and planned again"
+                    f"{what}: --{name} applies only to the paper's algorithm; this run is checked "
+                    "by an audit and by planning again"
                 )
         if out is not None:
-            raise InvalidInputError(f"{what}: --out is for runs of the paper's algorithm")
+            raise InvalidInputError(f"{what}: --out applies only to runs of the paper's algorithm")
         _tell_run(recorded, what, as_json=as_json)
         raise typer.Exit(1 if recorded.refuted else 0)
     else:
@@ -106,7 +105,7 @@ def certify(
     method = "all" if method is None else method
     sampled = stored.parts and stored.plan.criteria and method in ("all", "sampling")
     try:
-        with progress_bar("playing episodes", episodes, quiet=as_json or not sampled) as advance:
+        with progress_bar("sampling episodes", episodes, quiet=as_json or not sampled) as advance:
             found = certificate.certify(
                 stored,
                 method=method,  # type: ignore[arg-type]
@@ -134,7 +133,7 @@ def certify(
 
 
 def _tell_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
-    """Print the verdict on a run with a level for the whole run."""
+    """Print the verdict on a run whose level holds for the whole run."""
     from homeward.planning.plan import floored
 
     run = recorded.run
@@ -145,12 +144,12 @@ def _tell_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
         said = {"reasons": list(recorded.reasons), "notes": list(recorded.notes)}
         say_json({**found, "refuted": recorded.refuted, **said})
         return
-    claimed = f"the whole run says that it keeps {floored(run.kept)}, asked for {run.level:g}"
-    say(f"{what}: {claimed if run.level > 0.0 else 'the run promises no way home'}")
+    claimed = f"the run claims a lower bound of {floored(run.kept)}; required is {run.level:g}"
+    say(f"{what}: {claimed if run.level > 0.0 else 'the run has no safety level'}")
     for home in recorded.homes:
         say(
-            f"Audit, “{home.name}” at {home.level:g}: keeps {floored(home.kept)}, and had to "
-            f"spend {home.charged:.3g} at least; {home.words}."
+            f"Audit of “{home.name}” at {home.level:g}: lower bound {floored(home.kept)}, risk to "
+            f"be charged at least {home.charged:.3g}; {home.words}."
         )
     say(f"Planned again: {run.words}.")
     for reason in recorded.reasons:
@@ -160,7 +159,7 @@ def _tell_run(recorded: RecordedPlan, what: Path, *, as_json: bool) -> None:
 
 
 def _told(found: Certificate, title: str) -> Iterator[str]:
-    """Print a certificate as a table; yield sentences on what was checked and what was found."""
+    """Print the verdicts of a certificate as a table, then yield sentences on its checks."""
     if not found.verdicts:
         yield from (f"{title}: {note}" for note in found.notes)
         return
@@ -175,30 +174,30 @@ def _told(found: Certificate, title: str) -> Iterator[str]:
         if verdict.low is None or verdict.high is None:
             between = "-"
         row = {"criterion": verdict.criterion, "of": PARTS[verdict.part]}
-        row |= {"asked": number(verdict.level), "claimed": number(verdict.claimed)}
+        row |= {"required": number(verdict.level), "claimed": number(verdict.claimed)}
         row |= {"estimate": number(verdict.estimate), "between": between}
         rows.append({**row, "verdict": verdict.words})
     red = [i for i, verdict in enumerate(found.verdicts) if verdict.refuted]
-    right = ("asked", "claimed", "estimate", "between")
-    print_table(rows, f"What {title} claims", right, red)
+    right = ("required", "claimed", "estimate", "between")
+    print_table(rows, f"Bounds claimed by {title}", right, red)
     worth, count = found.worth, len(found.verdicts)
     yield from (f"Refuted: {reason}." for reason in (*worth.reasons, *found.said))
     if worth.recomputed_value is not None:
         upper = ""
         if worth.recomputed_upper is not None:
-            upper = f"; no safe plan is worth more than {worth.recomputed_upper:.6g}"
-        yield f"Arithmetic done again: the plan is worth {worth.recomputed_value:.6g}{upper}."
+            upper = f"; the value of every safe plan is at most {worth.recomputed_upper:.6g}"
+        yield f"Arithmetic: the value of the plan is {worth.recomputed_value:.6g}{upper}."
     if found.episodes:
         cut = max(v.sampled.cut for v in found.verdicts if v.sampled is not None)
-        long = f"; up to {cut} were cut" if cut else ""
-        together = "the interval holds" if count == 1 else f"all {count} intervals hold together"
+        long = f"; up to {cut} were stopped early" if cut else ""
+        together = "the interval holds" if count == 1 else f"all {count} intervals hold jointly"
         yield (
             f"Sampling: {found.episodes} episodes, seed {found.seed}{long}; {together} with "
-            f"probability {found.confidence:g} or more."
+            f"probability at least {found.confidence:g}."
         )
     yield from map(sentence, found.notes)
     yield (
-        f"{len(red)} of {count} bounds refuted, in {found.seconds:.1f} s."
+        f"{len(red)} of {count} bounds are refuted. The check took {found.seconds:.1f} s."
         if red or not found.refuted
-        else f"No bound is refuted, but another claim is, in {found.seconds:.1f} s."
+        else f"No bound is refuted, but another claim is. The check took {found.seconds:.1f} s."
     )

@@ -1,4 +1,4 @@
-"""``homeward paper``: the paper's small stories; its studies are in `paper_studies`."""
+"""``homeward paper``: the paper's small examples; its studies are in `paper_studies`."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ for command in (coverage, levels, mars, timing, toytext):
 
 @app.command()
 def criteria(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The folder to draw the pictures in.")
-    ] = Path("criteria"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pictures.")] = Path(
+        "criteria"
+    ),
     as_json: Json = False,
 ) -> None:
-    """Show what each criterion means: small worlds that can be solved by hand.
+    """Show what each criterion means, on small worlds that can be solved by hand.
 
-    The paper names what its framework also covers: return within a horizon, staying in a set,
-    earning at least a given amount, several at once, a recall at a fixed step. Each has a world of
-    two or three states, and a picture in which a policy is a dot: what it keeps against its value.
+    The paper lists further criteria that its framework covers: return within a horizon, staying in
+    a set, earning at least a given amount, several criteria at once, and a recall at a fixed step.
+    Each criterion has a world of two or three states, and a picture that plots each policy by its
+    value and by the probability or amount of the criterion.
 
     Example: homeward paper criteria --out docs/criteria
     """
@@ -56,7 +57,8 @@ def criteria(
     for picture, story in pictures.items():
         save(draw_criterion(story), picture)
     found = {"pictures": [str(picture) for picture in pictures], "rows": rows()}
-    show(found, {"rows": "Kept and worth"}, f"{len(pictures)} pictures are in {out}.", as_json)
+    title = "Criteria and value of each policy"
+    show(found, {"rows": title}, f"{len(pictures)} pictures are in {out}.", as_json)
 
 
 @app.command()
@@ -64,17 +66,17 @@ def counterexamples(
     out: Figure = Path("counterexamples.png"),
     as_json: Json = False,
 ) -> None:
-    """Show why safety is defined as it is: three worlds that fool simpler definitions.
+    """Show why simpler definitions of safety fail, on three small worlds.
 
-    Each story of the paper's section 3.3 has a policy that a simpler definition
-    of safety accepts although it is not safe: judging state-actions one by one,
-    asking for some way home in every sampled MDP, or trusting the mean model.
+    Each example of the paper's section 3.3 has an unsafe policy that a simpler
+    definition of safety accepts: judge each state-action pair by itself, require
+    some way home in every sampled MDP, or use the mean model.
 
-    The table gives, for each policy and γ: the naive definition's number; the
-    exact probability of getting home when called off, by enumeration; and the
-    lower bounds that the planner proves with the paper's "general" correction
-    and with our "moves" correction. A policy is accepted at safety level δ if
-    its bound is at least δ. Bounds are never above the exact value.
+    The table shows, for each policy and γ: the number of the naive definition;
+    the exact probability of returning home after the recall, by enumeration; and
+    the lower bounds that the planner proves with the paper's "general" correction
+    and with our "moves" correction. A policy is accepted at safety level δ if its
+    bound is at least δ. Bounds are never above the exact probability.
 
     Example: homeward paper counterexamples --out stories.pdf
     """
@@ -92,7 +94,7 @@ def counterexamples(
 
 
 def _print_stories(rows: Sequence[Row]) -> None:
-    """Print the table, and a sentence or two per story."""
+    """Print the table, then the title and lesson of each example."""
     from rich.console import Console
 
     from homeward.paper.counterexamples import all_stories
@@ -125,19 +127,19 @@ def examples(
     out: Figure = Path("examples.png"),
     as_json: Json = False,
 ) -> None:
-    """Explore three grid worlds, safely and boldly: the paper's figure of examples, run anew.
+    """Explore three grid worlds, safely and unsafely: reproduce the paper's figure of examples.
 
-    Heights are unknown until seen from next to them; a square more than one
-    higher can't be climbed, and any drop can be taken. A safe explorer keeps a
-    way back with probability δ. Adapted R-max keeps none.
+    The explorer sees a height only from a neighbouring square. It can climb one
+    level per move, and descend any number of levels. A safe explorer stays able
+    to return with probability at least δ. Adapted R-max has no safety level.
 
-    The pit: a drop that the safe explorer refuses is a trap for the other. The
-    detour: a drop is refused until a way back has come into sight, then taken.
-    The gamble: moving East is safe with probability .8; it is taken at δ ≤ .6
-    with the paper's "general" correction and at δ ≤ .8 with our "moves".
+    The pit: the safe explorer refuses a descent that traps the other explorer.
+    The detour: the safe explorer refuses a descent until it has seen a way back.
+    The gamble: moving East is safe with probability .8. The explorer moves East
+    at δ ≤ .6 with the paper's "general" correction, and at δ ≤ .8 with "moves".
 
-    The maps are our own, made for the paper's captions; every panel is found by
-    exploring. A caption that does not come true gives exit code 1.
+    We made the maps to match the paper's captions, and every panel is a new run.
+    The exit code is 1 if a run contradicts its caption.
 
     Example: homeward paper examples --out worlds.pdf
     """
@@ -162,7 +164,7 @@ def examples(
     else:
         tables = {
             "panels": [
-                {"panel": f.letter, "what was found": f.panel.caption, "as in the paper": f.holds}
+                {"panel": f.letter, "result": f.panel.caption, "as in the paper": f.holds}
                 for f in findings
             ],
             "levels": [
@@ -170,9 +172,9 @@ def examples(
                 for row in findings[-1].numbers["levels"]
             ],
         }
-        titles = {"panels": "The nine panels", "levels": "Is moving East taken?"}
-        all_true = "Every caption of the paper comes true."
-        verdict = f"Not as in the paper: {', '.join(failed)}." if failed else all_true
+        titles = {"panels": "The nine panels", "levels": "Does the explorer move East?"}
+        all_true = "All panels agree with the paper."
+        verdict = f"Panels that differ from the paper: {', '.join(failed)}." if failed else all_true
         show(tables, titles, f"{verdict} The figure is in {out}.", as_json=False)
     if failed:
         raise typer.Exit(1)
@@ -183,7 +185,7 @@ def sat(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE.cnf", help="A DIMACS CNF file to decide, with at most 16 variables."
+            metavar="FILE.cnf", help="A formula as DIMACS CNF file, with at most 16 variables."
         ),
     ] = None,
     formulas: Annotated[
@@ -193,7 +195,10 @@ def sat(
     variables: Annotated[
         int | None,
         typer.Option(
-            min=3, max=16, help="Without a file: variables each.", show_default="6 to 11, drawn"
+            min=3,
+            max=16,
+            help="Without a file: number of variables per formula.",
+            show_default="random, 6 to 11",
         ),
     ] = None,
     seed: Annotated[
@@ -203,17 +208,17 @@ def sat(
 ) -> None:
     """Decide 3SAT by asking whether a safe policy exists (the paper's Theorem 1).
 
-    A formula becomes a belief with one world per truth assignment. From D the
-    explorer goes to S and waits; the way back leads through one literal of each
-    clause, and a move out of a literal works only where the literal is true. So
-    there is a chance to return iff some assignment makes every clause true. That
-    is why deciding safety exactly is NP-hard, and why the planner keeps a lower
-    bound instead.
+    A formula becomes a belief with one world per truth assignment. The explorer
+    goes from D to S and waits. The way back visits one literal of each clause,
+    and a move out of a literal succeeds only in worlds where the literal is true.
+    So the explorer may return with positive probability iff some assignment makes
+    every clause true. This is why exact safety is NP-hard to decide, and why the
+    planner uses a lower bound.
 
-    With a file, decides it and gives the likeliest way back. Without one, draws
-    random formulas at 4.26 clauses per variable, where they are hardest, and
-    compares every verdict with a SAT solver's (it comes with the extra "sat").
-    Any disagreement is printed and gives exit code 1.
+    With a file, the command decides its formula and prints the likeliest way
+    back. Without a file, it draws random formulas with 4.26 clauses per variable,
+    where they are hardest, and compares each answer with a SAT solver (extra
+    "sat"). It prints every disagreement, and then exits with code 1.
 
     Examples: homeward paper sat formula.cnf
 
@@ -224,7 +229,7 @@ def sat(
         return
     for name, given in (("formulas", formulas), ("variables", variables), ("seed", seed)):
         if given is not None:
-            raise typer.BadParameter(f"--{name} is for random formulas and does not go with a file")
+            raise typer.BadParameter(f"--{name} applies only to random formulas, without a file")
     from homeward.paper.formulas import read_dimacs
 
     _sat_file(read_dimacs(file), as_json=as_json)
@@ -269,7 +274,7 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
 
 
 def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: bool) -> None:
-    """Compare verdicts on random formulas."""
+    """Decide random formulas, and compare the answers with a SAT solver's."""
     import numpy as np
 
     from homeward.paper.satisfiability import try_formulas
@@ -285,7 +290,7 @@ def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: boo
     else:
         say(
             f"{formulas} random formulas (seed {seed}): {yes} satisfiable, {formulas - yes} "
-            f"unsatisfiable; the belief and the SAT solver agree on {agreed}."
+            f"unsatisfiable; our answer and the SAT solver's agree on {agreed}."
         )
         for text in disputed:
             say(f"They disagree on:\n{text}")

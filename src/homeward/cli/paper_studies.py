@@ -11,18 +11,18 @@ import typer
 
 from homeward.cli.options import Figure, Json, Scheduler, Table, Workers, study_option
 from homeward.cli.show import check_writable, save, show, track
-from homeward.cli.study import conducted
+from homeward.cli.study import complete_study
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
     from homeward.paper.levels import Count, Level
 
 NO_RASTER = (
-    "The paper's own ground, HiRISE's DTEEC_010228_1490_016320_1490_A01.IMG, is not included; "
-    "pass it with --raster."
+    "The paper's terrain, the HiRISE model DTEEC_010228_1490_016320_1490_A01.IMG, is not included; "
+    "give it with --raster."
 )
 MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", "ours, unsafe")
-"""Settings of Mars that are drawn as maps, on the first ground."""
+"""Settings whose runs on the first terrain are drawn as maps."""
 
 
 class Theorem(StrEnum):
@@ -42,7 +42,7 @@ class Which(StrEnum):
 
 def coverage(
     scale: Annotated[
-        float, typer.Option(min=0.001, max=10.0, help="Factor on the paper's worlds.")
+        float, typer.Option(min=0.001, max=10.0, help="Factor on the paper's number of worlds.")
     ] = 1.0,
     out: Figure = Path("coverage.png"),
     study: Annotated[
@@ -53,13 +53,13 @@ def coverage(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Run safe and unsafe explorers in random grid worlds, and draw what they uncover.
+    """Run safe and unsafe explorers in random grid worlds, and draw how much they uncover.
 
-    Worlds of 10², 20², 30² and 40² squares, walls on .2, .4 and .6 of them; the safe explorer
-    (δ = 1), the same without safety (adapted R-max), R-max and near-Bayesian exploration, all in
-    the same worlds: 1000, 500, 100 and 20 of each size, as in the paper. Beyond it: our explorer
-    (rate) beside the paper's, other levels and both corrections, how many runs ended without a way
-    back, and how much was uncovered of what can be uncovered without ever losing it.
+    As in the paper, worlds have 10², 20², 30² and 40² squares; .2, .4 and .6 of these are walls;
+    and there are 1000, 500, 100 and 20 worlds per size. The explorers are: the safe one (δ = 1),
+    the same without safety (adapted R-max), R-max, and near-Bayesian exploration. The study also
+    has our explorer (rate), other levels and both corrections. It counts the runs that ended
+    stranded, and the fraction uncovered of all squares that can be uncovered safely.
 
     If interrupted, run the same command again to resume.
 
@@ -76,7 +76,7 @@ def coverage(
     task = "homeward.paper.coverage:explore"
     definition = define("coverage", task, cells, range(max(counts)), counts=counts)
     file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
-    rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_coverage(found), out)
     show(
@@ -88,9 +88,9 @@ def coverage(
             "study": str(file),
         },
         {
-            "rows": "What explorers uncover",
-            "claims": "Medians, and whether the paper's order shows",
-            "steps": "Algorithm 1 and ours at δ = 1: means",
+            "rows": "Fraction of squares uncovered",
+            "claims": "Medians, and whether they have the paper's order",
+            "steps": "Steps of Algorithm 1 and of our explorer at δ = 1 (means)",
         },
         f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
         as_json,
@@ -109,12 +109,12 @@ def levels(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Count runs that can come home, at several levels, on terrain drawn from the prior.
+    """Count runs that can return home, at several levels, on terrain drawn from the prior.
 
-    Small synthetic ground, a sensor that sees the eight cells around it with a noise of 1e-4 and
-    1e-2, and the levels 1, .98, .9, .7 and .5. Counted are the worlds in which the way home that
-    is held works, and those in which any exists, when the run is called off at a random step and
-    at the worst one. Exit code 1 if a level is refuted at 99 %.
+    The terrain is small and synthetic. The sensor sees the eight cells around it with a noise of
+    1e-4 or 1e-2. The levels are 1, .98, .9, .7 and .5. The study counts the worlds in which the
+    run's return policy succeeds, and those in which any way home exists, after a recall at a random
+    step and at the worst step. The exit code is 1 if a level is refuted at 99 % confidence.
 
     If interrupted, run the same command again to resume.
 
@@ -128,7 +128,7 @@ def levels(
     definition = define("levels", "homeward.paper.levels:explore", cells_of(steps), range(worlds))
     usual = (worlds, steps) == (300, LIMIT)
     file = study or Path("levels.sqlite" if usual else f"levels-{worlds}x{steps}.sqlite")
-    rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_levels(found), out)
     refuted = sum(not level.holds for level in found)
@@ -139,9 +139,9 @@ def levels(
             "figure": str(out),
             "study": str(file),
         },
-        {"rows": "Worlds with a way home (99 % at least), and nats learned"},
-        f"{refuted} of {len(found)} levels refuted at 99 %; {len(rows)} runs; the figure is in "
-        f"{out}, the runs are in {file}",
+        {"rows": "Fraction of worlds with a way home (99 % lower bound), and nats learned"},
+        f"{refuted} of {len(found)} levels are refuted at 99 % confidence; {len(rows)} runs; the "
+        f"figure is in {out}, the runs are in {file}",
         as_json,
     )
     raise typer.Exit(0 if refuted == 0 else 1)
@@ -152,13 +152,13 @@ def _level_row(level: Level) -> dict[str, str]:
     return {
         "noise": f"{level.noise:g}",
         "δ": f"{level.delta:g}",
-        "held, random step": _counted(level.held_random),
-        "held, worst step": _counted(level.held_worst),
-        "any, random step": _counted(level.random),
-        "any, worst step": _counted(level.worst),
+        "policy, random step": _counted(level.held_random),
+        "policy, worst step": _counted(level.held_worst),
+        "any way, random step": _counted(level.random),
+        "any way, worst step": _counted(level.worst),
         "nats": f"{level.nats:,.0f} ({level.low:,.0f} to {level.high:,.0f})",
-        "over the level above": "" if level.lead is None else f"{level.lead:+.1%}",
-        "spent": f"{level.spent:.3g}",
+        "gain on next higher level": "" if level.lead is None else f"{level.lead:+.1%}",
+        "risk spent": f"{level.spent:.3g}",
     }
 
 
@@ -169,19 +169,23 @@ def _counted(count: Count) -> str:
 def mars(
     terrains: Annotated[
         int,
-        typer.Option(min=1, help="Number of grounds; with a raster, of draws of its error."),
+        typer.Option(
+            min=1, help="Number of terrains; with a raster, number of draws of its error."
+        ),
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = 15_000,
     scale: Annotated[
         float,
-        typer.Option(min=0.05, max=5.0, help="Synthetic ground: factor on the sides, 2 km x 1 km."),
+        typer.Option(
+            min=0.05, max=5.0, help="Factor on the sides of synthetic terrain, 2 km x 1 km."
+        ),
     ] = 1.0,
     correction: Annotated[
         Theorem,
-        typer.Option(help="Algorithm 1's: general (the paper's) or moves (ours)."),
+        typer.Option(help="Correction of Algorithm 1: general (the paper's) or moves (ours)."),
     ] = Theorem.GENERAL,
     explorers: Annotated[
-        Which, typer.Option(help="Settings to run: Algorithm 1's (paper), the others, or all.")
+        Which, typer.Option(help="Explorers to run: paper (Algorithm 1), ours (the others) or all.")
     ] = Which.ALL,
     sensor_range: Annotated[float, typer.Option(min=0.0, help="Range of the sensor in m.")] = 29.0,
     whole_map: Annotated[
@@ -196,11 +200,11 @@ def mars(
     window: Annotated[
         str | None,
         typer.Option(
-            help="The part of the raster to take, as in homeward explore.", show_default="all of it"
+            help="Window of the raster, as in homeward explore.", show_default="the whole raster"
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(help="The figure: .png, .pdf or .svg; maps go beside it, in OUT-maps.")
+        Path, typer.Option(help="File of the figure: .png, .pdf or .svg; maps are in OUT-maps.")
     ] = Path("mars.png"),
     study: Annotated[
         Path | None, study_option("mars.sqlite, with changed options in its name")
@@ -210,15 +214,16 @@ def mars(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Explore Mars at several safety levels: the paper's figure, over several grounds.
+    """Explore Mars at several safety levels: the paper's figure, on several terrains.
 
-    The paper's Algorithm 1 keeps a way back with probability .98, .90 and .70 in each plan; beside
-    it run a rover that keeps none and one that takes the mean model at its word (the naive
-    constraint). Our explorer keeps the same levels over the whole run. With it stand Algorithm 1
-    with its other correction and two baselines in our loop: nearest certified place, and best
-    certified rate without looking ahead. All run on the same grounds for 15,000 steps and see the
-    eight cells around them. What they learn is measured in nats of entropy, and as a share of what
-    a clairvoyant would have. The figure has nats over steps, the maps show the first ground.
+    The paper's Algorithm 1 keeps the levels .98, .90 and .70 in each plan. It is compared with a
+    rover without a level, and with a rover that keeps the level on the mean model only (the naive
+    constraint). Our explorer keeps the same levels over the whole run. It is compared with
+    Algorithm 1 with the other correction, and with two baselines: go to the nearest certified
+    place, and take the best certified rate without lookahead. All rovers run for 15,000 steps on
+    the same terrains and see the eight cells around them. The result is the entropy reduction in
+    nats, also as a fraction of a clairvoyant rover's. The figure plots nats against steps; the maps
+    show the first terrain.
 
     If interrupted, run the same command again to resume.
 
@@ -241,9 +246,9 @@ def mars(
     from homeward.studies import define
 
     if raster is None and window is not None:
-        raise typer.BadParameter("--window is a part of a raster; give --raster too")
+        raise typer.BadParameter("--window needs --raster")
     if raster is not None and scale != 1.0:
-        raise typer.BadParameter("--scale is for synthetic ground; a raster has its --window")
+        raise typer.BadParameter("--scale applies only to synthetic terrain; use --window")
     maps = out.with_stem(f"{out.stem}-maps")
     check_writable(out)
     check_writable(maps)
@@ -268,7 +273,7 @@ def mars(
     parts += [] if window is None else ["".join(c if c.isalnum() else "_" for c in window)]
     file = study or Path(f"{'-'.join(parts)}.sqlite")
     _check_ground(file, cells)
-    rows = conducted(file, definition, table, workers, scheduler, as_json=as_json)
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
     found = summarise(rows)
     save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
     first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
@@ -287,17 +292,17 @@ def mars(
             "maps": str(maps),
             "study": str(file),
         },
-        {"rows": "Nats learned (medians), and the share of what a clairvoyant would have"},
+        {"rows": "Nats learned (medians), and the fraction of a clairvoyant rover's"},
         f"Terrain: {where} {NO_RASTER}\nAlgorithm 1 plans with the {correction.value} correction "
-        f"unless another is named; its levels are of each plan, ours of the whole run.\n"
-        f"{len(rows)} runs; the figure is in {out}, maps of the first ground in {maps}, the runs "
-        f"in {file}",
+        f"unless another is named. Its levels hold in each plan, ours over the whole run.\n"
+        f"{len(rows)} runs; the figure is in {out}, maps of the first terrain are in {maps}, the "
+        f"runs are in {file}",
         as_json,
     )
 
 
 def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
-    """Raise if the raster changed since the study was begun."""
+    """Raise if the raster changed since the study started."""
     from homeward.errors import InvalidFileError
     from homeward.studies import Ledger
 
@@ -309,8 +314,8 @@ def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
     was = known.get("terrain_sha256", now)
     if known.get("raster") == cells[0]["raster"] and was != now:
         raise InvalidFileError(
-            f"{file}: {cells[0]['raster']} is not what it was when the study was begun: the "
-            "terrain has changed; bring the old one back, or name another file with --study"
+            f"{file}: {cells[0]['raster']} has changed since the study started: the terrain has "
+            "changed; restore the old file, or name another study with --study"
         )
 
 
@@ -327,14 +332,14 @@ def _mars_row(found: dict[str, Any]) -> dict[str, str]:
         "end": f"{found['median']:,.0f} ({shares[-1]:.0%})",
         "cells": f"{found['visited']:.0%}",
         "stranded": f"{found['stranded']} of {found['runs']}",
-        "no news": f"{found['without_news']:,}",
+        "steps without gain": f"{found['without_news']:,}",
         "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in found["ends"].items()),
     }
 
 
 def timing(
     steps: Annotated[int, typer.Option(min=1, help="Number of steps to time per setting.")] = 300,
-    seed: Annotated[int, typer.Option(min=0, help="Which synthetic ground.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the terrain.")] = 0,
     scale: Annotated[
         float, typer.Option(min=0.05, max=5.0, help="Factor on the sides, 2 km x 1 km.")
     ] = 1.0,
@@ -343,10 +348,10 @@ def timing(
     ] = Theorem.GENERAL,
     as_json: Json = False,
 ) -> None:
-    """Time the first steps on Mars, beside the paper's table of planning times.
+    """Measure the time of the first steps on Mars, and compare with the paper's table.
 
-    A map of 50 x 100 cells unless scaled, γ = .999. Times are of the whole step; the paper's are of
-    planning alone, on a machine of 2012. Run no other program meanwhile.
+    The map has 50 x 100 cells unless scaled; γ = .999. Times are for a whole step. The paper's
+    times are for planning alone, on a computer of 2012. Run no other program at the same time.
 
     Example: homeward paper timing --steps 100
     """
@@ -367,7 +372,7 @@ def timing(
     size = found[0]["shape"]
     words = f"Synthetic Mars, seed {seed}; the {correction.value} correction."
     if size != MAP:
-        words += f" The paper's times are of {MAP[0]} x {MAP[1]} cells, so they don't compare."
+        words += f" The paper's times are for {MAP[0]} x {MAP[1]} cells, so don't compare them."
     show(
         {
             "rows": found if as_json else shown,
@@ -375,17 +380,19 @@ def timing(
             "correction": correction.value,
             "map": list(size),
         },
-        {"rows": f"A step on {size[0]} x {size[1]} cells of Mars, the first {steps:,} of each"},
+        {"rows": f"Time of a step on {size[0]} x {size[1]} cells of Mars, first {steps:,} steps"},
         words,
         as_json,
     )
 
 
 def toytext(
-    seeds: Annotated[int, typer.Option(help="Runs of each explorer in each world.", min=1)] = 200,
-    worlds: Annotated[int, typer.Option(help="Worlds drawn for the calibration.", min=1)] = 2000,
+    seeds: Annotated[int, typer.Option(help="Runs per explorer and world.", min=1)] = 200,
+    worlds: Annotated[
+        int, typer.Option(help="Number of worlds for the calibration.", min=1)
+    ] = 2000,
     delta: Annotated[
-        float, typer.Option(help="Probability that the safe explorer can come home.")
+        float, typer.Option(help="Least probability that the safe explorer can return home.")
     ] = 0.95,
     seed: Annotated[
         int, typer.Option(help="Random seed of the first run; the others follow.", min=0)
@@ -393,10 +400,11 @@ def toytext(
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Count losses and tiles seen in FrozenLake and CliffWalking, safe against unsafe.
+    """Compare losses and tiles visited in FrozenLake and CliffWalking, safe and unsafe.
 
-    Then draw dynamics from the prior, follow one plan until its recall and its way home after
-    that, and compare the fraction that comes home with δ. Exit code 1 if that is below δ.
+    The calibration draws dynamics from the prior, follows one plan until its recall and then its
+    return policy, and compares the fraction of returns with δ. The exit code is 1 if the 99 % lower
+    bound of that fraction is below δ.
 
     Example: homeward paper toytext --seeds 20 --worlds 200
     """
@@ -442,9 +450,9 @@ def toytext(
         for c in kept
     ]
     holds = all(c.lower >= delta for c in kept)
-    titles = {"runs": "Toy-text worlds as they are"}
-    titles["calibration"] = f"Drawn from the prior, one plan followed to the end, δ = {delta:g}"
-    verdict = "the promise holds" if holds else "the promise was not shown to hold"
+    titles = {"runs": "Runs in Gymnasium's worlds"}
+    titles["calibration"] = f"Calibration: one plan in worlds drawn from the prior, δ = {delta:g}"
+    verdict = "the safety level holds" if holds else "the safety level was not shown to hold"
     found = {"runs": rows, "calibration": calibration, "holds": holds}
     show(found, titles, verdict, as_json)
     raise typer.Exit(0 if holds else 1)

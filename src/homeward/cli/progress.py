@@ -1,4 +1,4 @@
-"""The progress of a run on standard error, where that is a terminal."""
+"""Progress of a run, shown on standard error if that is a terminal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ REFRESH_SECONDS = 0.25
 
 
 def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: bool) -> None:
-    """Take the steps of a run; show how far it is, what it keeps and what it has learned.
+    """Take the steps of a run, and show their number, the lowest bound and what was learned.
 
-    Nothing is shown before the first step, so that messages come first.
+    Nothing is shown before the first step, so that earlier messages stay visible.
     """
     steps = _stop_between(steps)
     if quiet or not sys.stderr.isatty():
@@ -57,7 +57,7 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
             bounds = [criterion.kept_bound for criterion in step.plan.criteria]
             kept = "no safety level"
             if bounds:
-                kept = f"{'home' if len(bounds) == 1 else 'all kept'} ≥ {min(bounds):.4f}"
+                kept = f"{'bound' if len(bounds) == 1 else 'lowest bound'} ≥ {min(bounds):.4f}"
             bar.update(task, completed=step.number, description=" · ".join([kept, *words]))
             live.update(Group(bar, Text.from_ansi(picture)) if picture else bar, refresh=True)
     finally:
@@ -66,9 +66,10 @@ def show_steps(run: Run, steps: Iterable[Step], limit: int | None, *, quiet: boo
 
 
 def _stop_between(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield steps, and raise KeyboardInterrupt after the one in which Ctrl-C came.
+    """Yield steps; on Ctrl-C raise KeyboardInterrupt once the current step has ended.
 
-    Raised at once it would come out of compiled code as a SystemError. A second Ctrl-C does that.
+    Raised at once inside compiled code, it would become a SystemError. A second Ctrl-C raises at
+    once.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield from steps

@@ -1,4 +1,4 @@
-"""Runs from the command line: make or resume, run to the end, draw, and report."""
+"""Runs from the command line: start or resume, run to the end, draw, and report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUNS = Path("runs")
 
 PICTURE, FILM = "map.png", "film"
 SUMMARY = "summary.json"
-"""File of facts on a finished run, if its kind writes one."""
+"""File with the results of a finished run, if its kind writes one."""
 
 RECORD = ("config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock")
 """Files of the record."""
@@ -38,18 +38,18 @@ CHANGEABLE = ("limit", "film")
 
 AMOUNTS = {
     "seen": "{:.0%} of the squares seen",
-    "reached": "{:.0%} seen of what can be seen without losing the way back",
+    "reached": "{:.0%} of all squares that can be seen safely",
     "distance_m": "{:,.0f} m driven",
     "cells_visited": "{:,} cells visited",
     "entropy_reduction": "{:,.0f} nats learned",
 }
-"""Report texts of facts that a kind may write."""
+"""Texts for results that a kind may write, by key."""
 
 
 def run_and_report(
     kind: Kind, settings: Settings, out: Path | None, *, stem: str, as_json: bool
 ) -> None:
-    """Make or resume the requested run, draw it, and print a report."""
+    """Start or resume the requested run, draw it, and print a report."""
     try:
         run, limit = _begin(kind, settings, out, stem)
     except KeyboardInterrupt:
@@ -65,9 +65,9 @@ def finish(
     film: str | None = None,
     as_json: bool,
 ) -> None:
-    """Take a run to its end with a progress bar, draw it and print a report.
+    """Continue a run to its end with a progress bar, draw it and print a report.
 
-    An error, or Ctrl-C, names the command that goes on.
+    After an error or Ctrl-C, print the command that resumes the run.
     """
     from homeward.runs import RunStatus
 
@@ -85,7 +85,7 @@ def finish(
         _stop(run, as_json=as_json)
     except HomewardError:
         if run.explorer is not None and run.status is not RunStatus.FINISHED:
-            sys.stderr.write(f"what was done is kept; to resume: {resume_command(run)}\n")
+            sys.stderr.write(f"the steps so far are saved; to resume: {resume_command(run)}\n")
         raise
     except Exception as cause:
         reason = f"failed: {type(cause).__name__}: {cause}"
@@ -97,8 +97,8 @@ def finish(
 
 
 def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
-    """Print how a run went and the files that it wrote."""
-    from homeward.kinds.outcome import bounds_said, conflict_said
+    """Print the results of a run and the files that it wrote."""
+    from homeward.kinds.outcome import describe_bounds, describe_conflict
     from homeward.kinds.promises import SafeConfig, place_of, promise_of
 
     facts, config = facts_of(run), config_of(run)
@@ -110,7 +110,7 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         return
     safe = config if isinstance(config, SafeConfig) else None
     level: float | None = getattr(config, "delta", None)
-    kept = "no safety level is kept" if level is None else f"safe at δ = {level:g}"
+    kept = "no safety level" if level is None else f"safe at δ = {level:g}"
     said = f"{kind_of(run).title}, {kept}" if safe is None else promise_of(safe)
     say(f"{run.directory}: {said}")
     steps = facts["steps"]
@@ -118,17 +118,17 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     say(facts["why"])
     words = [form.format(facts[name]) for name, form in AMOUNTS.items() if name in facts]
     if "stranded" in facts and safe is not None:
-        lost = f"stranded: no way back to {place_of(safe)}"
-        words.insert(0, lost if facts["stranded"] else "it can come home")
+        lost = f"stranded: it can't return to {place_of(safe)}"
+        words.insert(0, lost if facts["stranded"] else f"it can return to {place_of(safe)}")
     if words:
         say("; ".join(words))
     if safe is not None:
-        for line in bounds_said(safe, facts["criteria"]):
+        for line in describe_bounds(safe, facts["criteria"]):
             say(line)
     if facts.get("infeasible_steps"):
-        say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
+        say(f"steps in which no policy met all criteria: {facts['infeasible_steps']:,}")
     if facts.get("conflict"):
-        say(f"at the end {conflict_said(facts['conflict'])}")
+        say(f"at the end {describe_conflict(facts['conflict'])}")
     for path in outputs:
         say(f"  {path}")
     if missing is not None:
@@ -136,7 +136,7 @@ def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return the facts of a run, as its kind wrote them when it ended or as its record has them."""
+    """Return the results of a run: from the file of its kind if finished, else from its record."""
     from homeward.files import read_json
     from homeward.runs import RunStatus
 
@@ -155,7 +155,7 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def draw(run: Run, out: Path) -> None:
-    """Write a picture of a run, or by the suffix .gif or .mp4 a film."""
+    """Write a picture of a run; if the suffix is .gif or .mp4, write a film."""
     from homeward.plots.films import completed
 
     is_film = out.suffix.lower() in (".gif", ".mp4")
@@ -191,7 +191,7 @@ def resume_command(run: Run) -> str:
 
 
 def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple[Run, int | None]:
-    """Return the requested run, and a new step limit if it exists already."""
+    """Return the requested run, and its new step limit if the run exists and the limit changes."""
     from homeward.files import refusing
     from homeward.runs import Run, find_kind
 
@@ -211,7 +211,7 @@ def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple
 
 
 def _create(kind: str, config: Config, stem: str) -> Run:
-    """Make a run in a new folder of `RUNS`."""
+    """Create a run in a new folder of `RUNS`."""
     from homeward.runs import Run
 
     for folder in (RUNS / f"{stem}-{number}" for number in count(1)):
@@ -219,16 +219,16 @@ def _create(kind: str, config: Config, stem: str) -> Run:
             if not folder.exists():
                 return Run.create(folder, kind, config)
         except InvalidFileError:
-            if not folder.exists():  # else another process made it first
+            if not folder.exists():  # otherwise another process created it first
                 raise
     raise AssertionError("unreachable")
 
 
 def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
-    """Raise if a run's configuration differs from the requested one.
+    """Raise if the configuration of a run differs from the requested one.
 
-    Where settings that were given differ, only those are named. If only settings differ that are
-    filled in when a run is made, a file has changed.
+    If given settings differ, the message names only those. If only settings differ that the program
+    fills in when it creates a run, a file has changed.
     """
     from homeward.cli.settings import flag_of
 
@@ -253,23 +253,23 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
             for key in told
         )
         raise InvalidFileError(
-            f"{run.directory}: already holds a run of another configuration ({said}); name "
-            f"another folder, or resume it: {resume_command(run)}"
+            f"{run.directory}: is a run with another configuration ({said}); name another folder, "
+            f"or resume this run: {resume_command(run)}"
         )
     if differ:
         kind.make(config_of(run))  # names the file that has changed
-        raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since it was made")
+        raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since its creation")
 
 
 def _difference(recorded: Any, asked: Any, *, is_given: bool) -> str:
-    """Return how a setting differs from the recorded one."""
+    """Return a text with the recorded and the requested value of a setting."""
     was, now = _text(recorded), _text(asked)
     source = "given" if is_given else "by default"
     return "other values" if was == now else f"{was}, {source} {now}"
 
 
 def _text(value: Any) -> str:
-    """Return a value in the form that an option takes, shortened if long."""
+    """Return a value in the form that its option takes; a polygon is "an area"."""
     if value is None:
         return "none"
     if not isinstance(value, list):
@@ -281,7 +281,10 @@ def _text(value: Any) -> str:
 
 
 def new_limit(run: Run, limit: int | None) -> int | None:
-    """Return the new step limit; None to keep the run's own. Raise if it is already exceeded."""
+    """Return the new step limit, or None to keep the limit of the run.
+
+    Raise if an unfinished run has already taken more steps.
+    """
     from homeward.runs import RunStatus
 
     own = run.config.get("limit") if run.manifest.limit is None else run.manifest.limit
@@ -290,7 +293,7 @@ def new_limit(run: Run, limit: int | None) -> int | None:
         return None
     if limit >= taken:
         return limit
-    said = f"{run.directory}: has {taken} steps already, more than the {limit} of --steps"
+    said = f"{run.directory}: has already taken {taken} steps, more than --steps {limit}"
     if run.status is not RunStatus.FINISHED:
         raise InvalidInputError(f"{said}; to resume: {resume_command(run)}")
     sys.stderr.write(f"{said}; nothing was changed\n")
@@ -298,14 +301,14 @@ def new_limit(run: Run, limit: int | None) -> int | None:
 
 
 def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
-    """Print how to resume, and exit; called after Ctrl-C."""
+    """Print how to resume after Ctrl-C, and exit."""
     if as_json:
         facts = {"status": None, "steps": 0} if run is None else facts_of(run)
         say_json({**facts, "directory": run and str(run.directory), "outputs": []})
     if run is None:
         sys.stderr.write("stopped before anything was written\n")
     else:
-        done = "the run has ended, but is not drawn" if run.manifest.end else "stopped"
+        done = "the run has ended, but its picture is missing" if run.manifest.end else "stopped"
         taken = sum(1 for _ in run.records())
         sys.stderr.write(f"{done}, {taken} steps; to resume: {resume_command(run)}\n")
     raise typer.Exit(STOPPED)

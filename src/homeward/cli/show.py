@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = None) -> Iterable[T]:
-    """Iterate over items with a progress bar on standard error, if that is a terminal."""
+    """Return an iterable of the items that shows a progress bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         return items
     from rich.console import Console
@@ -32,7 +32,7 @@ def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = No
 
 @contextmanager
 def progress_bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
-    """Yield a function that advances a bar on standard error; None where there is no terminal."""
+    """Yield a function that advances a bar on stderr; None if stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -55,7 +55,10 @@ def say_json(result: dict[str, Any]) -> None:
 
 
 def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool) -> None:
-    """Print a result; `titles` names those of its entries that are tables, lists of rows."""
+    """Print a result as JSON, or its tables and a conclusion.
+
+    `titles` has the keys of the entries to print as tables, with a title each.
+    """
     if as_json:
         say_json(result)
         return
@@ -70,7 +73,7 @@ def print_table(
     right: Collection[str] = (),
     red: Collection[int] = (),
 ) -> None:
-    """Print rows: numbers and the columns `right` right-aligned, the rows numbered `red` in red."""
+    """Print rows as a table; `right` are columns to align right, `red` row indices to colour."""
     from rich.table import Table
 
     table = Table(title=title)
@@ -83,14 +86,14 @@ def print_table(
 
 
 def console() -> Console:
-    """Return standard output as a terminal, or as wide paper where it is none."""
+    """Return a console for standard output; it is 120 columns wide unless a terminal."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 120)
 
 
 def check_writable(out: Path) -> None:
-    """Raise before the work is done if a figure can't be written to a path."""
+    """Raise if a figure can't be written to `out`; call it before the work."""
     kinds = (".png", ".pdf", ".svg")
     if out.suffix.lower() not in kinds:
         raise InvalidFileError(f"{out}: a figure can be written as {', '.join(kinds)}")

@@ -6,5 +6,5 @@ from typing import Any
 
 
 def deferred(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports its module when it is first called."""
+    """Return a function that imports `module` when called, and calls its function `name`."""
     return lambda *arguments: getattr(import_module(module), name)(*arguments)

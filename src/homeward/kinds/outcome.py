@@ -1,4 +1,4 @@
-"""How the promises of a run were kept: bounds, conflicts, and whether the explorer is stranded."""
+"""Checks of a run's criteria: can the first plan meet them, and did the run meet them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from homeward.runs.log import Record
 
 
-def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line on each criterion's bound, if a step was taken."""
-    kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
+def describe_bounds(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each criterion that has a lowest bound, that is, once a step was taken."""
+    bound = "lower bound over the whole run" if config.of_the_run() else "lowest bound of a plan"
     return [
-        f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
+        f"{found['name']}: {bound} {floored(found['lowest'])}, required {found['level']:g}"
         for found in criteria
         if found["lowest"] is not None
     ]
 
 
 def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
-    """Return the states to return to: one state of each list."""
+    """Return lists of home states; the explorer must be able to reach one state of each list."""
     bases = states_of(config.bases, columns)
     if config.each_base:
         return [[base] for base in bases]
@@ -41,15 +41,15 @@ def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
 
 
 def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
-    """Return whether in the true world there is no way from a state to the homes."""
+    """Return whether the explorer can't reach the homes from `state` in the true world."""
     found = reached(moves.dest, moves.success, state)
     return not all(found[homes].any() for homes in homes_of(config, start, columns))
 
 
 def check_start(config: SafeConfig, setup: Setup) -> None:
-    """Raise if no policy keeps the criteria from the start; name the fewest that conflict.
+    """Raise if no policy meets the criteria from the start; name a smallest conflicting set.
 
-    Only the way back to the current place can always be kept, by staying.
+    Without additional criteria there is nothing to check: staying at the start meets δ.
     """
     if all(not is_asked(getattr(config, name, None)) for name in ASKED):
         return
@@ -58,28 +58,28 @@ def check_start(config: SafeConfig, setup: Setup) -> None:
         plan = setup.planner.plan(belief, start)
         if plan.status is Status.INFEASIBLE:
             names = [str(config.promises()[k]) for k in plan.conflict]
-            raise InvalidProblemError(f"from the start {conflict_said(names)}")
+            raise InvalidProblemError(f"from the start {describe_conflict(names)}")
         return
     guide = Guide(setup.planner, start)
-    # Ways home come first among the promises, in the order of their accounts.
+    # The accounts are those of the first promises, in the same order.
     for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
         if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
             raise InvalidProblemError(
-                f"from the start no way keeps {promise}: the best works with probability "
+                f"from the start no return policy meets {promise}: the largest lower bound is "
                 f"{1.0 - account.spent:.4g}"
             )
 
 
-def conflict_said(conflict: Sequence[str]) -> str:
-    """Return in words which criteria can't be kept together."""
+def describe_conflict(conflict: Sequence[str]) -> str:
+    """Return a clause that names the criteria which no policy meets together."""
     *others, last = conflict
     if not others:
-        return f"no policy keeps {last}, even alone"
-    return f"no policy keeps {', '.join(others)} and {last} together"
+        return f"no policy meets {last}, even alone"
+    return f"no policy meets {', '.join(others)} and {last} together"
 
 
 def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
-    """Return the criteria that conflict if a run ended for that reason, else None."""
+    """Return the conflicting criteria if a run ended because of a conflict, else None."""
     if ended.manifest.end is not End.INFEASIBLE:
         return None
     names = [str(promise) for promise in config.promises()]
@@ -92,7 +92,7 @@ def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] |
 def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
     """Return, as JSON values, each criterion's lowest bound and the number of infeasible steps.
 
-    If levels are the whole run's, bounds are what the run has kept.
+    If the levels hold for the whole run, so do the bounds; otherwise each bound is of one plan.
     """
     lowest = [math.inf] * len(config.promises())
     infeasible = 0

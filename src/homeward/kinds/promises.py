@@ -1,8 +1,8 @@
-"""Promises of a run: the configuration keys that ask for criteria, and the criteria they make.
+"""Promises of a run: the configuration keys of its safety criteria, and the criteria themselves.
 
-With the default algorithm δ is the level of the whole run, and home is its start. The paper's
-Algorithm 1 keeps δ in each plan; only there home may be the current place, and the recall may be at
-a fixed step. Keys that are not set are not recorded.
+With the default algorithm, δ holds for the whole run and home is the start. The paper's Algorithm 1
+keeps δ in each plan; only this algorithm allows the current state as home, and a recall at a fixed
+step. Keys that are not set are not recorded.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from homeward.safety import Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
-"""Information per step with one level for the whole run, or the paper's Algorithm 1."""
+"""Most gain per step with one level for the whole run, or the paper's Algorithm 1."""
 
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
 Count = Annotated[int, Field(ge=1)]
 Row = Annotated[int, Field(ge=0)]
-CAN_COME_HOME = "Probability that the explorer can come home, whenever it is called off."
+CAN_COME_HOME = "Least probability that the explorer can return home at any recall."
 Delta = Annotated[Level, Field(description=CAN_COME_HOME)]
 GOES_ON = "With --algorithm paper: γ, the probability that exploration goes on after a step."
 Discount = Annotated[float, Field(gt=0.0, lt=1.0, description=GOES_ON)]
@@ -42,7 +42,7 @@ StepLimit = Annotated[int, Field(ge=0, description="Maximum number of steps.")]
 
 
 def cell_from_text(value: Any) -> Any:
-    """Return the row and column of a text such as ``4,7``; other values as they are."""
+    """Return the row and column of a text such as ``4,7``; return other values unchanged."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     if value.strip().startswith("cell:"):
@@ -57,20 +57,20 @@ def cell_from_text(value: Any) -> Any:
 
 
 Cell = Annotated[tuple[Row, Row], BeforeValidator(cell_from_text)]
-"""A row and a column, from 0; also as text ``ROW,COL``."""
+"""A row and a column, both from 0; the text ``ROW,COL`` is converted."""
 
 ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
     *("bases", "each_base", "recall"),
 )
-"""Keys that have no effect unless given."""
+"""Keys of additional criteria; without a value they have no effect."""
 
 SAFE_KEYS = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
-"""Keys that only a safe explorer takes."""
+"""Keys that only a safe explorer accepts."""
 
 
 class Promise(NamedTuple):
-    """A criterion that a run keeps, and its level."""
+    """Name and level of a criterion that a run promises to meet."""
 
     name: str
     level: float
@@ -85,36 +85,36 @@ class SafeConfig(Config):
 
     delta: Delta = 0.98
     algorithm: Annotated[Algorithm, Field(
-        description="rate: go where there is most to learn per step, and keep the level over the "
-        "whole run. paper: Algorithm 1 of the paper, which keeps it plan by plan.")] = "rate"
+        description="rate: go where the gain per step is largest, and keep the level over the "
+        "whole run. paper: Algorithm 1 of the paper, which keeps the level in each plan.")] = "rate"
     floor: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
-        description="End when nothing is left that gains this much per step."),
+        description="End when no destination gains this much per step."),
         Option(unset="0.05 nats, or 0.001 squares")] = None
     home: Annotated[Literal["current", "start"], Field(
-        description="Where to return to: the start, or with --algorithm paper also current, the "
-        "cell of each step.")] = "start"
+        description="Where to return to: start, or current (the cell from which each plan "
+        "starts), which needs --algorithm paper.")] = "start"
     back_within: Annotated[Count | None, Field(
-        description="Also be able to be home within this number of steps of the call."),
+        description="Also be able to return home within this number of steps after a recall."),
         Option(form="STEPS")] = None
     back_within_delta: Annotated[Level | None, Field(
         description="Probability required for --back-within."), Option(unset="as --delta")] = None
     keep_in_delta: Annotated[Level | None, Field(
-        description="With --algorithm paper: probability required for --keep-in. By default the "
-        "area is never left."), Option(unset="as --delta")] = None
+        description="With --algorithm paper: probability required for --keep-in. The default "
+        "algorithm never leaves the area."), Option(unset="as --delta")] = None
     bases: Annotated[tuple[Cell, ...], Field(
-        description="A base to be able to return to, instead of home. May be given several times; "
-        "then any of them will do."), Option("base", form="ROW,COL")] = ()
+        description="A base to return to, instead of home. With several bases, the explorer must "
+        "be able to return to one of them."), Option("base", form="ROW,COL")] = ()
     each_base: Annotated[bool, Field(
-        description="Keep a way to each base, not just to any.")] = False
+        description="Be able to return to each base, not just to one of them.")] = False
     recall: Annotated[Count | None, Field(
-        description="With --algorithm paper: plan for a call after exactly this many steps."),
+        description="With --algorithm paper: plan for a recall after exactly this many steps."),
         Option(form="STEPS", unset="at any step")] = None
 
     # fmt: on
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Self:
         values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
-        fault = misfit(values, self.keeps_nothing(), naming(info))
+        fault = misfit(values, self.has_no_criterion(), naming(info))
         if fault is not None:
             raise ValueError(fault)
         return self
@@ -124,13 +124,13 @@ class SafeConfig(Config):
         written: dict[str, Any] = handler(self)
         return {name: v for name, v in written.items() if name not in ASKED or is_asked(v)}
 
-    def keeps_nothing(self) -> bool:
-        """Return whether the explorer keeps no safety level."""
+    def has_no_criterion(self) -> bool:
+        """Return whether the explorer plans without any safety criterion."""
         return False
 
     def promises(self) -> tuple[Promise, ...]:
-        """Return the planner's criteria by name and level, in their order."""
-        if self.keeps_nothing():
+        """Return the name and level of each criterion, in the planner's order."""
+        if self.has_no_criterion():
             return ()
         homes = [f"return to base {row},{column}" for row, column in self.bases]
         if len(homes) > 1 and not self.each_base:
@@ -146,17 +146,17 @@ class SafeConfig(Config):
         return tuple(found)
 
     def of_the_run(self) -> bool:
-        """Return whether levels are those of the whole run, not of single plans."""
+        """Return whether levels hold for the whole run, not for each plan by itself."""
         return self.algorithm == "rate"
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
-        """Return the level of a criterion: its own, or δ."""
+        """Return the level of a criterion; δ if the criterion has no level of its own."""
         own: float | None = getattr(self, f"{asked}_delta")
         return self.delta if own is None else own
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
-        """Raise if keys do not go together, or a key that was set changes nothing."""
-        check_keys(self, self.keeps_nothing(), self.model_fields_set, explicit, named)
+        """Raise if keys contradict each other, or if a key that was set has no effect."""
+        check_keys(self, self.has_no_criterion(), self.model_fields_set, explicit, named)
 
 
 def naming(info: ValidationInfo) -> Named:
@@ -167,25 +167,28 @@ def naming(info: ValidationInfo) -> Named:
 
 def check_keys(
     config: Config,
-    keeps_nothing: bool,
+    has_no_criterion: bool,
     keys: Iterable[str],
     explicit: Collection[str],
     named: Named,
 ) -> None:
-    """Raise if keys do not go together, or if one changes nothing: `explicit`, or no default."""
+    """Raise if `keys` contradict each other, or if a given key has no effect.
+
+    A key is given if it is in `explicit` or if its value is not the default.
+    """
     values = {name: getattr(config, name) for name in keys}
     default = {name: field.default for name, field in type(config).model_fields.items()}
     given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
-    fault = misfit(values, keeps_nothing, named) or unused(given, keeps_nothing, named)
+    fault = misfit(values, has_no_criterion, named) or unused(given, has_no_criterion, named)
     if fault is not None:
         raise InvalidInputError(fault)
 
 
-def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
-    """Return which keys do not go together; None if all do."""
+def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
+    """Return a message on keys that contradict each other; None if there are none."""
     asked = [name for name in ASKED if is_asked(values.get(name))]
     needless = next((name for name in asked if name != "recall"), None)
-    if keeps_nothing and needless is not None:
+    if has_no_criterion and needless is not None:
         return f"{named(needless)} needs an explorer with a safety level"
     for other in ("back_within", "keep_in", "bases"):
         name = "each_base" if other == "bases" else f"{other}_delta"
@@ -193,30 +196,30 @@ def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str 
             return f"{named(name)} has no effect without {named(other)}"
     current, paper = values.get("home") == "current", values.get("algorithm") == "paper"
     if current and "bases" in asked:
-        return f"{named('home')} current and {named('bases')}: choose one"
+        return f"{named('home')} current and {named('bases')} exclude each other: choose one"
     bases = [tuple(base) for base in values.get("bases") or ()]
     twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
     if twice is not None:
         return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
     if not paper and (current or "recall" in asked):
         what = f"{named('home')} current" if current else named("recall")
-        return f"{what} is kept plan by plan: it needs {named('algorithm')} paper"
+        return f"{what} needs {named('algorithm')} paper"
     if paper and values.get("floor") is not None:
-        return f"{named('floor')} is not for {named('algorithm')} paper"
+        return f"{named('floor')} has no effect with {named('algorithm')} paper"
     if values.get("recall") == 1 and "keep_in" in asked:
-        return f"{named('recall')} 1 and {named('keep_in')}: the only step could end outside"
+        return f"{named('recall')} 1 and {named('keep_in')}: the only step could leave the area"
     return None
 
 
-def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
-    """Return which of the `given` keys would change nothing, and why; None if each counts."""
+def unused(given: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
+    """Return a message on a `given` key that has no effect; None if each key has one."""
     first = next((name for name in SAFE_KEYS[:3] if name in given), None)
-    if keeps_nothing and first is not None:
+    if has_no_criterion and first is not None:
         return f"{named(first)} needs an explorer with a safety level"
     if given.get("explorer") == "naive" and "correction" in given:
         return f"{named('correction')}: the naive explorer plans without a correction"
     if "home" in given and is_asked(given.get("bases")):
-        return f"{named('home')} and {named('bases')}: choose one"
+        return f"{named('home')} and {named('bases')} exclude each other: choose one"
     drawn = next((name for name in ("size", "walls", "seed") if name in given), None)
     if "map" in given and drawn is not None:
         return f"{named(drawn)} and {named('map')}: a map already defines the world"
@@ -232,14 +235,17 @@ def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str |
 
 
 def states_of(cells: Iterable[Sequence[int]], columns: int) -> list[int]:
-    """Return the states of cells, which are numbered row by row."""
+    """Return the state of each cell (row, column): row · `columns` + column."""
     return [row * columns + column for row, column in cells]
 
 
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Return the state of a cell; raise if it is off the map, or `closed` [S] for a reason."""
+    """Return the state of a cell; raise if it is off the map or in the mask `closed` [S].
+
+    `what` names the cell in the message, and `why` says why closed cells are closed.
+    """
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(
@@ -253,8 +259,8 @@ def state_of(
 
 
 def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
-    """Return the planner's criteria, in the order of `promises`; `inside` [S] masks the area."""
-    if config.keeps_nothing():
+    """Return the planner's criteria in the order of `promises`; `inside` [S] masks the area."""
+    if config.has_no_criterion():
         return []
     bases = states_of(config.bases, columns)
     homes: list[Home] = list(bases) if config.each_base else [bases or config.home]
@@ -268,7 +274,7 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
 
 
 def place_of(config: SafeConfig) -> str:
-    """Return the place to return to as text: the start, or the bases."""
+    """Return a text that names the start, or the bases, to return to."""
     if not config.bases:
         return "the start"
     named = ", ".join(f"{row},{column}" for row, column in config.bases)
@@ -278,28 +284,27 @@ def place_of(config: SafeConfig) -> str:
 
 
 def promise_of(config: SafeConfig, named: str = "it") -> str:
-    """Return in one sentence what a run promises, without a full stop."""
-    if config.keeps_nothing():
-        return "no safety level is kept"
+    """Return what a run promises as a sentence without a full stop; `named` is the explorer."""
+    if config.has_no_criterion():
+        return "the run keeps no safety level"
     if not config.of_the_run():
         place = "where it plans" if config.home == "current" else place_of(config)
         return (
-            f"at each step {named} can get back to {place} {surely(config.delta)}, plan by plan; "
-            "nothing is promised of the whole run"
+            f"in each plan by itself {named} can return to {place} {surely(config.delta)}; "
+            "nothing is promised for the whole run"
         )
     if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
-        return f"δ = {config.delta:g} is kept on the average world alone, which proves nothing"
+        return f"δ = {config.delta:g} holds on the mean model only, which proves nothing"
     return (
-        f"whenever {named} is called off, it can come home to {place_of(config)} "
-        f"{surely(config.delta)}"
+        f"whenever {named} is recalled, it can return to {place_of(config)} {surely(config.delta)}"
     )
 
 
 def surely(level: float) -> str:
-    """Write a level as the probability with which something happens."""
-    return "with certainty" if level >= 1.0 else f"with probability {level:.12g} or more"
+    """Return the phrase "with probability at least `level`", or "with certainty" at 1."""
+    return "with certainty" if level >= 1.0 else f"with probability at least {level:.12g}"
 
 
 def is_asked(value: Any) -> bool:
-    """Return whether a key is set."""
+    """Return whether a key has a value: not None, False or empty."""
     return value is not None and value is not False and value not in ((), [])

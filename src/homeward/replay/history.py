@@ -1,8 +1,8 @@
-"""What a recorded run knew and held after any number of its steps, without planning.
+"""Beliefs and risk accounts of a recorded run after any step, computed without planning.
 
-Some values are kept at regular steps, and the others are computed again from those: `History` has
-the beliefs, `Decisions` what a run with a level for the whole run carries along (ways home that are
-paid for, and its proposal; records hold the differences from step to step).
+`History` has the beliefs. `Decisions` has the `Held` of a run whose level holds for the whole run:
+its accounts with their return policies, and its proposal. Both keep checkpoints at regular steps
+and compute other steps from the nearest earlier checkpoint.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20
 
 
 class Checkpoints(Generic[T]):
-    """Some values of a sequence in which each is computed from the previous one.
+    """Checkpoints of a sequence in which each value is computed from the previous one.
 
-    If they take more than `max_bytes`, every other one is dropped and the spacing doubles.
+    If the checkpoints take more than `max_bytes`, every other one is dropped, so the spacing
+    doubles.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class Checkpoints(Generic[T]):
         return value
 
     def keep(self, step: int, value: T) -> None:
-        """Keep the value after a step if it is the next checkpoint."""
+        """Store the value after a step if this step is the next checkpoint."""
         last = max(self.kept)
         if step != last + self.spacing:
             return
@@ -95,10 +96,10 @@ class Checkpoints(Generic[T]):
 
 
 class History:
-    """What a run learned: the belief after each step, and how much was known.
+    """The belief of a run after each step, and the measure of how much it knew.
 
-    Where the scene can place the world, the recorded actions are taken in it again. Otherwise the
-    recorded observations, of these `types`, are read from the log.
+    If the scene can place the world, the world repeats the recorded actions. Otherwise observations
+    of the dataclasses `types` are read from the log.
     """
 
     def __init__(
@@ -124,11 +125,11 @@ class History:
 
     @property
     def reached(self) -> int:
-        """The last step that was learned."""
+        """The last step whose observation was used."""
         return len(self.known) - 1
 
     def advance(self, step: int, seconds: float) -> bool:
-        """Learn up to a step, within a time in seconds; return whether it was reached."""
+        """Update the belief up to a step, for at most `seconds`; return whether it was reached."""
         until = time.monotonic() + seconds
         while self.reached < step:
             if time.monotonic() > until:
@@ -140,12 +141,12 @@ class History:
         return True
 
     def at(self, step: int) -> Belief:
-        """Return a copy of the belief after a number of steps, which is freed with its caches."""
+        """Return the belief after a number of steps; a copy, so that its caches can be freed."""
         self.advance(step, float("inf"))
         return copy.copy(self._last if step == self.reached else self.beliefs.at(step))
 
     def _learn(self, number: int, belief: Belief) -> tuple[Any, Belief]:
-        """Take a recorded step again and learn from it."""
+        """Repeat a recorded step; return its observation and the updated belief."""
         log, world = self.log, self.setup.world
         if self.scene.place is None:
             observation = log.observation(number, self.types)
@@ -155,13 +156,14 @@ class History:
         observation = world.act(log.actions[number - 1])
         if world.state != after:
             raise InvalidFileError(
-                f"{log.path}: step {number} leads to {after} and now comes out at {world.state}"
+                f"{log.path}: step {number} ends in state {after}, but repeating it gives "
+                f"{world.state}"
             )
         return observation, belief.update(observation)
 
 
 class Decisions:
-    """What a run held and decided after each of its steps."""
+    """The `Held` of a run after each step, and guides to repeat its decisions."""
 
     def __init__(self, setup: Setup, start: int, first: Belief, log: LogReader) -> None:
         self.setup, self.start = setup, start
@@ -176,13 +178,14 @@ class Decisions:
         )
 
     def guide(self) -> Guide:
-        """Return a new guide: the gains that one remembers hold for its later steps only."""
+        """Return a new guide, since a guide remembers gains that hold only for its later steps."""
         return Guide(self.setup.planner, self.start, self.setup.floor)
 
     def returns(self, moment: Moment) -> tuple[IntArray, ReturnSolution] | None:
-        """Return the first home of the criteria and the ways there, by what the run knows.
+        """Return the first home and the return policy to it with its bound, given the belief.
 
-        Moves that it already relies on are preferred to surer ones. None without a home.
+        Moves that the run already relies on are preferred to safer ones. Return None if no
+        criterion has a home.
         """
         ledgers = self.guide().ledgers(moment.belief)
         if not ledgers:
@@ -202,7 +205,7 @@ class Decisions:
 
 
 def _bytes(belief: Belief, before: Belief | None) -> int:
-    """Return the bytes of a belief's arrays that it does not share with the one before."""
+    """Return the bytes of the arrays of `belief` that `before` does not share."""
 
     def arrays(one: Any) -> dict[int, Any]:
         names = vars(one) if hasattr(one, "__dict__") else getattr(one, "__slots__", ())

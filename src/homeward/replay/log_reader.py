@@ -1,4 +1,4 @@
-"""The columns of a step log, read on while the log grows."""
+"""Reader of a step log as columns; it can continue while the log grows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LogReader(LogFollower):
-    """The columns of a step log, as far as it was read: N steps, K criteria."""
+    """The columns of a step log with N steps read so far and K criteria."""
 
     parse = staticmethod(from_line)
 
@@ -36,8 +36,8 @@ class LogReader(LogFollower):
         self.bounds = array("d")  # [N · K]
         self.kept = array("d")  # [N · K]
         self.criteria: int | None = None  # K
-        self.holdings: list[Any] = []  # recorded change of what is held, per step
-        self.seeded = array("i")  # the steps that have a warm start in the log
+        self.holdings: list[Any] = []  # [N] recorded change of `Held`, as JSON
+        self.seeded = array("i")  # numbers of the steps with a recorded warm start
 
     def take(self, parsed: Record) -> None:
         """Append a record to the columns."""
@@ -60,11 +60,11 @@ class LogReader(LogFollower):
             self.seeded.append(record.step)
 
     def path_to(self, step: int) -> IntArray:
-        """Return the states [k + 1] from the start to after step k."""
+        """Return the states [step + 1] from the start to the one after `step`."""
         return np.concatenate((self.states[:1], self.nexts[:step]), dtype=np.int32)
 
     def columns(self, after: int, to: int) -> dict[str, NDArray[Any]]:
-        """Return the columns of the steps ``after < step <= to``."""
+        """Return the columns of the steps ``after < step <= to``, by name."""
         part, many = slice(after, to), self.criteria or 0
         wide, shape = slice(after * many, to * many), (to - after, many)
         return {
@@ -77,23 +77,23 @@ class LogReader(LogFollower):
         }
 
     def bounds_of(self, step: int) -> list[float]:
-        """Return the recorded bounds [K] of a step, from 1."""
+        """Return the recorded bounds [K] of a step; steps count from 1."""
         many = self.criteria or 0
         return list(self.bounds[(step - 1) * many : step * many])
 
     def seeds_at(self, step: int) -> tuple[int, WarmStart] | None:
-        """Return the last warm start that was recorded up to a step, with its step."""
+        """Return the step and value of the last warm start recorded up to `step`, or None."""
         at = int(np.searchsorted(np.array(self.seeded, np.int32), step, side="right")) - 1
         if at < 0:
             return None
         return self.seeded[at], WarmStart.decode(self._record(self.seeded[at]).seeds)
 
     def observation(self, step: int, types: Sequence[type]) -> Any:
-        """Return the observation that was recorded in a step, from 1."""
+        """Return the decoded observation of a step; steps count from 1."""
         return decode(self._record(step).observation, types)
 
     def _record(self, step: int) -> Record:
-        """Read the record of a step again."""
+        """Read the record of a step from the file."""
         begin, end = self.ends[step - 1 : step + 1]
         with refusing(self.path, "can't be read"), open(self.path, "rb") as file:
             file.seek(begin)

@@ -1,4 +1,4 @@
-"""The reasons of a decision, or of a run's end: a plan with its evidence as JSON values."""
+"""The reasons for a decision or for the end of a run: a plan and its evidence as JSON values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CellNames:
-    """Names of the cells of a map with a number of columns, by state."""
+    """Names of states as cells of a map with `columns` columns."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -31,13 +31,13 @@ class CellNames:
         return "row {}, column {}".format(*divmod(int(state), self.columns))
 
     def way_home(self, homes: IntArray, within: int | None) -> str:
-        """Return the name of a criterion that asks for a way home."""
+        """Return the name of a return criterion with these homes and step limit `within`."""
         limit = "" if within is None else f" within {within} step{'s' * (within != 1)}"
         return f"return to {', '.join(self[home] for home in homes)}{limit}"
 
 
 def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str, Any]:
-    """Return a plan that was made at a moment, on a map with a number of columns."""
+    """Return the plan made at a moment as JSON values; cells are named with `columns` columns."""
     if plan.state_names is None:
         names: Any = CellNames(columns)
         criteria = tuple(
@@ -100,7 +100,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
 def ended(
     decision: Decision, moment: Moment, ledgers: Sequence[Ledger], columns: int
 ) -> dict[str, Any]:
-    """Return why a run ends at a moment, in the form of a plan without an action."""
+    """Return why a run ends at a moment, as JSON values of a plan without an action."""
     assert decision.end is not None
     rest = decision.remainder(unit_of(moment.planner.bonus))
     names = [ledger.name for ledger in ledgers]
@@ -138,5 +138,5 @@ def ended(
 
 
 def _finite(value: float) -> float | None:
-    """Return a number as JSON, which has no infinities."""
+    """Return a finite number, or None, since JSON has no infinities."""
     return float(value) if math.isfinite(value) else None

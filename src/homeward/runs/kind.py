@@ -1,8 +1,7 @@
-"""Kinds of runs, by name.
+"""Kinds of runs, and their registry by name.
 
-A kind is found by its name, or as ``module:name`` wherever it can be imported. Names come from
-the entry points of installed packages in the group ``homeward.kinds``, and from `register`, which
-holds for one process.
+A kind is found by its registered name, or imported as ``module:name``. Installed packages register
+names by entry points in the group ``homeward.kinds``; `register` adds a name in one process.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ if TYPE_CHECKING:
 
 
 MAX_CELLS = 4_000_000
-"""Maximum number of cells of a map that is explored from a page."""
+"""Maximum number of cells of a map in a run that a page starts."""
 
 ENTRY_POINTS = "homeward.kinds"
-"""The group of entry points that are kinds."""
+"""Group of the entry points that name kinds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """All that an explorer needs to start."""
+    """Everything that an explorer needs to start."""
 
     planner: Planner
     belief: Belief  # before the first observation
     world: World  # deterministic given the actions: random numbers come from the seed alone
     limit: int  # steps
-    strict: bool = False  # raise if no action keeps every level
+    strict: bool = False  # raise if no action meets every level
     algorithm: Literal["rate", "paper"] = "rate"
     floor: float | None = None  # gain per step below which the rate explorer ends
 
@@ -67,10 +66,10 @@ class Ended:
 
     directory: Path
     config: Config
-    manifest: Manifest  # with the end
-    setup: Setup  # with the world as the explorer left it
-    belief: Belief  # the last
-    records: Callable[[], Iterator[Record]]  # what was recorded, observations as JSON
+    manifest: Manifest  # final, with `end` set
+    setup: Setup  # its world is in the final state
+    belief: Belief  # after the last observation
+    records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
     why: str = ""  # why it ended, in sentences
 
 
@@ -81,21 +80,22 @@ class Form:
     Parameters
     ----------
     keys
-        Keys of the configuration that a client may set; only those of `files` may name a file.
+        Keys of the configuration that a client may set; only keys in `files` may name a file.
     files
-        Keys whose value is a file: the client gives an upload of its own, or one of these names.
+        Keys whose value is a file, each with the names that a client may give instead of its own
+        upload.
     of_the_file
-        Keys that are read from an uploaded file.
+        Keys that the program reads from an uploaded file.
     check
         Raises `InvalidInputError` for a configuration that is too large for a page.
     safe, unsafe
-        Values that turn a configuration into that of a safe or an unsafe explorer.
+        Values that make the explorer of a configuration safe or unsafe.
     promises
-        Keys that the unsafe explorer does not take.
+        Keys that the unsafe explorer does not accept.
     preview
-        From a configuration to maps [R, C] by name, and their description as JSON values.
+        Function from a configuration to maps [R, C] by name, and their description as JSON values.
     preview_keys
-        The keys that a preview depends on.
+        Keys that the preview depends on.
     """
 
     keys: tuple[str, ...]
@@ -111,34 +111,35 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of run: how to make, record, draw, serve and certify it.
+    """A kind of run: functions to set it up, record it, draw it and show it on a page.
 
     Parameters
     ----------
     name
         Name in the registry.
     version
-        Increases whenever the same configuration would give another run.
+        Increases whenever the same configuration would give a different run.
     config
-        The model that configurations are checked against, a subclass of `Config`.
+        Subclass of `Config` that validates configurations.
     make
-        From a checked configuration to a `Setup`; the same one for the same configuration.
+        Function from a valid configuration to a `Setup`; it must be deterministic.
     observations
-        The dataclasses that its worlds' observations are made of.
+        Dataclasses of the observations of its worlds.
     fields
-        From the last belief and the world to arrays that are kept when the run ends, beside
-        ``outbound`` [J, S], the last plan's policies.
+        Function from the final belief and the world to arrays that are stored when the run ends. A
+        run of the paper's algorithm also stores ``outbound`` [J, S], the policies of its last plan.
     settle
-        From a checked configuration to the one that is written when a run is made: files outside of
-        the run are pinned by digest, so that a change is noticed.
+        Function from a valid configuration to the configuration that a new run records. It pins
+        files outside the run by digest, so that a change is noticed.
     products
-        Writes the kind's outputs into the run's folder, before its status becomes ended. It is
-        called again if the process is killed meanwhile, so each file must be written atomically.
+        Writes the outputs of the kind into the folder of a run, before the run's status becomes
+        finished. If the process is killed meanwhile, the next session calls it again, so it must
+        write each file atomically.
     digests
-        Record only a digest of each observation: for worlds with large observations.
+        Record only a digest of each observation, for worlds with large observations.
     spacing
-        Least number of steps between two recorded warm starts; a run that is resumed plans again
-        from the last one.
+        Minimum number of steps between two recorded warm starts. A resumed run repeats the plans
+        since the last one.
     title, description
         Name and one-line description for people.
     draw
@@ -146,19 +147,19 @@ class Kind:
     film
         Writes a film of a run to a file, .gif or .mp4.
     live
-        From a checked configuration to a function from the explorer of a run in progress to texts
-        on what it knows, and a map for a terminal, "" if there is none.
+        Function from a valid configuration to a function of the explorer, which returns texts on
+        the progress of the run and a map for a terminal ("" if there is no map).
     scene
-        From a setup to the `homeward.replay.Scene` with its maps.
+        Function from a setup to the `homeward.replay.Scene` with its map layers.
     kept_layers
-        From the arrays of a finished run to the layers [R, C] that need nothing else.
+        Function from the stored arrays of a finished run to the layers [R, C] that they determine.
     shape
-        From a configuration as JSON values to rows and columns; None if they take long to compute.
-        A field ``height`` of a finished run overrides it.
+        Function from a configuration as JSON values to rows and columns; it returns None if they
+        take long to compute. The field ``height`` of a finished run takes precedence.
     form
-        What a page may set for a new run; None if it can't make one.
+        What a page may set for a new run; None if a page can't start runs of this kind.
     demo
-        Configurations by the name of a run: a page makes these runs where there are none.
+        Configurations by name of run; a page creates these runs in an empty folder.
     """
 
     name: str
@@ -201,18 +202,18 @@ class Kind:
                 raise InvalidInputError(f"two observations are named {name}")
 
     def written(self, observation: Any) -> Any:
-        """Return an observation as JSON, as it is recorded: whole, or its digest."""
+        """Return the JSON value that is recorded for an observation: itself, or its digest."""
         kept = Digest.of(observation) if self.digests else observation
         return encode(kept, self.observations)
 
 
-_KINDS: dict[str, Kind] = {}  # those that this process registered
+_KINDS: dict[str, Kind] = {}  # kinds that this process registered
 
 
 def register(kind: Kind) -> Kind:
-    """Make a kind known by its name in this process; a name can be given once."""
+    """Register a kind by its name in this process; raise if the name is already in use."""
     if _KINDS.get(kind.name, kind) is not kind or kind.name in installed_kinds():
-        raise InvalidInputError(f"there is another kind of run named {kind.name}")
+        raise InvalidInputError(f"another kind of run is already named {kind.name}")
     _KINDS[kind.name] = kind
     return kind
 
@@ -234,7 +235,7 @@ def find_kind(name: str) -> Kind:
 
 
 def load(reference: str, what: str) -> Any:
-    """Import what ``module:name`` refers to; `what` says what it should be."""
+    """Import and return the object ``module:name``; `what` describes it in messages."""
     module, colon, name = reference.partition(":")
     if not (module and colon and name):
         raise InvalidInputError(f"{what} is {reference!r}, expected module:name")

@@ -1,15 +1,15 @@
 r"""The step log: one line of JSON per step, appended and never changed.
 
 Each line ends with a checksum. A writer may be killed at any moment, so the last line may be
-incomplete: readers skip it, and the next writer truncates it. Any other invalid line means that the
-file is damaged, and is refused.
+incomplete: readers skip it, and the next writer removes it. Any other invalid line means that the
+file is damaged; readers raise.
 
-Each line is flushed to the system, so a killed process loses no line. It is synced to disk unless
-the last sync was less than `SYNC_SECONDS` ago, so a power cut loses at most that time. Lost steps
-are computed again, with the same result.
+Each line is flushed to the operating system, so a killed process loses no line. A line is synced to
+disk unless the last sync was less than `SYNC_SECONDS` ago, so a power cut loses at most the lines
+of that time. The next session computes lost steps again, with the same result.
 
-The log must not depend on interruptions, so planning times are in a file beside it, as float32 in
-ms. That file is optional: steps that it lacks have no time.
+The log must not depend on interruptions. So planning times are in a separate file, as float32 in
+ms. That file is optional: a step without an entry has no planning time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SYNC_SECONDS = 0.2
 
 MAX_LINE_BYTES = 64 << 20
-"""A longer line is damaged: one with a warm start has a few million bytes."""
+"""A longer line is damaged: a line with a warm start has a few million bytes."""
 
 TIME = np.dtype("<f4")
 """Type of a planning time."""
@@ -58,17 +58,17 @@ class Record:
     action: int
     next_state: int
     observation: Any  # as JSON, or decoded
-    status: str  # the plan's
+    status: str  # of the plan
     value: float  # of the plan: discounted reward plus bonus on the mean model
     upper: float  # upper bound on the value of every safe plan
-    bounds: tuple[float, ...]  # lower bound per criterion, of the plan
-    kept_bounds: tuple[float, ...]  # likewise, of its part that starts with the action
+    bounds: tuple[float, ...]  # lower bound of the plan, per criterion
+    kept_bounds: tuple[float, ...]  # likewise, of the policies that start with the action
     seeds: Any = None  # JSON of the `WarmStart`, if recorded
-    holding: Any = None  # JSON of the changes of `Held`, if levels are the run's
+    holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
 
 
 def to_line(record: Record) -> bytes:
-    """Write a record as a line of the log."""
+    """Return a record as a line of the log."""
     value = {name: getattr(record, name) for name in Record.__slots__}
     for name in ("value", "upper"):
         value[name] = spelled(value[name])
@@ -82,19 +82,19 @@ def to_line(record: Record) -> bytes:
 
 
 def text_of(line: bytes) -> bytes:
-    """Return the JSON of a line without its checksum; raise `ValueError` if that does not fit."""
+    """Return the JSON of a line without its checksum; raise `ValueError` on a wrong checksum."""
     if not line.endswith(b"\n"):
-        raise ValueError("it ends in the middle")
+        raise ValueError("it is incomplete")
     if line[-_TAIL : -_TAIL + len(_BEFORE)] != _BEFORE:
         raise ValueError("it has no checksum")
     text = line[:-_TAIL] + b"}"
     if line[-_TAIL + len(_BEFORE) :] != b"%08x" % zlib.crc32(text) + _AFTER:
-        raise ValueError("its checksum does not fit")
+        raise ValueError("its checksum is wrong")
     return text
 
 
 def from_line(line: bytes) -> Record:
-    """Read a line of the log; raise `ValueError` if it is invalid."""
+    """Return the record of a line of the log; raise `ValueError` if the line is invalid."""
     value = json.loads(text_of(line))
     for name in ("value", "upper"):
         value[name] = float(value[name])
@@ -104,7 +104,7 @@ def from_line(line: bytes) -> Record:
 
 
 def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T, int]]:
-    """Yield each line from here on, parsed, and its length; a half-written last one is left out."""
+    """Yield each further line, parsed, and its length in bytes; skip an incomplete last line."""
     number = 0
     while line := file.readline(MAX_LINE_BYTES):
         number += 1
@@ -119,7 +119,7 @@ def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T,
 
 
 def read_log(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield each record and where its line ends, without a half-written last one."""
+    """Yield each record and the byte after its line; skip an incomplete last line."""
     end = 0
     with refusing(path, "can't be read"), open(path, "rb") as file:
         for number, (record, length) in enumerate(read_lines(file, from_line), start=1):
@@ -130,15 +130,16 @@ def read_log(path: Path) -> Iterator[tuple[Record, int]]:
 
 
 class LogFollower:
-    """Counts the intact lines of a log while it grows; each byte is read once.
+    """Counts the valid lines of a log while it grows; each byte is read once.
 
-    What was read stays valid as long as the file is the same and has not become shorter, since only
-    a half-written last line is ever cut off.
+    Lines that were read stay valid as long as the file is the same and has not become shorter,
+    since writers remove only an incomplete last line.
 
     Attributes
     ----------
     damage
-        What is wrong with the first damaged line. A half-written last line is not damage.
+        What is wrong with the first damaged line; None if none is. An incomplete last line is not
+        damage.
     """
 
     parse: Callable[[bytes], Any] = staticmethod(text_of)
@@ -146,8 +147,8 @@ class LogFollower:
     def __init__(self, path: Path, opener: Callable[[str, int], int] | None = None) -> None:
         self.path, self.opener = path, opener
         self.damage: str | None = None
-        self.ends = array("q", [0])  # the byte after each line; first, where the log starts
-        self._file: tuple[int, ...] = ()  # device, inode, size and time when last read
+        self.ends = array("q", [0])  # the start of the log, then the byte after each line
+        self._file: tuple[int, ...] = ()  # device, inode, size and mtime when last read
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -178,11 +179,11 @@ class LogFollower:
         return self.damage in (None, known) or not begun
 
     def take(self, parsed: Any) -> None:
-        """Use an intact line; raise `InvalidInputError` if it does not follow the one before."""
+        """Use a valid line; raise `InvalidInputError` if it can't follow the previous line."""
 
 
 class Log:
-    """The log, opened for appending by its only writer."""
+    """A log that is open for appending, by its only writer."""
 
     def __init__(self, path: Path, end: int) -> None:
         """Open the log and truncate it at byte `end`."""
@@ -220,10 +221,10 @@ class Log:
 
 
 class Stopwatch:
-    """Records the planning times of a session; the only writer of the file."""
+    """Records the planning times of a session; the only writer of the file `path`."""
 
     def __init__(self, path: Path, steps: int) -> None:
-        """Open the file, padded or truncated to the number of steps."""
+        """Open the file, and pad it with NaN or truncate it to the number of steps."""
         self.path = path
         self.began = time.perf_counter()
         self.plans = array("d")  # s
@@ -245,7 +246,7 @@ class Stopwatch:
         os.close(self._handle)
 
     def times(self) -> dict[str, Any]:
-        """Return the times of the session, as fields of `Session`."""
+        """Return `seconds` and `plan_ms` of the session, see `Session`."""
         seconds = round(time.perf_counter() - self.began, 3)
         typical = round(1e3 * median(self.plans), 3) if self.plans else None
         return {"seconds": seconds, "plan_ms": typical}

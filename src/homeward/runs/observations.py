@@ -1,9 +1,9 @@
-"""Observations as JSON and back, without loss.
+"""Conversion of observations to JSON and back, without loss.
 
-An observation is made of plain values: numbers, texts, None, sequences, mappings with texts as
-keys, arrays, and dataclasses of the types that its kind of run lists. Floats keep every bit.
-Sequences come back as tuples, arrays as read-only ones of the same type. Of large observations a
-run may keep only a `Digest`.
+An observation consists of numbers, texts, None, sequences, mappings with texts as keys, arrays, and
+dataclasses that its kind of run lists. Floats keep every bit. A sequence is decoded as a tuple, and
+an array as a read-only array of the same type. For a large observation a run may record only a
+`Digest`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MARKS = ("float", "array", "map", "digest")
-"""First keys of JSON objects that encode types which JSON lacks."""
+"""First keys of JSON objects that encode a value of a type that JSON lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Stands for an observation that was not recorded; equal observations have equal digests."""
+    """Replaces an observation in the record; equal observations have equal digests."""
 
     digest: str
 
     @classmethod
     def of(cls, value: Any) -> Digest:
-        """Return the digest of an observation; any different bit changes it."""
+        """Return the digest of an observation; a change of any bit changes the digest."""
         about = hashlib.blake2b(digest_size=16)
         _feed(value, about)
         return cls(about.hexdigest())
@@ -64,12 +64,12 @@ def encode(value: Any, types: Sequence[type]) -> Any:
         return {type(value).__name__: parts}
     raise InvalidInputError(
         f"an observation of type {type(value).__name__} can't be recorded: this kind of run "
-        f"lists {', '.join(t.__name__ for t in types) or 'none'}"
+        f"lists {', '.join(t.__name__ for t in types) or 'no types'}"
     )
 
 
 def decode(value: Any, types: Sequence[type]) -> Any:
-    """Return the observation that a JSON value stands for."""
+    """Return the observation that a JSON value encodes."""
     match value:
         case list():
             return tuple(decode(item, types) for item in value)

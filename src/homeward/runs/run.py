@@ -1,16 +1,16 @@
-"""A run: the record of one explorer in one world, on disk, resumable.
+"""A run: the record of one explorer in one world, on disk, which can be resumed.
 
 A run is a directory:
 
 - ``config.json``: the kind and its complete configuration; written once.
 - ``manifest.json``: status, times, versions, number of steps; replaced as a whole.
 - ``steps.jsonl``, ``plan_ms.f32``: a line and a planning time per step; appended, see `log`.
-- ``fields.npz``, when it has ended: the last plan's policies and the kind's own arrays.
-- what else its kind writes when it has ended, see `Kind.products`.
-- ``lock``: while a process is writing.
+- ``fields.npz``: the arrays of a finished run, see `Kind.fields`.
+- further outputs of a finished run, see `Kind.products`.
+- ``lock``: exists while a process is writing.
 
-However often the process is killed, the run resumes (see `retracing`) to the same log, byte for
-byte, as one that was never killed (on the same machine with the same versions).
+A run may be killed and resumed (see `retracing`) any number of times. Its log is then the same,
+byte for byte, as without interruptions, on the same machine with the same versions.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ REFRESH = 1.0
 
 
 class Run:
-    """One run on disk. Reading needs no lock; `steps` and `resume` write and hold one."""
+    """One run on disk. Reading needs no lock; `steps` and `resume` hold the lock and write."""
 
     def __init__(self, directory: Path | str) -> None:
-        """Name a run; `open` also checks that it is one."""
+        """Refer to a directory without reading it; `open` also checks that it is a run."""
         self.directory = Path(directory)
         self.explorer: Loop | None = None  # set by `steps` once the recorded steps are retraced
 
@@ -87,9 +87,9 @@ class Run:
     def create(
         cls, directory: Path | str, kind: str, config: Config | Mapping[str, Any] | None = None
     ) -> Run:
-        """Make a run with no steps, completely or not at all.
+        """Create a run without steps, completely or not at all.
 
-        It is set up once, so that an invalid configuration is refused now.
+        The configuration is set up once, so that an invalid one raises now.
         """
         run = cls(directory)
         known = find_kind(kind)
@@ -101,7 +101,7 @@ class Run:
         with refusing(target, "can't be written"):
             if (target / CONFIG).is_file():
                 again = f"homeward runs resume {shlex.quote(str(target))}"
-                raise InvalidFileError(f"{target}: there is a run already; to resume: {again}")
+                raise InvalidFileError(f"{target}: is already a run; to resume it: {again}")
             if target.exists() and not target.is_dir():
                 raise InvalidFileError(f"{target}: is a file, expected a new folder")
             if target.is_dir() and any(target.iterdir()):
@@ -141,7 +141,7 @@ class Run:
 
     @classmethod
     def open(cls, directory: Path | str) -> Run:
-        """Open a run; raise if there is none, or if it is damaged or of another format."""
+        """Return the run of a directory; raise if it is missing, damaged or of another format."""
         run = cls(directory)
         if not run.directory.is_dir():
             raise InvalidFileError(f"{run.directory}: there is no run")
@@ -153,13 +153,13 @@ class Run:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest as last written."""
+        """The manifest on disk."""
         return Manifest.read(self.directory / MANIFEST)
 
     @property
     def status(self) -> RunStatus:
-        """Status of the run; interrupted if its process was killed."""
-        # In this order: a process writes the manifest before it releases the lock.
+        """Status of the run; it is interrupted if its process was killed."""
+        # Check the lock first: a process writes the manifest before it releases the lock.
         if is_held(self.directory / LOCK):
             return RunStatus.RUNNING
         written = self.manifest.status
@@ -177,11 +177,11 @@ class Run:
         return config
 
     def records(self) -> Iterator[Record]:
-        """Yield the recorded steps, observations as JSON; also while the run is being written."""
+        """Yield the recorded steps with observations as JSON; a process may still write the run."""
         return (record for record, _ in read_log(self.directory / STEPS))
 
     def trajectory(self) -> tuple[Record, ...]:
-        """Return the recorded steps with decoded observations, also of a run of another version."""
+        """Return the recorded steps with decoded observations, for any version of the kind."""
         types = find_kind(self._written()["kind"]).observations
         return tuple(
             replace(record, observation=decode(record.observation, types), seeds=None)
@@ -189,11 +189,11 @@ class Run:
         )
 
     def fields(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that were kept when the run ended."""
+        """Return the arrays that were stored when the run ended, by name."""
         return read_fields(self.directory / FIELDS)
 
     def resume(self, *, limit: int | None = None, other_versions: bool = False) -> End:
-        """Continue to the end and return why it ended; see `steps`."""
+        """Continue the run to its end and return why it ended; see `steps`."""
         for _ in self.steps(limit=limit, other_versions=other_versions):
             pass
         end = self.manifest.end
@@ -203,16 +203,16 @@ class Run:
     def steps(
         self, *, limit: int | None = None, other_versions: bool = False
     ) -> Generator[Step, None, None]:
-        """Continue, and yield each new step once it is recorded; no step if the run has ended.
+        """Continue the run and yield each new step once it is recorded; none if it has ended.
 
-        A `limit` replaces the kind's step limit permanently. With `other_versions` the run
-        continues although a package has another version now; its path may then differ.
+        A `limit` replaces the step limit of the run permanently. With `other_versions` the run
+        continues even if the version of a package has changed; its path may then differ.
         """
         with locked(self.directory / LOCK, str(self.directory)):
             yield from self._steps(limit, other_versions)
 
     def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
-        """Continue; the caller holds the lock."""
+        """Continue the run; the caller holds the lock."""
         sweep(self.directory)
         before, (kind, config), here = self.manifest, self.load(), versions_here()
         if before.sessions and not other_versions:
@@ -220,26 +220,27 @@ class Run:
             if differ:
                 raise InvalidFileError(
                     f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
-                    "its path might differ; allow other versions to continue"
+                    "its path might differ; to continue anyway, allow other versions"
                 )
-        taken, end, seeded = 0, 0, 0  # steps, their bytes, and the last with a warm start
+        taken, end, seeded = 0, 0, 0  # steps, their bytes, and the last step with a warm start
         for record, place in read_log(self.directory / STEPS):
             taken, end = record.step, place
             seeded = seeded if record.seeds is None else taken
         finished = before.status is RunStatus.FINISHED
         if finished and taken > before.steps:
             raise InvalidFileError(
-                f"{self.directory}: holds {taken} steps, but ended after {before.steps}"
+                f"{self.directory}: the log has {taken} steps, but the run ended after "
+                f"{before.steps}"
             )
         if limit is not None and limit < taken:
-            raise InvalidInputError(f"the limit is {limit}, but {taken} steps are taken")
+            raise InvalidInputError(f"the limit is {limit}, but the run has taken {taken} steps")
         more = limit is not None and limit > taken and before.end is End.STEPS
         if finished and before.steps == taken and not more:
             return
         limit = before.limit if limit is None else limit
         setup = kind.make(config)
         explorer = setup.explorer()
-        # What a run holds is in its records; only the paper's plans need what they started from.
+        # `Held` is in the records; only the paper's algorithm needs the plan of the last step.
         again = explorer.held is None and made_alike(before.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
@@ -248,7 +249,7 @@ class Run:
         started = now()
 
         def manifest(status: RunStatus, **ending: Any) -> Manifest:
-            """Return the manifest as of now, with the `end` or the `error` of a closed session."""
+            """Return the current manifest; `ending` sets `end` or `error`."""
             ended = None if status is RunStatus.RUNNING else now()
             session = Session(
                 started=started, ended=ended, first=taken + 1, versions=here, **watch.times()
@@ -294,7 +295,7 @@ class Run:
             raise
         except Exception:
             error = traceback.format_exc()
-            with suppress(InvalidFileError):  # the disk is full: report the first error
+            with suppress(InvalidFileError):  # the disk may be full: raise the first error
                 manifest(RunStatus.FAILED, error=error).write(path)
             raise
 
@@ -312,7 +313,7 @@ class Run:
         return written
 
     def load(self) -> tuple[Kind, Config]:
-        """Return the kind and the configuration; raise if they are not those of the run."""
+        """Return the kind and the configuration; raise if this version can't continue the run."""
         written, path = self._written(), self.directory / CONFIG
         kind = find_kind(written["kind"])
         if kind.version != written["version"]:
@@ -322,12 +323,15 @@ class Run:
             )
         config = checked(kind.config, written["config"], str(path))
         if config.model_dump(mode="json") != written["config"]:
-            raise InvalidFileError(f"{path}: is not complete for a {kind.name} run")
+            raise InvalidFileError(f"{path}: lacks keys of a {kind.name} run, or has other values")
         return kind, config
 
 
 def list_runs(root: Path | str) -> tuple[Run, ...]:
-    """List the runs in a directory by name, and itself if it is a run, without opening them."""
+    """Return the runs in a directory, sorted by name, and the directory itself if it is a run.
+
+    The runs are not opened.
+    """
     root = Path(root)
     if not root.is_dir():
         raise InvalidFileError(f"{root}: there is no such folder")

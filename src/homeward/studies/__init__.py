@@ -1,7 +1,7 @@
-"""Studies of many tasks on many processes, resumable at any moment.
+"""Studies of many tasks on many processes, which can be resumed at any moment.
 
-A `Study` is a list of cells and a list of seeds; each pair is a task for one function. `Ledger` is
-its file, `conduct` does what is left, and `table_of` lays it out:
+A `Study` is a list of cells and a list of seeds; one function computes each pair, a task. `Ledger`
+is the file of a study, `conduct` runs the unfinished tasks, and `table_of` returns all rows:
 
     study = define("levels", "my_module:task", combine({"delta": [0.9, 0.99]}), range(100))
     with Ledger.open("levels.sqlite", study) as ledger:

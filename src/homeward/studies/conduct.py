@@ -1,11 +1,12 @@
-"""Conducting a study: submit the tasks that are left and record their outcomes.
+"""Conducting a study: submit the unfinished tasks and record their outcomes.
 
-Tasks take from a millisecond to a minute, so they are submitted in batches of `BATCH_SECONDS` or
-so, estimated from finished tasks. A batch that takes longer is cut short, and its remaining tasks
-are submitted again. Rows are recorded as they come, so a crash loses only tasks in progress.
+Tasks take from a millisecond to a minute. They are submitted in batches of about `BATCH_SECONDS`,
+estimated from finished tasks. If a batch takes longer, the worker stops after the current task, and
+the remaining tasks are submitted again. Each row is recorded when its report arrives, so a crash
+loses only tasks in progress.
 
-If a worker dies, its tasks are tried again one at a time, to find the one that killed it. After
-`MAX_DEATHS` dead workers it is recorded as failed.
+If a worker dies, its tasks are tried again one at a time, to find the task that killed it. A task
+that killed `MAX_DEATHS` workers is recorded as failed.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def conduct(
     scheduler: str | None = None,
     patience: float = PATIENCE_SECONDS,
 ) -> Generator[Outcome, None, None]:
-    """Finish a study, and yield each outcome once it is recorded.
+    """Run the unfinished tasks of a study, and yield each outcome once it is recorded.
 
-    Processes import the main module anew, so a script that calls this does so under
+    Worker processes import the main module again, so a script must call this function under
     ``if __name__ == "__main__"``.
 
     Parameters
@@ -67,7 +68,7 @@ def conduct(
 def _conduct(
     ledger: Ledger, workers: int | None, scheduler: str | None, patience: float
 ) -> Generator[Outcome, None, None]:
-    """Keep every slot busy until no task is left."""
+    """Submit batches to free slots until no task is left; yield the outcomes."""
     queue = TaskQueue(ledger)
     if not queue.left:
         return
@@ -88,7 +89,7 @@ def _conduct(
 
 
 class TaskQueue:
-    """The tasks that are left, submitted, or suspected of killing their worker."""
+    """The tasks that are unfinished, submitted, or suspected of killing a worker."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.study = ledger.study
@@ -100,7 +101,7 @@ class TaskQueue:
         self.pace = BATCH_SECONDS  # estimated seconds of a task
 
     def next(self, slots: int) -> Batch | None:
-        """Return the next batch; None if none may be submitted now."""
+        """Return the next batch; None if no batch may be submitted now."""
         alone = bool(self.suspects) and self.suspected is None
         if self.submitted >= slots or not (alone or self.left):
             return None
@@ -117,7 +118,7 @@ class TaskQueue:
         return batch
 
     def settle(self, report: Report) -> list[Outcome]:
-        """Return the outcomes of a report that are final; queue the other tasks again."""
+        """Return the final outcomes of a report; queue its other tasks again."""
         self.submitted -= 1
         positions, found = [item[0] for item in report.batch.items], list(report.outcomes)
         if report.batch is self.suspected:

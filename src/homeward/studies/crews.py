@@ -1,7 +1,7 @@
-"""Where tasks run: in this process, in processes on this machine, or on a cluster.
+"""Crews run tasks: in this process, in processes on this machine, or on a cluster.
 
-A crew takes batches of tasks and returns reports. Each slot works on one batch at a time, and no
-more batches than slots are submitted, so a worker that dies loses one batch.
+A crew receives batches of tasks and returns reports. Each slot works on one batch at a time, and at
+most one batch per slot is submitted, so a worker that dies loses one batch.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ POLL_SECONDS = 1.0  # seconds between two counts of the workers
 
 
 class CrewError(HomewardError):
-    """The workers can't be reached; finished tasks are kept."""
+    """The workers can't be reached; the file of the study keeps finished tasks."""
 
 
 class Batch(NamedTuple):
-    """Some tasks for one worker."""
+    """Tasks for one worker."""
 
     task: str  # module:name
     items: tuple[tuple[int, dict[str, Any], int], ...]  # (position, cell, seed)
@@ -81,7 +81,7 @@ class Cluster:
         future.add_done_callback(self._ended.put)
 
     def collect(self) -> list[Report]:
-        """Return all reports, at least one; count the workers while waiting."""
+        """Wait for at least one report and return all available ones; count the workers."""
         reports: list[Report] = []
         while not reports or not self._ended.empty():
             with suppress(Empty):
@@ -95,7 +95,7 @@ class Cluster:
 
         _, batch = self._submitted.pop(future.key)
         try:
-            # If a worker dies with a result not yet fetched, the batch runs once more.
+            # If a worker dies before its result is fetched, Dask runs the batch again.
             return Report(batch, future.result(timeout=self._patience))
         except KilledWorker as death:
             return Report(batch, [], death.allowed_failures + 1, str(death))
@@ -103,10 +103,10 @@ class Cluster:
             raise CrewError(f"the scheduler was stopped or restarted: {cause}") from cause
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
-            raise CrewError(f"the workers can't do {batch.task}: {text}") from error
+            raise CrewError(f"the workers can't run {batch.task}: {text}") from error
 
     def _count_threads(self) -> None:
-        """Count the workers' threads; raise `CrewError` if there were none for too long."""
+        """Count the threads of all workers; raise `CrewError` if there were none for too long."""
         now = self._counted = time.monotonic()
         try:
             threads = self._client.nthreads(callback_timeout=self._patience)
@@ -125,7 +125,7 @@ class Cluster:
 
 @contextmanager
 def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
-    """Start a number of processes on this machine, with one thread each."""
+    """Start `workers` processes on this machine, with one thread each, and yield them."""
     distributed = _distributed()
     with (
         distributed.LocalCluster(
@@ -144,16 +144,16 @@ def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
 
 @contextmanager
 def remote_crew(address: str, patience: float) -> Iterator[Cluster]:
-    """Use the workers of a scheduler at ``tcp://host:port``."""
+    """Yield the workers of a Dask scheduler at ``tcp://host:port``."""
     distributed = _distributed()
 
     async def connect() -> None:
-        """Connect once; a client would wait forever for a scheduler that never answers."""
+        """Connect once with a timeout; a client would wait forever for a silent scheduler."""
         keys = distributed.Security().get_connection_args("client")
         answer = distributed.comm.connect(address, timeout=ANSWER_SECONDS, **keys)
         await (await asyncio.wait_for(answer, ANSWER_SECONDS)).close()
 
-    with distributed.utils.silence_logging_cmgr(logging.CRITICAL):  # our own errors report it
+    with distributed.utils.silence_logging_cmgr(logging.CRITICAL):  # we raise our own errors
         try:
             with ThreadPoolExecutor(1) as aside:  # the caller may have an event loop of its own
                 aside.submit(lambda: asyncio.run(connect())).result()
@@ -174,5 +174,5 @@ def cores() -> int:
 
 
 def _distributed() -> Any:
-    why = "studies on several processes need Dask (with workers=0 they run in this one)"
+    why = "studies on several processes need Dask (workers=0 runs them in this process)"
     return need("distributed", "cluster", why)

@@ -1,8 +1,8 @@
 """The file of a study: one SQLite database, written by one process, consistent after every crash.
 
-It holds the definition and one entry per task that ended. A study is resumed by opening its file
-with the same definition: finished tasks are kept, failed ones are tried again. A file in which no
-task is done takes any definition, so that a mistake in one does not block the corrected one.
+It holds the definition and one entry per task that finished or failed. To resume a study, open its
+file with the same definition: finished tasks are kept, and failed tasks are tried again. While no
+task is finished, the file accepts any definition, so that a wrong definition can be corrected.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Ledger:
     @classmethod
     @contextmanager
     def open(cls, path: Path | str, study: Study) -> Iterator[Ledger]:
-        """Open the file of a study to continue it, or create one.
+        """Open the file of a study to continue it, or create the file.
 
-        Raises, and leaves the file unchanged, if it has another format, definition or version, or
-        if another process is writing it.
+        Raise, and leave the file unchanged, if it has another format, definition or version, or if
+        another process is writing it.
         """
         path = Path(path)
         if not path.parent.is_dir():
@@ -74,7 +74,7 @@ class Ledger:
     @classmethod
     @contextmanager
     def read(cls, path: Path | str) -> Iterator[Ledger]:
-        """Open the file of a study to read it, also while another process writes it."""
+        """Open the file of a study to read it; another process may be writing it."""
         path = Path(path)
         if not path.is_file():
             raise InvalidFileError(f"{path}: there is no such file")
@@ -101,7 +101,7 @@ class Ledger:
         return int(count)
 
     def left(self) -> list[int]:
-        """Return the tasks that have no row, in order."""
+        """Return the positions of the tasks without a row, in order."""
         rows = self._base.execute("SELECT position FROM task WHERE row IS NOT NULL")
         done = {position for (position,) in rows}
         return [position for position in range(self.study.tasks) if position not in done]
@@ -126,7 +126,7 @@ class Ledger:
             raise InvalidFileError(f"{self.path}: can't be written: {cause}") from cause
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the outcomes of the tasks, in their order."""
+        """Yield the recorded outcomes in the order of the tasks."""
         query = "SELECT position, row, error, seconds FROM task ORDER BY position"
         for position, text, error, seconds in self._base.execute(query):
             row = None
@@ -141,7 +141,7 @@ class Ledger:
 
 @contextmanager
 def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Open a database in which every commit is synced to disk."""
+    """Open a database; raise if the file is not one."""
     with refusing(path, "can't be read"):
         if path.exists() and path.stat().st_size:
             with open(path, "rb") as file:
@@ -157,7 +157,7 @@ def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | None:
-    """Return the definition and the version that made it; None if the database is empty."""
+    """Return the study and the version of homeward that wrote it; None if there is none."""
     try:
         base.execute("PRAGMA synchronous = FULL")
         ((identity,),) = base.execute("PRAGMA application_id")
@@ -165,14 +165,14 @@ def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | Non
         if identity == 0 and tables == 0:
             return None
         if identity != APPLICATION_ID:
-            raise InvalidFileError(f"{path}: is not a study: it is a database of something else")
+            raise InvalidFileError(f"{path}: is not a study: another program made this database")
         ((format_, version, text),) = base.execute("SELECT format, homeward, definition FROM study")
     except InvalidFileError:
         raise
     except (sqlite3.Error, ValueError) as cause:
         raise InvalidFileError(f"{path}: can't be read: {cause}") from cause
     if format_ != FORMAT:
-        raise InvalidFileError(f"{path}: has format {format_}, this homeward reads {FORMAT}")
+        raise InvalidFileError(f"{path}: has format {format_}; this homeward reads {FORMAT}")
     try:
         return checked(Study, json.loads(text), str(path)), version
     except InvalidInputError as cause:
@@ -180,10 +180,11 @@ def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | Non
 
 
 def _check_same(path: Path, known: Study, version: str, study: Study) -> None:
-    """Raise `InvalidFileError` if a file holds another study, with the difference."""
+    """Raise `InvalidFileError` with the first difference if a file holds another study."""
     if version != __version__:
         raise InvalidFileError(
-            f"{path}: was made by homeward {version}, this is {__version__}; their rows don't mix"
+            f"{path}: was made by homeward {version}, and this is {__version__}; one study can't "
+            "mix rows of two versions"
         )
     other = study.model_dump(mode="json")
     for name, one in known.model_dump(mode="json").items():
@@ -196,5 +197,5 @@ def _check_same(path: Path, known: Study, version: str, study: Study) -> None:
             differs = f"number of {name} is {len(one)}, not {len(two)}"
         else:
             i = next(i for i, a in enumerate(one) if json.dumps(a) != json.dumps(two[i]))
-            differs = f"{name}, counted from 0, hold {one[i]!r} at {i}, not {two[i]!r}"
+            differs = f"{name}[{i}] is {one[i]!r}, not {two[i]!r}"
         raise InvalidFileError(f"{path}: holds another study: its {differs}")

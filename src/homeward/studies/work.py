@@ -24,7 +24,7 @@ Scalar: TypeAlias = str | bool | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a task: a row, or an error; an unexpected error has its traceback."""
+    """Result of a task: a row, or the text of an error, with traceback if it was unexpected."""
 
     position: int
     row: dict[str, Scalar] | None
@@ -33,7 +33,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no row."""
+        """Whether the task failed, so that it has no row."""
         return self.row is None
 
 
@@ -42,9 +42,10 @@ def play(
     measure: Callable[[Loop, Step], bool | None] | None = None,
     explorer: Loop | None = None,
 ) -> Loop:
-    """Return an explorer, by default the setup's own, after every step of a setup.
+    """Explore until the end or the step limit of a setup, and return the explorer.
 
-    `measure` is called with the explorer and each step that it took; True ends the run.
+    By default the explorer is the setup's own. `measure` is called with the explorer after each
+    step; the run stops if it returns True.
     """
     explorer = setup.explorer() if explorer is None else explorer
     for step in explorer.explore(setup.limit):
@@ -59,10 +60,10 @@ def perform(
     budget: float,
     alone: bool = True,
 ) -> list[Outcome]:
-    """Run tasks (position, cell, seed) until all are done or `budget` seconds are used up.
+    """Run tasks (position, cell, seed) in order, and return their outcomes.
 
-    At least one is run. A task that raises gives a failed outcome. A process that is not `alone`
-    shares the machine with others like it, and uses one thread.
+    After `budget` seconds no further task starts; at least one task runs. A task that raises gives
+    a failed outcome. `alone` is False if other workers share the machine: then one thread is used.
     """
     task = load(reference, "the task")
     if not alone:
@@ -85,7 +86,7 @@ def perform(
 
 
 def one_thread() -> None:
-    """Limit Numba to one thread; distributed itself limits BLAS when it starts a worker."""
+    """Limit Numba to one thread; Dask limits BLAS itself when it starts a worker."""
     if "numba" in sys.modules:
         sys.modules["numba"].set_num_threads(1)
     else:
@@ -93,7 +94,7 @@ def one_thread() -> None:
 
 
 def flat(row: Any, cell: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return a row with plain values; raise unless it is a dict of single values with new keys."""
+    """Return a row with plain Python values; raise if a value is not a scalar or a key is taken."""
     if not isinstance(row, dict):
         raise TypeError(f"the task returned a {type(row).__name__}, expected a dict")
     found: dict[str, Scalar] = {}
@@ -106,11 +107,11 @@ def flat(row: Any, cell: Mapping[str, Any]) -> dict[str, Scalar]:
         if not (plain is None or isinstance(plain, str | bool | int | float)):
             raise TypeError(f"{key!r} of the row is a {type(value).__name__}, expected one value")
         if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
-            raise ValueError(f"{key!r} of the row is {plain}, outside of 64 bits")
+            raise ValueError(f"{key!r} of the row is {plain}, which needs more than 64 bits")
         found[key] = plain
     return found
 
 
 def dask_setup(worker: Any) -> None:
-    """Ignore Ctrl-C, which the process that conducts the study handles; called in each worker."""
+    """Make a worker ignore Ctrl-C, which the main process handles; Dask calls this hook."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,12 +1,12 @@
-"""Terrain models: heights on a grid of pixels, and the place of a grid on a map.
+"""Terrain models: heights on a grid of pixels, and the transform of the grid to a map.
 
-A point (column, row), counted in pixels from the grid's first corner, lies at::
+A point (column, row), counted in pixels from the first corner of the grid, has map coordinates::
 
     x = a·column + b·row + c
     y = d·column + e·row + f
 
-The order of a transform is (a, b, c, d, e, f), as in rasterio's Affine. A grid may be rotated and
-its pixels may be rectangular; a sheared grid is refused: its pixels have no height and width.
+A transform is the tuple (a, b, c, d, e, f), as in rasterio's Affine. A grid may be rotated, and its
+pixels may be rectangular. A sheared grid raises, since its pixels are not rectangles.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from homeward.errors import InvalidInputError
 Transform: TypeAlias = tuple[float, float, float, float, float, float]
 
 ANGLE_TOLERANCE = 1e-6
-"""Largest deviation of rows and columns from a right angle, in radians."""
+"""Maximum deviation of the angle between rows and columns from 90°, in radians."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Georeference:
-    """The place of a grid on a map.
+    """Position, orientation and scale of a grid on a map.
 
     Attributes
     ----------
-    transform : from corners of the grid to map coordinates
+    transform : from (column, row) of the grid to map coordinates (x, y)
     crs : coordinate system as WKT; None if unknown
     name : name of the terrain in messages and figures
-    unit : m, length of a unit of the map
-    is_own : whether map coordinates are metres from the terrain's own south-west corner
+    unit : length of a unit of the map, in metres
+    is_own : whether map coordinates are metres from the south-west corner of the terrain
     """
 
     transform: Transform
@@ -63,7 +63,7 @@ class Georeference:
 
     @property
     def crs_name(self) -> str | None:
-        """Name of the coordinate system, if there is one."""
+        """Name of the coordinate system; None if it is unknown."""
         return None if self.crs is None else wkt_name(self.crs)
 
 
@@ -119,27 +119,27 @@ def check_transform(given: object) -> Transform:
 
 
 def to_map(transform: Transform, column: float, row: float) -> tuple[float, float]:
-    """Return the map coordinates (x, y) of a point of the grid."""
+    """Return the map coordinates (x, y) of the point (column, row) of a grid."""
     a, b, c, d, e, f = transform
     return a * column + b * row + c, d * column + e * row + f
 
 
 def to_grid(transform: Transform, x: float, y: float) -> tuple[float, float]:
-    """Return the point (column, row) of the grid at these map coordinates."""
+    """Return the point (column, row) of a grid at the map coordinates (x, y)."""
     a, b, c, d, e, f = transform
     area = a * e - b * d
     return (e * (x - c) - b * (y - f)) / area, (a * (y - f) - d * (x - c)) / area
 
 
 def moved(transform: Transform, column: int, row: int) -> Transform:
-    """Return the transform of the part of a grid that begins at this pixel."""
+    """Return the transform of a window of a grid that begins at pixel (column, row)."""
     a, b, _, d, e, _ = transform
     x, y = to_map(transform, column, row)
     return a, b, x, d, e, y
 
 
 def from_corner(pixel: float, rows: int) -> Transform:
-    """Return the transform of a grid in metres from its own south-west corner."""
+    """Return the transform of a grid to metres from the south-west corner of the grid."""
     return pixel, 0.0, 0.0, 0.0, -pixel, rows * pixel
 
 

@@ -1,4 +1,4 @@
-"""Rasters read by GDAL through rasterio: opened, checked, and read in strips."""
+"""Reading of rasters by GDAL through rasterio: open, check, and read in strips."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from homeward.terrain.windows import PixelWindow
 
 MAX_MAGNITUDE = 1e30
-"""Larger magnitudes are special constants of a format, never heights."""
+"""Larger magnitudes are special constants of a file format, never heights."""
 
 FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)
-"""Usual fill values of files that mark no missing data."""
+"""Usual values for missing data in files that do not declare such a value."""
 
 LABELS = (".LBL", ".lbl", ".XML", ".xml")
-"""Suffixes of the detached label of a raw raster."""
+"""Suffixes of a label file beside a raw raster."""
 
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
-"""Drivers that may read a file upside down."""
+"""GDAL drivers that may read a file upside down."""
 
 PICTURES = ("red", "green", "blue", "alpha", "palette", "cyan", "magenta", "yellow", "black")
-"""Colour interpretations of pictures; heights are gray or undefined."""
+"""Colour interpretations of pictures; bands with heights are gray or undefined."""
 
 PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
-"""The special pixels of 16-bit planetary rasters."""
+"""Special values for missing data in 16-bit planetary rasters."""
 
 STRIP_PIXELS = 1 << 23
-"""About how many pixels are read at once."""
+"""Approximate number of pixels that are read at once."""
 
 METRES = {
     name: metres
@@ -59,22 +59,22 @@ METRES = {
     }.items()
     for name in names
 }
-"""Metres in a unit of height, by the names that rasters give it; no name means metres."""
+"""Length in metres of a unit of height, by its name in rasters; no name means metres."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An open raster or array: its grid, and how to read a window of it."""
+    """An open raster or array: its grid, and a function that reads the heights of a window."""
 
     shape: tuple[int, int]  # rows, columns
-    read: Callable[[PixelWindow], FloatArray]  # m, NaN for no data
-    transform: Transform | None = None  # None where the raster has no pixel size
+    read: Callable[[PixelWindow], FloatArray]  # heights in m, NaN for no data
+    transform: Transform | None = None  # None if the raster has no pixel size
     crs: str | None = None  # WKT
-    unit: float = 1.0  # m, the length of a unit of the map
+    unit: float = 1.0  # length of a unit of the map, in m
 
 
 def need_rasterio(what: str) -> Any:
-    """Return rasterio; raise if it is not installed, with `what` needs it."""
+    """Return the module rasterio; raise if it is not installed; `what` says who needs it."""
     return need("rasterio", "terrain", f"{what} needs rasterio")
 
 
@@ -98,7 +98,7 @@ def opened(path: Path, band: int) -> Iterator[Source]:
 
 
 def _open(path: Path) -> Any:
-    """Return the opened file, or the opened label beside a raw raster."""
+    """Return the open dataset of a file, or of the label file beside a raw raster."""
     import rasterio
     from rasterio.errors import NotGeoreferencedWarning, RasterioIOError
 
@@ -119,12 +119,12 @@ def _open(path: Path) -> Any:
 
 
 def _check_kind(path: Path, dataset: Any, band: int) -> None:
-    """Raise on pictures, complex numbers, missing bands, and formats that may be flipped."""
+    """Raise if a band is missing, complex or part of a picture, or if the format may be flipped."""
     if dataset.driver in FLIPPED:
         files = shlex.join([str(path), str(path.with_suffix(".tif"))])
         raise InvalidFileError(
-            f"{path}: {dataset.driver} files may be read upside down: convert it first, as by "
-            f"gdal_translate -of GTiff {files}, and see that north is up"
+            f"{path}: a {dataset.driver} file may be read upside down. Convert it first, for "
+            f"example with gdal_translate -of GTiff {files}, and check that north is up"
         )
     if dataset.count == 0:
         raise InvalidFileError(f"{path}: has no band; if it contains several rasters, extract one")
@@ -132,7 +132,7 @@ def _check_kind(path: Path, dataset: Any, band: int) -> None:
         raise InvalidFileError(f"{path}: has no band {band!r}, only 1 to {dataset.count}")
     shows = dataset.colorinterp[band - 1].name
     if shows in PICTURES:
-        raise InvalidFileError(f"{path}: band {band} is the {shows} of a picture, not heights")
+        raise InvalidFileError(f"{path}: band {band} is the {shows} band of a picture, not heights")
     dtype = dataset.dtypes[band - 1]
     if "complex" in dtype:
         raise InvalidFileError(f"{path}: band {band} holds {dtype}, expected real numbers")
@@ -149,8 +149,8 @@ def _unit(path: Path, dataset: Any) -> float:
         middle = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
         files = shlex.join([str(path), str(path.with_name(f"{path.stem}_metres.tif"))])
         raise InvalidFileError(
-            f"{path}: its pixels are in degrees, not in metres: reproject it first, as by "
-            f'gdalwarp -r bilinear -t_srs "+proj=eqc {middle} {size} +units=m" {files}'
+            f"{path}: its pixels are in degrees, not in metres. Reproject it first, for example "
+            f'with gdalwarp -r bilinear -t_srs "+proj=eqc {middle} {size} +units=m" {files}'
         )
     if crs.is_projected:
         name, factor = crs.linear_units_factor
@@ -164,12 +164,14 @@ def _unit(path: Path, dataset: Any) -> float:
 
 
 def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], FloatArray]:
-    """Return a function that reads the heights of a window, in strips to save memory."""
+    """Return a function that reads the heights of a window in m, in strips to save memory."""
     at = band - 1
     name = dataset.units[at] or ""
     metres = METRES.get(name.strip().lower())
     if metres is None:
-        raise InvalidFileError(f"{path}: band {band} is in {name!r}, not a unit of height")
+        raise InvalidFileError(
+            f"{path}: the unit of band {band} is {name!r}, which is not a known unit of height"
+        )
     scale, offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
     masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
     marked = masked or dataset.nodatavals[at] is not None
@@ -199,7 +201,8 @@ def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], Floa
                 out[absent] = np.nan
         except RasterioIOError as cause:
             raise InvalidFileError(
-                f"{path}: the window {part} can't be read, the file may be cut short: {told(cause)}"
+                f"{path}: the window {part} can't be read; the file may be incomplete: "
+                f"{told(cause)}"
             ) from cause
         return heights
 
@@ -207,14 +210,14 @@ def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], Floa
 
 
 def holes(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
-    """Return which stored numbers mark missing data: not finite, too large, or a fill value."""
+    """Return the mask of stored numbers that are not finite, too large, or in `fills`."""
     with np.errstate(invalid="ignore"):
         found: BoolArray = ~(np.abs(raw) <= MAX_MAGNITUDE) | np.isin(raw, fills)
     return found
 
 
 def told(error: BaseException | None) -> str:
-    """Return GDAL's first message, at the bottom of the chain of causes."""
+    """Return the message of the first error in the chain of causes, which is GDAL's."""
     while error is not None and error.__cause__ is not None:
         error = error.__cause__
     return str(getattr(error, "errmsg", None) or error)

@@ -1,10 +1,10 @@
 """Areas on a map: polygons from GeoJSON, and the cells whose centres they contain.
 
-An area is the union of its polygons; a polygon is the inside of its first ring without its holes.
-Of the centres on an edge, those on a left or top edge as seen on the grid belong to the area.
-Coordinates are the terrain's, unless a `crs` member of the whole file names another system. (RFC
-7946 assumes WGS 84 where none is named; that would exclude Mars.) Rings may touch, and a hole may
-lie outside of its polygon; polygons with crossing edges are refused.
+An area is the union of its polygons. A polygon is the inside of its first ring without its holes. A
+centre on an edge belongs to the area if the edge is a left or top edge on the grid. Coordinates are
+map coordinates of the terrain, unless a `crs` member of the whole file names another system. (By
+RFC 7946 the default would be WGS 84, which excludes Mars.) Rings may touch, and a hole may lie
+outside its polygon. Polygons with crossing edges raise.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
-"""Polygons: each has an outer ring, then its holes; a ring is closed: (x, y) … (x, y)."""
+"""Polygons; each is an outer ring, then holes. The first and last (x, y) of a ring are equal."""
 
 MAX_CORNERS = 200_000
 MAX_COORDINATE = 1e15
-"""Largest coordinate; products of such coordinates are finite."""
+"""Maximum magnitude of a coordinate, so that products of coordinates are finite."""
 
 QUERY_EDGES = 64
-"""Edges whose crossings are searched at once; it bounds the memory of the search."""
+"""Number of edges per search for crossings; it bounds the memory of the search."""
 
 MAX_DEPTH = 20
-"""Levels of nested collections, at most."""
+"""Maximum depth of nested collections."""
 
 
 def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
-    """Return the polygons of a GeoJSON file, in the map coordinates of some cells."""
+    """Return the polygons of a GeoJSON file, in the map coordinates of `cells`."""
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
@@ -70,12 +70,12 @@ def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
 
 
 def area_from(value: Any) -> Area:
-    """Return the polygons of a GeoJSON value: a geometry, a feature or a collection of either."""
+    """Return the polygons of a GeoJSON geometry, feature or collection."""
     return check_area(tuple(_polygons(value)))
 
 
 def check_area(area: Area) -> Area:
-    """Return valid polygons; raise if a ring is open or flat, or if edges cross."""
+    """Return the area; raise if a ring is open or has no area, or if edges cross."""
     if not area:
         raise InvalidInputError("it contains no polygon")
     corners = sum(len(ring) for rings in area for ring in rings)
@@ -98,12 +98,12 @@ def check_area(area: Area) -> Area:
             x, y = (np.array(ring) - ring[0]).T  # keeps the digits of distant corners
             twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
             if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
-                raise InvalidInputError(f"ring {r} of polygon {p} encloses nothing")
+                raise InvalidInputError(f"ring {r} of polygon {p} has no area")
     return area
 
 
 def _fault(ring: Ring) -> str | None:
-    """Return what is wrong with the corners of a ring, if anything is."""
+    """Return what is wrong with the corners of a ring; None if they are valid."""
     far = next((c for c in ring if not max(abs(c[0]), abs(c[1])) <= MAX_COORDINATE), None)
     if far is not None:
         return f"has a corner at {_at(far)}, expected coordinates of {MAX_COORDINATE:g} at most"
@@ -115,7 +115,7 @@ def _fault(ring: Ring) -> str | None:
 
 
 def cells_inside(area: Area, cells: Cells) -> BoolArray:
-    """Return which cells [R, C] have their centre in an area; raise if there are none."""
+    """Return the mask [R, C] of cells with their centre in an area; raise if it is empty."""
     grid = [
         [np.array([to_grid(cells.transform, x, y) for x, y in ring]) for ring in rings]
         for rings in area
@@ -125,7 +125,7 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
     if right <= 0.0 or bottom <= 0.0 or left >= cells.shape[1] or top >= cells.shape[0]:
         raise InvalidInputError(
             f"the area to keep in is off the map, which reaches {cells.extent}; "
-            "if its coordinates are longitudes and latitudes, a crs member must say so"
+            "if its coordinates are longitudes and latitudes, add a crs member"
         )
     inside = np.zeros(cells.shape, dtype=bool)
     for outer, *holes in grid:
@@ -139,7 +139,7 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
 
 
 def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
-    """Return an area as a GeoJSON feature in the map coordinates of some cells."""
+    """Return an area as a GeoJSON feature in the map coordinates of `cells`."""
     return {
         "type": "Feature",
         "crs": crs_member(cells),
@@ -149,9 +149,9 @@ def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
 
 
 def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring, ...]]:
-    """Return the polygons of a GeoJSON value; `where` names the part of the file."""
+    """Return the polygons of a GeoJSON value; `where` names the value in messages."""
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"is nested more than {MAX_DEPTH} deep, at {where}")
+        raise InvalidInputError(f"has more than {MAX_DEPTH} levels of nesting, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidInputError(f"is not GeoJSON: {where} is not an object with a type")
     if depth and value.get("crs") is not None:
@@ -197,7 +197,7 @@ def _corner(value: Any, where: str) -> tuple[float, float]:
 
 
 def _crossing(rings: Any) -> tuple[Any, Any] | None:
-    """Return the first two edges that cross; None if no edges do."""
+    """Return the first two edges that cross; None if no edges cross."""
     shapely = need("shapely", "terrain", "polygons to keep in need shapely")
     ends = np.concatenate(
         [np.stack([ring[:-1], ring[1:]], axis=1) for ring in map(np.array, rings)]
@@ -215,10 +215,10 @@ def _crossing(rings: Any) -> tuple[Any, Any] | None:
 
 
 def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
-    """Return which cells [R, C] have their centre within a ring [n, 2] of (column, row).
+    """Return the mask [R, C] of cells with their centre inside a ring [n, 2] of (column, row).
 
-    Shapely has no rule for centres on an edge; with this one adjacent areas share no cell. A centre
-    is inside if edges cross its row an odd number of times left of it.
+    A centre is inside if an odd number of edges cross its row to its left. With this rule, adjacent
+    areas share no cell; Shapely has no rule for centres on an edge.
     """
     rows, columns = shape
     (x, y), (x_next, y_next) = ring[:-1].T, ring[1:].T
@@ -237,11 +237,11 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
 
 
 def _converted(area: Area, name: str, cells: Cells) -> Area:
-    """Return an area, given in a named coordinate system, on the map of some cells."""
+    """Return an area, given in the coordinate system `name`, in the map coordinates of `cells`."""
     if cells.crs is None:
         raise InvalidInputError(
-            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area in "
-            "its map coordinates, without a crs member"
+            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area "
+            "without a crs member, in map coordinates of the terrain"
         )
     need_rasterio(f"an area in {wkt_name(name)}")
     from rasterio.crs import CRS
@@ -269,5 +269,5 @@ def _at(corner: Any) -> str:
 
 
 def _no_number(word: str) -> float:
-    """Raise on NaN and infinities, which JSON does not have."""
+    """Raise on NaN and infinities, which JSON does not allow."""
     raise ValueError(f"{word} is not a number")

@@ -1,9 +1,9 @@
-"""Size check of raw rasters, whose numbers are stored without compression or index.
+"""Size check of raw rasters, which store numbers without compression or index.
 
-GDAL reads missing bytes at the end of such a file as zeros, which look like heights, mostly without
-an error. So we compare the size of the file with the size of its numbers and of what is around
-them. Where a format has many ways to give an offset, it is left out: a file may then lack as many
-bytes as its header has, but a complete file is never refused.
+If bytes are missing at the end of such a file, GDAL mostly reads them as zeros without an error,
+and zeros look like heights. So we compare the size of the file with the size of its numbers,
+headers and padding. If a format has many ways to give an offset, the header counts as 0 bytes: then
+a file may lack as many bytes as its header has, but a complete file never raises.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ RAW_DRIVERS = (
     *("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR", "ENVI", "EHdr", "GenBin", "ERS", "PAux", "RST"),
     *("RRASTER", "GTX", "MFF", "ISCE", "ROI_PAC", "SAGA", "PNM", "NDF", "EIR", "KRO", "SNODAS"),
 )
-"""Drivers of raw rasters."""
+"""GDAL drivers of raw rasters."""
 
 SIDECARS = (
     *(".aux.xml", ".ovr", ".msk", ".hdr", ".prj", ".lbl", ".xml", ".aux", ".rdc", ".ref", ".ers"),
     *(".rsc", ".sgrd", ".grd", ".clr", ".stx", ".blw", ".vrt", ".sta", ".txt"),
 )
-"""Suffixes of files beside the numbers."""
+"""Suffixes of accompanying files, which do not hold the numbers."""
 
 PACKED = (".gz", ".zip", ".tif", ".tiff", ".jp2", ".ecw", ".jpg", ".jpeg", ".png")
 """Suffixes of compressed files, whatever their label says."""
@@ -64,13 +64,13 @@ def check_whole(path: Path, dataset: Any) -> None:
         size = data.stat().st_size
     if size < need:
         raise InvalidFileError(
-            f"{path}: is cut short: {data.name} holds {size:,} bytes, but {dataset.height} x "
+            f"{path}: is incomplete: {data.name} has {size:,} bytes, but {dataset.height} x "
             f"{dataset.width} pixels need {need:,}"
         )
 
 
 def _around_pds(dataset: Any) -> int | None:
-    """Return the bytes before the numbers and around the lines; None if compressed."""
+    """Return the number of bytes before the numbers and around each line; None if compressed."""
     with open(dataset.name, "rb") as file:
         text = file.read(MAX_LABEL_BYTES).decode("latin-1")
     ended = re.search(r"^\s*END\s*$", text, re.MULTILINE)
@@ -89,13 +89,13 @@ def _around_pds(dataset: Any) -> int | None:
 
 
 def _value(text: str, name: str) -> int:
-    """Return a whole number of a label; 0 if it is missing."""
+    """Return the integer `name` of a label; 0 if it is missing."""
     found = re.search(rf"^\s*{name}\s*=\s*(\d+)", text, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def _around_isis3(dataset: Any) -> int:
-    """Return the bytes before the core, plus the padding of the last tiles."""
+    """Return the number of bytes before the core, plus the padding of incomplete tiles."""
     core = _json(dataset, "json:ISIS3").get("IsisCube", {}).get("Core", {})
     before = max(0, int(core.get("StartByte", 1)) - 1)
     if core.get("Format") != "Tile":
@@ -107,7 +107,7 @@ def _around_isis3(dataset: Any) -> int:
 
 
 def _around_vicar(dataset: Any) -> int | None:
-    """Return the bytes of the label and before the lines; None if compressed."""
+    """Return the number of bytes of the label and before each line; None if compressed."""
     label = _json(dataset, "json:VICAR")
     if str(label.get("COMPRESS", "NONE")).upper() not in ("NONE", ""):
         return None
@@ -117,7 +117,7 @@ def _around_vicar(dataset: Any) -> int | None:
 
 
 def _around_envi(dataset: Any) -> int | None:
-    """Return the bytes before the numbers; None if compressed."""
+    """Return the number of bytes before the numbers; None if compressed."""
     header = dataset.tags(ns="ENVI")
     if header.get("file_compression", "0").strip() != "0":
         return None
@@ -125,13 +125,13 @@ def _around_envi(dataset: Any) -> int | None:
 
 
 def _around_pds4(dataset: Any) -> int:
-    """Return the bytes before the first array."""
+    """Return the number of bytes before the first array."""
     label = " ".join(dataset.tags(ns="xml:PDS4").values())
     return min((int(offset) for offset in ARRAY.findall(label)), default=0)
 
 
 def _json(dataset: Any, domain: str) -> dict[str, Any]:
-    """Return a label that GDAL keeps as JSON; rasterio splits it at its first colon."""
+    """Return a label that GDAL stores as JSON; rasterio has split its text at the first colon."""
     for name, rest in dataset.tags(ns=domain).items():
         try:
             label: dict[str, Any] = json.loads(f"{name}:{rest}")
@@ -150,4 +150,4 @@ LAYOUTS: dict[str, Callable[[Any], int | None]] = {
     "PDS4": _around_pds4,
     "GTX": lambda _: 40,
 }
-"""Bytes of a file around its numbers, by driver; None if these are compressed."""
+"""Functions from a dataset to its bytes that are not numbers, or None if compressed, by driver."""

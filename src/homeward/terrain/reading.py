@@ -1,10 +1,10 @@
 """Reading of terrain models: any raster that GDAL knows, or a NumPy array with a pixel size.
 
-Only the requested window is read, in metres by the band's scale, offset and unit. Missing data
-becomes NaN: pixels that the file marks; NaN, ±inf and magnitudes above 1e30; the special pixels of
-16-bit PDS and ISIS rasters; and in a file that marks no missing data the usual fill values. To
-misread a height as missing costs a pixel; to misread a fill value makes a cliff. Distances are
-those of the map: where a projection stretches distances, it stretches the pixels too.
+Only the requested window is read. Scale, offset and unit of the band give heights in metres.
+Missing data becomes NaN: pixels that the file marks; NaN, ±inf and magnitudes above 1e30; special
+values of 16-bit PDS and ISIS rasters; and, if the file marks no missing data, the usual fill
+values. A height that is taken for missing costs one pixel, but a fill value that is taken for a
+height makes a cliff. Distances are those of the map projection, also where it stretches them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray
 
 MAX_PIXELS = 400_000_000
-"""Pixels that are read or made at once, at most: 3.2 GB as float64."""
+"""Maximum number of pixels that are read or generated at once: 3.2 GB as float64."""
 
 MAX_HEIGHT = 1e7
-"""Largest height in metres, even above a planet's centre."""
+"""Maximum height in metres; it admits heights above the centre of a planet."""
 
 EARTH_RADIUS = 6_371_000.0  # m, mean
 
@@ -49,17 +49,18 @@ def read_elevation(
     Parameters
     ----------
     path
-        HiRISE and other PDS3 (``.IMG``; a detached label by its ``.LBL``, or by the ``.IMG`` beside
-        it), PDS4, ISIS3, GeoTIFF, ESRI ASCII, ENVI, JPEG 2000, any other raster that GDAL reads, or
-        ``.npy``. All but ``.npy`` need ``homeward[terrain]``.
+        A PDS3 (such as HiRISE; give the ``.IMG``, or its label file ``.LBL``), PDS4, ISIS3,
+        GeoTIFF, ESRI ASCII, ENVI or JPEG 2000 file, any other raster that GDAL reads, or ``.npy``.
+        All except ``.npy`` need ``homeward[terrain]``.
     window
-        Part to read; by default all of it, if it has at most `MAX_PIXELS`.
+        Window to read; by default the whole raster, if it has at most `MAX_PIXELS` pixels.
     pixel
         Side of a pixel in metres, for a raster without its own pixel size, such as ``.npy``.
     band
         Band with the heights, from 1.
 
-    A raster that runs from south to north or from east to west is turned to have north up.
+    If rows run from south to north or columns from east to west, the heights are flipped so that
+    north is up.
     """
     path = Path(path)
     with _opened(path, band) as source:
@@ -72,7 +73,7 @@ def read_elevation(
         if part.width * part.height > MAX_PIXELS:
             raise InvalidFileError(
                 f"{path}: {part.width} x {part.height} pixels are too many to read at once "
-                f"(the most is {MAX_PIXELS:,}): give a window"
+                f"(the maximum is {MAX_PIXELS:,}): give a smaller window"
             )
         heights = source.read(part)
     _check_heights(path, heights, part)
@@ -87,8 +88,8 @@ def read_elevation(
 def sample_terrain() -> Elevation:
     """Return the hills around Jacksboro, Tennessee, which come with Matplotlib.
 
-    They are 344 x 403 pixels of about 93 m by 74 m, on a grid of 3 arc seconds: taken as rectangles
-    of the size at the middle latitude on a sphere, they are wrong by half a per cent at most.
+    They have 344 x 403 pixels of about 93 m by 74 m, on a grid of 3 arc seconds. All pixels have
+    the size of a pixel at the middle latitude of a sphere; the error is at most half a per cent.
     """
     from matplotlib.cbook import get_sample_data
 
@@ -116,7 +117,7 @@ def _opened(path: Path, band: int) -> AbstractContextManager[Source]:
 
 
 def _array(path: Path, band: int) -> Source:
-    """Return a NumPy file as a source; only the part that is read is in memory."""
+    """Return a NumPy file as a source; only the window that is read is in memory."""
     if band != 1:
         raise InvalidFileError(f"{path}: has no band {band!r}, an array has band 1 only")
     try:
@@ -139,7 +140,7 @@ def _array(path: Path, band: int) -> Source:
 
 
 def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
-    """Return the transform of a raster: its own, or one made from a pixel size, never both."""
+    """Return the transform of a raster, or one made from `pixel`; raise if there are both."""
     if source.transform is None:
         if pixel is None:
             raise MissingPixelSizeError(f"{path}: has no pixel size: give one in metres")
@@ -148,7 +149,7 @@ def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
             raise InvalidInputError(f"the pixel size is {pixel:g} m, expected a positive length")
         return from_corner(pixel, source.shape[0])
     if pixel is not None:
-        raise InvalidInputError(f"{path}: has its own pixel size: omit the given one")
+        raise InvalidInputError(f"{path}: has its own pixel size: do not give another")
     try:
         return check_transform(source.transform)
     except InvalidInputError as cause:
@@ -156,10 +157,10 @@ def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
 
 
 def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
-    """Raise on a window without data, and on numbers that can't be heights."""
+    """Raise if a window has no data, or a number that can't be a height."""
     low, high = np.fmin.reduce(heights, axis=None), np.fmax.reduce(heights, axis=None)
     if np.isnan(low):
-        raise InvalidFileError(f"{path}: has no data in the window {part}, only nodata")
+        raise InvalidFileError(f"{path}: has no data in the window {part}")
     worst = low if -low > high else high
     if abs(worst) > MAX_HEIGHT:
         row, column = (int(i) for i in np.argwhere(heights == worst)[0])
@@ -170,7 +171,10 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
 
 
 def _north_up(heights: FloatArray, transform: Transform) -> tuple[FloatArray, Transform]:
-    """Return a raster with rows that run south and columns that run east, unless rotated."""
+    """Return heights and transform with rows that run south and columns that run east.
+
+    A rotated raster is returned unchanged.
+    """
     a, b, c, d, e, f = transform
     if b or d:
         return heights, transform

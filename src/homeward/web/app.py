@@ -1,9 +1,9 @@
-"""The application: routes of the page and of the interface in ``docs/api.md``. It computes nothing.
+"""The web application: the routes of the page and of the interface in ``docs/api.md``.
 
-An error is one sentence with a code for the client and one line in the log.
+Other processes do the computation. For an error the client gets a code and one sentence.
 
-Files of the page are not served by Starlette's `StaticFiles`, which takes media types from the
-system, serves every file in the folder and sets no cache headers for names with a hash.
+Starlette's `StaticFiles` is not used for the page: it takes media types from the system, serves
+every file in the folder, and sets no cache headers for names with a hash.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ MEDIA_TYPES = {
     ".json": "application/json",
 }
 HASHED_NAME = re.compile(r".*-[A-Za-z0-9]{8,}\.[a-z0-9]+")
-NOT_FOUND = "there is nothing at this address"
+NOT_FOUND = "this address does not exist"
 NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Homeward</title>
-<p>The page is not built here. From the project's folder, <code>pip install -e .</code> builds it;
-the server itself answers under <code>/api</code>.</p></html>
+<p>The page is not built. To build it, run <code>pip install -e .</code> in the folder of the
+project. The interface under <code>/api</code> works without it.</p></html>
 """
 
 
@@ -75,18 +75,18 @@ the server itself answers under <code>/api</code>.</p></html>
 class Limits:
     """Limits of a server."""
 
-    jobs: int = 2  # runs at the same time
-    streams: int = MAX_STREAMS
+    jobs: int = 2  # maximum number of simultaneous runs
+    streams: int = MAX_STREAMS  # maximum number of event streams
     upload: int = MAX_UPLOAD_BYTES
-    stalled: float = MAX_SILENT_SECONDS  # seconds without a byte of an upload
-    longest: float = MAX_SECONDS  # of an upload
-    answer: float = LIMIT  # seconds of a viewer's answer
-    viewers: int = PROCESSES
-    warm: bool = False  # start the viewers before the first request
+    stalled: float = MAX_SILENT_SECONDS  # maximum seconds without a byte of an upload
+    longest: float = MAX_SECONDS  # maximum seconds of an upload
+    answer: float = LIMIT  # maximum seconds for the answer of a viewing process
+    viewers: int = PROCESSES  # number of viewing processes
+    warm: bool = False  # whether to start viewing processes before the first request
 
 
 class Server:
-    """Handlers of all routes, with the state that they share."""
+    """Handlers of all routes, and the state that they share."""
 
     def __init__(self, root: Path, limits: Limits | None = None, static: Path = STATIC) -> None:
         limits = Limits() if limits is None else limits
@@ -96,7 +96,7 @@ class Server:
         self.pool = Pool(self.catalogue.root, limits.viewers, limits.answer)
         self.uploads = Uploads(self.catalogue.root, limits.upload, limits.stalled, limits.longest)
         self.streams = Streams(self.catalogue, self.jobs, limits.streams)
-        self.making: set[str] = set()  # names of runs that are being made
+        self.making: set[str] = set()  # names of runs that are being created
         self.constants: dict[str, Any] = {}  # answers that never change, by name
         self.forgetting: set[asyncio.Task[Any]] = set()
 
@@ -131,7 +131,7 @@ class Server:
             routes=[Route(path, handler, methods=[method]) for method, path, handler in routes],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._refused},
-            # As a handler of the application, it would have every traceback logged as well.
+            # In `exception_handlers`, this handler would also log every traceback.
             middleware=[Middleware(ExceptionMiddleware, handlers={Exception: self._refused})],
         )
         app.router.redirect_slashes = False
@@ -148,7 +148,7 @@ class Server:
             code, sentence = Refusal.INVALID, "the request was interrupted"
         else:
             code, sentence = refusal_of(error, self.catalogue.root)
-        # Do not wait for the rest of a body.
+        # Close the connection instead of waiting for the rest of the request body.
         headers = {} if request.method in READS else {"Connection": "close"}
         return refusal_response(code, sentence, **headers)
 
@@ -232,7 +232,7 @@ class Server:
         layers = tuple(dict.fromkeys(part for part in asked.split(",") if part))
         name, step = await self._run(request), self._step(request)
         if not 1 <= len(layers) <= MAX_LAYERS:
-            raise Refusal.INVALID(f"ask for 1 to {MAX_LAYERS} layers, with commas between them")
+            raise Refusal.INVALID(f"request 1 to {MAX_LAYERS} layers, separated by commas")
         return frame_response(request, await self._ask(request, name, "fields", step, layers))
 
     async def _why(self, request: Request) -> Response:
@@ -253,11 +253,11 @@ class Server:
         return self.streams.of_run(name, parse_integer(last, "Last-Event-ID"))
 
     async def _create(self, request: Request) -> Response:
-        """Make and start a run, or a safe and an unsafe one in the same world."""
+        """Create and start a run, or a safe and an unsafe run in the same world."""
         body = await read_object(request)
         for key in body:
             if key not in ("kind", "name", "config"):
-                raise Refusal.INVALID(f"{key[:40]!r} is not known")
+                raise Refusal.INVALID(f"{key[:40]!r} is not a key of this request")
         kind, config = check_kind(body.get("kind")), body.get("config")
         if config is not None and not isinstance(config, dict):
             raise Refusal.INVALID("the configuration is not a JSON object")
@@ -272,10 +272,10 @@ class Server:
         return json_response(dict(zip(SUFFIXES, made, strict=True)) if pairs else made[0], 201)
 
     async def _make(self, runs: dict[str, dict[str, Any]], kind: str) -> None:
-        """Make and start all runs; if one can't be made, make none."""
+        """Create and start all runs; if one can't be created, create none."""
         for name in runs:
             if name in self.making or os.path.lexists(self.catalogue.root / name):
-                raise Refusal.CONFLICT(f"there is a run named {name} already")
+                raise Refusal.CONFLICT(f"a run named {name} already exists")
         self.making |= runs.keys()
         made: list[str] = []
         try:
@@ -306,15 +306,15 @@ class Server:
         name = await self._run(request)
         self.jobs.forget(name)
         used = await run_in_threadpool(self._remove, name)
-        if not self.making:  # a run that is being made may be about to refer to one
+        if not self.making:  # a run that is being created may use one of the uploads
             await run_in_threadpool(self.uploads.sweep, used)
         forgotten = asyncio.create_task(self.pool.ask(name, "forget", name))
-        self.forgetting.add(forgotten)  # the task is not awaited
+        self.forgetting.add(forgotten)  # keep a reference, since the task is not awaited
         forgotten.add_done_callback(self.forgetting.discard)
         return Response(status_code=204)
 
     def _remove(self, name: str) -> set[str]:
-        """Rename a run's folder, then delete it; return the uploads that it refers to."""
+        """Rename the folder of a run, then delete it; return the uploads that the run used."""
         used: set[str] = set()
         folder = self.catalogue.find(name)
         with suppress(OSError):
@@ -328,34 +328,34 @@ class Server:
         return used
 
     async def _constant(self, request: Request) -> Response:
-        """Return the schemas of all kinds or the examples, which never change."""
+        """Return the schemas of all kinds, or the examples; both never change."""
         name = request.url.path.rpartition("/")[2]
         if name not in self.constants:
             self.constants[name] = await self.pool.ask("", name)
         return json_response(self.constants[name])
 
     async def _preview(self, request: Request) -> Response:
-        """Return the heights of the cells of a configuration."""
+        """Return the frame of the terrain of a configuration."""
         query = {name: parse_value(text) for name, text in request.query_params.items()}
         frame = await self.pool.ask("", "preview", query, gone=request.is_disconnected)
         return frame_response(request, frame)
 
     async def _upload(self, request: Request) -> Response:
-        """Store an uploaded raster and return what it is."""
+        """Store an uploaded raster and return its description."""
         given, text = request.headers.get("content-length"), request.query_params.get("pixel")
         length = None if given is None else parse_integer(given, "Content-Length")
         pixel = None if text is None else parse_value(text)
         if pixel is not None and not (isinstance(pixel, int | float) and 0 < pixel < 1e6):
-            raise Refusal.INVALID("the pixel size is not a length in metres")
+            raise Refusal.INVALID("the pixel size is not a positive length in metres below 1e6")
         name = os.path.basename(request.path_params["name"])
         return json_response(await self.uploads.take(name, length, request.stream(), pixel), 201)
 
     async def _ask(self, request: Request, run: str, name: str, *arguments: Any) -> Any:
-        """Ask the viewing process of a run, unless the client disconnects first."""
+        """Return the answer of the viewing process of a run; raise if the client disconnects."""
         return await self.pool.ask(run, name, run, *arguments, gone=request.is_disconnected)
 
     async def _run(self, request: Request) -> str:
-        """Return the name of the run in the path; refuse one that does not exist."""
+        """Return the name of the run in the path; raise if the run does not exist."""
         name = request.path_params["id"]
         await run_in_threadpool(self.catalogue.find, name)
         return str(name)

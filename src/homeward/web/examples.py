@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 STORIES = {
     "pit": (
         "The pit",
-        "A careful and a bold explorer take the first step together and then part: the bold one "
-        "moves into a trap.",
+        "A safe and an unsafe explorer take the same first step. Then the unsafe one enters a pit "
+        "that it can't leave.",
     ),
     "detour": (
         "The detour",
-        "There is a way back, but out of sight at first. The careful explorer looks for it and "
-        "then makes the move; the bold one makes it blindly, and the next one is for good.",
+        "There is a way back, but at first the explorer can't see it. The safe explorer looks for "
+        "it before it descends. The unsafe one descends at once, and later gets stuck.",
     ),
     "gamble": (
         "The gamble",
-        "Every way back from the East leads over one unseen square, too high at one of its five "
-        "heights. At δ = 0.8 the move East is safe enough; at δ = 1 it is not.",
+        "Every way back from the East crosses one unseen square. One of its five possible heights "
+        "is too high. The move East is safe enough at δ = 0.8, but not at δ = 1.",
     ),
 }
 LEVELS = {"Known odds": 0.8, "Which way back": 0.6, "The average loop": 0.5}
@@ -47,7 +47,7 @@ def examples() -> dict[str, Any]:
 
 
 def counterexample(story: Story) -> dict[str, Any]:
-    """Return a story: its worlds as graphs, and what each definition of safety says of a policy."""
+    """Return a story as JSON: its worlds as graphs, and the safety of each policy by definition."""
     names = tuple(story.belief.worlds[0].state_names or ())
     rows = [row for row in compare([DISCOUNT]) if row.story == story.title]
     return {
@@ -76,7 +76,7 @@ def counterexample(story: Story) -> dict[str, Any]:
 
 
 def edges_of(model: Model) -> list[dict[str, Any]]:
-    """Return where each action leads, and with what chance, by the names of states and actions."""
+    """Return the edges of a model: names of states and action, and the probability `p`."""
     states, actions = model.state_names, model.action_names
     assert states is not None
     assert actions is not None

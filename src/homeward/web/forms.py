@@ -1,4 +1,4 @@
-"""Checks of new runs from the page: which keys it may set, and how large they may be."""
+"""Checks of new runs that the page starts: allowed keys, and limits of their values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def all_forms() -> dict[str, Form]:
-    """Return the form of each kind that the page can make."""
+    """Return the form of each kind that the page can start, by name."""
     kinds = {name: find_kind(name) for name in kind_names()}
     return {name: kind.form for name, kind in kinds.items() if kind.form is not None}
 
 
 def check_kind(kind: Any) -> str:
-    """Raise if a kind can't be started from the page."""
+    """Return the name of a kind; raise if the page can't start such runs."""
     forms = all_forms()
     if not isinstance(kind, str) or kind not in forms:
         raise Refusal.INVALID(f"the kind of run is not one of {', '.join(forms)}")
@@ -43,7 +43,7 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def completed(kind: str, config: Mapping[str, Any], root: Path) -> Config:
-    """Check a configuration from the page; return it with the files that it names in place."""
+    """Return a valid configuration from the page, with names of uploads replaced by paths."""
     form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:
@@ -51,7 +51,7 @@ def completed(kind: str, config: Mapping[str, Any], root: Path) -> Config:
     values = dict(config)
     for name in _lists(model):
         if isinstance(values.get(name), str):
-            raise Refusal.INVALID(f"{name} is a list here, not the name of a file")
+            raise Refusal.INVALID(f"{name} must be a list here, not the name of a file")
     for name, known in form.files.items():
         if name in values and values[name] not in known:
             values[name] = path_of(values[name], name, known, root)
@@ -63,7 +63,7 @@ def completed(kind: str, config: Mapping[str, Any], root: Path) -> Config:
 
 
 def preview(query: Mapping[str, Any], root: Path) -> bytes:
-    """Return the frame of a configuration's first maps, by the first kind that has a preview."""
+    """Return the frame with the preview of a configuration, of the first kind that has one."""
     kind, form = next((kind, f) for kind, f in all_forms().items() if f.preview is not None)
     assert form.preview is not None
     for name in query:
@@ -78,7 +78,7 @@ def preview(query: Mapping[str, Any], root: Path) -> bytes:
 
 
 def schemas() -> dict[str, Any]:
-    """Return the JSON Schema of each kind's configuration, with the keys that the page may set."""
+    """Return a JSON Schema per kind, with only the keys that the page may set."""
     found = {}
     for kind, form in all_forms().items():
         model = find_kind(kind).config
@@ -94,7 +94,7 @@ def schemas() -> dict[str, Any]:
 
 
 def _lists(model: type[Config]) -> set[str]:
-    """Return the keys that take a list or the name of a file; from the page only a list."""
+    """Return the keys that accept a list or the name of a file; the page may give only a list."""
     return {
         name
         for name, about in model.model_json_schema()["properties"].items()

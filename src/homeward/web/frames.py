@@ -1,9 +1,9 @@
 """Frames: named arrays in one binary message.
 
-4 bytes ``HWF1``, a uint32 n, n bytes of JSON ``{arrays: [{name, dtype, shape, offset, min, max}],
-step, total}``, zeros up to a multiple of 8, then each array's bytes, little-endian, each from a
-multiple of 8; ``offset`` counts from the end of the zeros. Floats are sent as float32, integers
-as int32, booleans as uint8. ``min`` and ``max`` are those of the finite values.
+A frame has 4 bytes ``HWF1``; a uint32 n; n bytes of JSON ``{arrays: [{name, dtype, shape, offset,
+min, max}], step, total}``; zeros up to a multiple of 8; then the bytes of each array, little-endian
+and padded to a multiple of 8. ``offset`` counts from the end of the first zeros. Floats are sent as
+float32, integers as int32, booleans as uint8. ``min`` and ``max`` are over the finite values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TYPES = {"b": "u1", "u": "<i4", "i": "<i4", "f": "<f4"}
 
 
 def pack(arrays: Mapping[str, NDArray[Any]], *, step: int, total: int, **more: Any) -> bytes:
-    """Return the frame of arrays by name; `more` goes into its JSON beside `step` and `total`."""
+    """Return the frame of arrays by name; its JSON has `step`, `total` and `more`."""
     about, parts, offset = [], [], 0
     for name, array in arrays.items():
         dtype = np.dtype("u1" if array.dtype == np.uint8 else TYPES[array.dtype.kind])

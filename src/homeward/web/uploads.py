@@ -1,9 +1,9 @@
-"""Uploaded rasters: limited in size and time, and read in a process of their own.
+"""Uploaded rasters: limited in size and time, and read in a separate process.
 
-The body is streamed to a file under a random number; of the client's name only the suffix is used.
-`reading` makes a new raster from it, and the uploaded file is deleted in any case. An upload that
-no run refers to is kept for a day. The page names an upload by its number: no path comes from a
-client or is sent to one.
+The body is written to a file that is named by a random number and the suffix of the client's name.
+`reading` makes a new raster from it, and the uploaded file is always deleted. An upload that no run
+uses is kept for a day. The page refers to an upload by its number, so clients neither send nor see
+paths.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ MAX_UPLOAD_BYTES = 512 << 20
 MAX_SILENT_SECONDS = 15.0  # maximum seconds without a byte of an upload
 MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
-UNUSED_SECONDS = 86_400.0  # seconds for which an upload is kept that no run refers to
+UNUSED_SECONDS = 86_400.0  # seconds for which an unused upload is kept
 MAX_UPLOADS = 2
 SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
 REFERENCE = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
 
 
 def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
-    """Return the path of an upload; `others` are names of terrains without a file."""
+    """Return the path of an upload; `what` and `others`, the built-in names, are for messages."""
     number = upload.removeprefix(PREFIX) if isinstance(upload, str) else ""
     if not str(upload).startswith(PREFIX) or not NUMBER.fullmatch(number):
         known = ", ".join(others)
-        raise Refusal.INVALID(f"the {what} is not one of {known} and {PREFIX}…")
+        raise Refusal.INVALID(f"the {what} must be one of {known}, or {PREFIX} and a number")
     path = root / FOLDER / number / TERRAIN
     if path.is_symlink() or not path.is_file():
-        raise Refusal.NOT_FOUND(f"there is no {upload}")
+        raise Refusal.NOT_FOUND(f"{upload} does not exist")
     return str(path)
 
 
 def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Return a configuration as it is shown: an upload by its number, another file by its name."""
+    """Return a configuration for display: uploads by number, and other files by name."""
     shown = dict(config)
     for key, value in config.items():
         if isinstance(value, str) and os.sep in value:
@@ -64,7 +64,7 @@ def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 
 def used_by(config: Path) -> set[str]:
-    """Return the numbers of the uploads that a configuration file names, even a damaged one."""
+    """Return the numbers of the uploads in a configuration file, which may be damaged."""
     return {number.decode() for number in REFERENCE.findall(config.read_bytes())}
 
 
@@ -91,12 +91,12 @@ class Uploads:
 
     def _check_folder(self) -> None:
         if self.folder.is_symlink():
-            raise Refusal.FORBIDDEN(f"{FOLDER} is a link: replace it by a folder")
+            raise Refusal.FORBIDDEN(f"{FOLDER} is a link: replace it with a folder")
 
     def sweep(self, now: Collection[str] = ()) -> None:
-        """Delete uploads that no run refers to: those in `now` at once, others after a day.
+        """Delete uploads that no run uses: those in `now` immediately, others after a day.
 
-        If a run's configuration can't be read, all uploads are kept.
+        If the configuration of a run can't be read, all uploads are kept.
         """
         old = time.time() - UNUSED_SECONDS
         try:
@@ -113,10 +113,12 @@ class Uploads:
     async def take(
         self, name: str, length: int | None, body: AsyncIterator[bytes], pixel: float | None
     ) -> dict[str, Any]:
-        """Store an upload; return what it is as JSON values."""
+        """Store an upload; return the description of its raster as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
         if suffix not in SUFFIXES or len(name) > 200 or not name.isprintable():
-            raise Refusal.UNSUPPORTED(f"the name of an upload ends in one of {', '.join(SUFFIXES)}")
+            raise Refusal.UNSUPPORTED(
+                f"the name of an upload must end in one of {', '.join(SUFFIXES)}"
+            )
         if length is not None and length > self.max_bytes:
             raise self._too_large()
         if self._going >= MAX_UPLOADS:
@@ -166,7 +168,7 @@ class Uploads:
     async def _read(
         self, source: Path, target: Path, name: str, pixel: float | None
     ) -> dict[str, Any]:
-        """Read the raster in its own process; return what it is."""
+        """Read the raster in a separate process; return its description."""
         more = [] if pixel is None else [repr(pixel)]
         process = await asyncio.create_subprocess_exec(
             *(*COMMAND, str(source), str(target), name, *more),
@@ -190,7 +192,7 @@ class Uploads:
             about: dict[str, Any] = json.loads(said)
         except ValueError:
             raise Refusal.UNUSABLE(
-                "reading the raster takes more memory or time than an upload may"
+                "reading the raster takes more memory or time than the limits for uploads"
             ) from None
         if "error" in about:
             raise RefusalError(Refusal(about["code"]), str(about["error"]))

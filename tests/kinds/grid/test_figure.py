@@ -128,8 +128,8 @@ def test_the_key_names_the_marks_that_are_there() -> None:
     plain = ["height 1", "2", "3", "4", "5", "unseen", "wall", "start", "now"]
     assert words(draw_panels([panel()])) == plain
     marked = draw_panels([panel(), panel(stranded=True, refused=(0, 1))])
-    assert words(marked) == [*plain, "no way back to the start", "held to be unsafe"]
-    assert words(draw_panels([panel(taken=(0, 1))])) == [*plain, "that move, taken"]
+    assert words(marked) == [*plain, "no way back to the start", "planner calls it unsafe"]
+    assert words(draw_panels([panel(taken=(0, 1))])) == [*plain, "move taken"]
 
 
 def test_nine_panels_stand_three_by_three_without_touching() -> None:

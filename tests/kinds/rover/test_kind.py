@@ -359,9 +359,11 @@ def test_what_can_not_be_kept_from_the_start_is_refused(relief: RoverConfig) -> 
     start = settle(relief).start
     assert start is not None
     far = {"bases": ((start[0], (start[1] + 6) % 12),), "back_within": 1, "start": start}
-    with pytest.raises(InvalidProblemError, match="from the start no policy keeps “return to base"):
+    with pytest.raises(InvalidProblemError, match="from the start no policy meets “return to base"):
         settle(relief.model_copy(update={**far, "algorithm": "paper"}))
-    with pytest.raises(InvalidProblemError, match="from the start no way keeps “return to base"):
+    with pytest.raises(
+        InvalidProblemError, match="from the start no return policy meets “return to base"
+    ):
         settle(relief.model_copy(update=far))
 
 

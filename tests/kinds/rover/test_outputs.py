@@ -216,7 +216,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Coordinates: Equirectangular Mars.",
         "climbs slopes up to 5° and descends up to 45°",
         "Sensor: reaches 50 m",
-        "Whenever the rover is called off, it can come home to the start with probability 0.98",
+        "Whenever the rover is recalled, it can return to the start with probability 0.98",
         f"It took 25 steps. {why_ended(End.STEPS, 25)}",
         f"It drove {facts['distance_m']:,.0f} m",
         "The lowest bound on the way home in the whole run: ",
@@ -256,7 +256,7 @@ def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
     assert "in the whole run: no step was taken." in summary({}, criteria=nothing)
     unkept = summary({}, infeasible_steps=2, conflict=["“a” at 1", "“b” at 0.5"])
     assert "In 2 steps no policy kept all of it" in unkept
-    assert "Where it ended, no policy keeps “a” at 1 and “b” at 0.5 together." in unkept
+    assert "Where it ended, no policy meets “a” at 1 and “b” at 0.5 together." in unkept
 
 
 def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> None:
@@ -275,7 +275,7 @@ def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(run: Run, tmp_
     made = Run.create(tmp_path / "budget", "rover", asked)
     assert made.resume() is End.BUDGET
     why = read_facts(made.directory)["why"]
-    assert why.startswith(f"{sentence(ENDS[End.BUDGET])} It would risk")
+    assert why.startswith(f"{sentence(ENDS[End.BUDGET])} Going on would risk")
     assert why in (made.directory / "summary.md").read_text()
     path = json.loads((made.directory / "path.geojson").read_text())
     assert path["features"][0]["properties"]["delta"] == 1.0
@@ -371,7 +371,7 @@ def test_a_run_that_ends_for_a_conflict_says_which(run: Run, tmp_path: Path) -> 
     facts = read_facts(made.directory)
     assert facts["conflict"] == ["“return to base 0,0” at 0.98"]
     text = (made.directory / "summary.md").read_text()
-    assert "Where it ended, no policy keeps “return to base 0,0” at 0.98, even alone." in text
+    assert "Where it ended, no policy meets “return to base 0,0” at 0.98, even alone." in text
 
 
 def test_the_command_explores_the_same_again() -> None:

@@ -75,7 +75,7 @@ def test_a_config_that_is_off_is_refused_and_nothing_is_made(
     ("change", "message"),
     [
         ({"discount": 0.9}, "discount needs algorithm paper"),
-        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
+        ({"home": "current"}, "home current needs algorithm paper"),
         (
             {"home": "current", "delta": None, "algorithm": "paper"},
             "home needs an explorer with a safety level",

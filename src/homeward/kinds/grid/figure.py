@@ -1,7 +1,7 @@
-"""Runs on grids of heights, as pictures and as films.
+"""Pictures and films of runs in grid worlds.
 
-As in the paper's figure, the size and colour of a square show its height, unseen squares are grey
-and the path is a line. Walls are dark. The same data gives the same pixels.
+As in the paper's figure, the size and colour of a square show its height. Unseen squares are grey,
+walls are dark, and the path is a line. The same data gives the same pixels.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ MARKS = {
     "now": ("o", 4.0, 1.0, INK, PAPER, 0.12),
     "lost": ("X", 5.0, 1.7, WARNING, PAPER, 0.09),
 }
-"""Marker, least size in points, factor on the size, colours, and width of the edge per size."""
+"""Marker, minimum size in points, factor on the size, fill, edge colour, edge width / size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """One run on one map, up to some step, with its texts."""
+    """One run on one map up to a step, with title, note and caption."""
 
     grid: HeightMap
     seen: BoolArray  # [S] the squares to show; others stay grey
-    path: Sequence[int]  # states, from the start to where the explorer is
+    path: Sequence[int]  # states, from the start to the current one
     title: str = ""
     note: str = ""
-    refused: tuple[int, int] | None = None  # a move (from, to) that was judged unsafe
-    stranded: bool = False  # there is no way back
+    refused: tuple[int, int] | None = None  # a move (from, to) that the planner calls unsafe
+    stranded: bool = False  # the explorer can't get back to the start
     taken: tuple[int, int] | None = None  # a move (from, to) to highlight
-    doubt: int | None = None  # an unseen square on which the way back depends
+    doubt: int | None = None  # an unseen square that the way back must cross
     caption: str = ""  # below the panel
 
 
@@ -119,9 +119,9 @@ def write_film(
 
 
 class Scene:
-    """A film of a run; each frame updates only what changed.
+    """A film of a run; each frame redraws only what changed.
 
-    The panel's `seen` is what was known before the first step.
+    The mask `seen` of the panel marks the squares that are known before the first step.
     """
 
     def __init__(self, panel: Panel) -> None:
@@ -174,7 +174,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 def _draw_ground(
     axes: Axes, grid: HeightMap, states: IntArray
 ) -> tuple[PatchCollection, PatchCollection]:
-    """Draw the map, with squares sized and coloured by height."""
+    """Draw the squares `states`, sized and coloured by height; return tiles and squares."""
     rows, columns = grid.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), aspect="equal")
     axes.set_axis_off()
@@ -199,12 +199,12 @@ def _draw_ground(
 
 
 def _tile_colour(height: int) -> str:
-    """Return the background colour of a square; a wall fills all of it."""
+    """Return the background colour of a square; a wall has no other colour."""
     return colour_of(WALL) if height == WALL else GROUND
 
 
 def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D]:
-    """Draw the path and its marks; return the path and the mark of where the explorer is."""
+    """Draw the path and its marks; return the path and the mark of the explorer."""
     inches = float(axes.get_figure(root=True).get_figwidth())  # type: ignore[union-attr]
     unit = 72.0 * inches * axes.get_position().width / panel.grid.shape[1]  # points per square
     places = _places(panel.path, panel.grid)
@@ -222,7 +222,7 @@ def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D]:
 
 
 def _mark(name: str, points: float) -> Line2D:
-    """Return a mark of about that size."""
+    """Return the mark `name`, scaled to a size of about `points`."""
     marker, least, times, fill, edge, width = MARKS[name]
     size = max(least, times * points)
     return mark(marker, size, fill, edge, width * size)
@@ -250,22 +250,22 @@ def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
         signs.append(("no way back to the start", _mark("lost", 6.0)))
     if any(panel.refused is not None for panel in panels):
         cross = Line2D([], [], ls="", marker="x", ms=8, color=WARNING, mew=2.4)
-        signs.append(("held to be unsafe", cross))
+        signs.append(("planner calls it unsafe", cross))
     if any(panel.taken is not None for panel in panels):
-        signs.append(("that move, taken", Line2D([], [], color=LIKED, lw=2.0)))
+        signs.append(("move taken", Line2D([], [], color=LIKED, lw=2.0)))
     room = {"fontsize": 9.5, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.2}
     draw_key(figure, squares, 0.44, **room)
     draw_key(figure, signs, 0.18, **room)
 
 
 def _places(states: Sequence[int], grid: HeightMap) -> FloatArray:
-    """Return the middles [n, 2] of squares, x and y."""
+    """Return the coordinates x, y [n, 2] of the middles of squares."""
     row, column = np.divmod(np.asarray(states), grid.shape[1])
     return np.column_stack([column, row]).astype(np.float64)
 
 
 def _side(panels: Sequence[Panel]) -> float:
-    """Return the width of a panel in inches: squares are visible and no panel is very tall."""
+    """Return the width of a panel in inches, so that squares are visible and panels not tall."""
     wide = np.clip(0.34 * max(p.grid.shape[1] for p in panels), 2.6, 7.0)
     return float(min(wide, 8.0 / max(_aspect(p) for p in panels)))
 

@@ -1,6 +1,6 @@
-"""Runs in grid worlds of heights; see `kinds.grid.world`.
+"""Runs in grid worlds; see `kinds.grid.world`.
 
-When a run has ended, ``summary.json`` says how its criteria were kept.
+A finished run has a ``summary.json`` with the lowest bound of each criterion.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ BONUSES: dict[str, type[Bonus]] = {
 
 
 def map_of(config: GridConfig) -> HeightMap:
-    """Return the true world."""
+    """Return the true map: the given one, or one drawn from the seed."""
     if config.map is not None:
         return HeightMap.from_text(config.map)
     shape = (config.size, config.size)
@@ -91,14 +91,14 @@ def make(config: GridConfig) -> Setup:
 
 
 def settle(config: GridConfig) -> GridConfig:
-    """Raise if the criteria can't be kept from the start."""
+    """Return the configuration; raise if no policy meets its criteria from the start."""
     config.check_use()
     check_start(config, make(config))
     return config
 
 
 def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[Any]]:
-    """Return the arrays to keep: what was seen, and which squares were visited."""
+    """Return the arrays [R, C] to store: heights, and the masks of seen and visited squares."""
     shape = world.grid.shape
     return {
         "heights": world.grid.heights,
@@ -108,13 +108,13 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
 
 
 def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
-    """Return whether the explorer has no way to the start, or to the bases."""
+    """Return whether the explorer can't reach the start, or the bases, in the true world."""
     grid = world.grid
     return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
 
 
 def products(ended: Ended) -> None:
-    """Write how the criteria were kept into the run's folder."""
+    """Write ``summary.json``: the end, what was seen, and the bounds of the criteria."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, GridConfig)
     assert isinstance(world, HeightGridWorld)
@@ -132,7 +132,7 @@ def products(ended: Ended) -> None:
 
 
 def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the rows and columns of the world."""
+    """Return the number of rows and columns; None if the map has no lines."""
     if config.get("map") is None:
         return config["size"], config["size"]
     lines = [line.strip() for line in str(config["map"]).splitlines() if line.strip()]
@@ -146,11 +146,14 @@ def check(config: GridConfig) -> None:
 
 
 DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start"}
-"""A world in which the unsafe explorer soon falls into a hole without a way back."""
+"""A world in which the unsafe explorer soon enters a hole that it can't leave."""
 
 
 def live(config: GridConfig) -> Callable[[Any], tuple[list[str], str]]:
-    """Return a function from an explorer to how much is seen, with a map if it is small."""
+    """Return a function that maps an explorer to (texts on its progress, terminal map).
+
+    The map is "" if the grid is too wide for a terminal.
+    """
 
     def told(explorer: Any) -> tuple[list[str], str]:
         world, grid = explorer.world, explorer.world.grid
@@ -171,7 +174,7 @@ GRID = Kind(
     settle=settle,
     products=products,
     title="Grid world",
-    description="Squares of heights 1 to 5, seen from their neighbours, with walls among them.",
+    description="Squares with heights 1 to 5 that are seen from neighbouring squares, and walls.",
     draw=deferred("homeward.kinds.grid.figure", "draw_run"),
     film=deferred("homeward.kinds.grid.figure", "film_run"),
     live=live,

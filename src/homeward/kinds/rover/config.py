@@ -185,7 +185,7 @@ class RoverConfig(SafeConfig):
             found["bases"] = [_cell_at(base, cells, "a base") for base in found.get("bases", ())]
         return found
 
-    def keeps_nothing(self) -> bool:
+    def has_no_criterion(self) -> bool:
         """Return whether the explorer keeps no safety level."""
         return self.explorer == "unsafe"
 

@@ -23,7 +23,13 @@ from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
 from homeward.errors import MissingExtraError
 from homeward.files import replace_file, replace_json
-from homeward.kinds.outcome import account, conflict_at_end, conflict_said, homes_of, is_stranded
+from homeward.kinds.outcome import (
+    account,
+    conflict_at_end,
+    describe_conflict,
+    homes_of,
+    is_stranded,
+)
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
@@ -61,7 +67,7 @@ def write_products(ended: Ended) -> None:
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
     facts["why"] = ended.why
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
-    level = None if config.keeps_nothing() else config.delta
+    level = None if config.has_no_criterion() else config.delta
     told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
     crossings = crossings_of(config)
     corners = None if crossings is None else crossings.route(path)[0] / crossings.sides
@@ -378,7 +384,7 @@ def _kept(facts: dict[str, Any]) -> list[str]:
             "that came closest was followed."
         )
     if facts["conflict"]:
-        lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
+        lines.append(f"- Where it ended, {describe_conflict(facts['conflict'])}.")
     return lines
 
 

@@ -24,7 +24,7 @@ from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_redu
 from homeward.beliefs.sight import keep_visible
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
-from homeward.kinds.reachability import away_from_middle, way_back_of
+from homeward.kinds.reachability import away_from_middle, can_reach_start
 from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Rover:
     @cached_property
     def way_back(self) -> BoolArray:
         """Mask [S] of cells with a way back to the start, in the true world."""
-        return way_back_of(self.moves, self.start)
+        return can_reach_start(self.moves, self.start)
 
     @property
     def stranded(self) -> bool:

@@ -1,4 +1,4 @@
-"""The configuration of runs in toy-text worlds."""
+"""The configuration of runs in Gymnasium's FrozenLake and CliffWalking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 
 
 def _numbers(value: object) -> object:
-    """Return the numbers of a text, such as ``1,1,1,1``; other values as they are."""
+    """Return the numbers of a text such as ``1,1,1,1``; return other values unchanged."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     try:
@@ -54,6 +54,6 @@ class ToyTextConfig(Config):
     limit: StepLimit = 300
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
-        """Raise if keys do not go together, or a key that was set changes nothing."""
+        """Raise if keys contradict each other, or if a key that was set has no effect."""
         keys = ("algorithm", "home", "discount")
         check_keys(self, self.delta is None, keys, explicit, named)

@@ -1,4 +1,4 @@
-"""A run on tiles as a picture: the board, the path over it, and how it ended."""
+"""Picture of a run on tiles: the board, the path, and why the run ended."""
 
 from __future__ import annotations
 

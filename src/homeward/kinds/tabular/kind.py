@@ -1,4 +1,4 @@
-"""Runs in Gymnasium's own FrozenLake and CliffWalking; see `kinds.tabular.world`."""
+"""Runs in Gymnasium's FrozenLake and CliffWalking; see `kinds.tabular.world`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make(config: ToyTextConfig) -> Setup:
-    """Return the setup of a run in a toy-text world."""
+    """Return the setup of a run in FrozenLake or CliffWalking."""
     world = ToyTextWorld(config.world, config.seed)
     criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
     planner = Planner(RMax(), criteria, config.discount)
@@ -32,25 +32,25 @@ def make(config: ToyTextConfig) -> Setup:
 
 
 def settle(config: ToyTextConfig) -> ToyTextConfig:
-    """Raise if keys do not go together, or if a key changes nothing."""
+    """Return the configuration; raise if keys contradict each other or have no effect."""
     config.check_use()
     return config
 
 
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
-    """Return the arrays to keep: visited states, and what was learned about actions."""
+    """Return the arrays to store: the mask of visited tiles [R, C], and Dirichlet counts."""
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
 
 
 def scene_of(setup: Setup) -> Scene:
-    """Return the maps of a run."""
+    """Return the map layers of a run."""
     tiles = setup.world.tiles  # type: ignore[attr-defined]
     names = list(dict.fromkeys(TILES.values()))
     board = np.array([names.index(TILES[tile]) for tile in "".join(tiles.tiles)], np.float64)
     categories = [{"value": number, "title": name} for number, name in enumerate(names)]
 
     def measure(observation: Any, belief: Any, before: float) -> float:
-        """Return the fraction of all tiles that were visited."""
+        """Return the fraction of all tiles that are visited."""
         return float(belief.visited.mean())
 
     return Scene(

@@ -3,10 +3,10 @@
 The explorer sees the whole map: where the holes, the cliff and the goal are. It does not know the
 effects of actions: a move in a direction may lead ahead, to the left, to the right or back. This is
 one unknown distribution, shared by all states in which the four outcomes differ. Where two outcomes
-are blocked, as in a corner, both mean staying and can't be distinguished; each such pattern has its
-own unknown distribution (see `DirichletBelief`).
+are blocked, as in a corner, both mean staying and can't be distinguished. Each such pattern of
+blocked outcomes has its own unknown distribution (see `DirichletBelief`).
 
-Waiting always works. An episode ends in holes, on the cliff and at the goal.
+Waiting always succeeds. An episode ends in a hole, on the cliff or at the goal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
 NAMES: tuple[Name, ...] = get_args(Name)
-"""FrozenLake with 4 × 4 tiles and, large, with 8 × 8; CliffWalking with 4 × 12."""
+"""FrozenLake has 4 × 4 tiles, the large one 8 × 8; CliffWalking has 4 × 12."""
 
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
@@ -47,7 +47,7 @@ class TileMap:
 
     def __post_init__(self) -> None:
         if not self.tiles or len({len(row) for row in self.tiles}) != 1:
-            raise InvalidProblemError("the rows of a tile map must have one length")
+            raise InvalidProblemError("the rows of a tile map must have equal lengths")
         if "".join(self.tiles).count("S") != 1:
             raise InvalidProblemError("a tile map needs exactly one start S")
 
@@ -72,9 +72,9 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Return where each action's outcomes lead, [S, 5, 4]; off the map means staying.
+        """Return the destination [S, 5, 4] of each outcome of each action.
 
-        Final tiles have no successor.
+        An outcome that would leave the map stays. On final tiles the destination is `END`.
         """
         rows, columns = self.shape
         ways = list(DIRECTIONS.values())
@@ -123,7 +123,7 @@ class ToyTextWorld:
 
     @property
     def died(self) -> bool:
-        """Whether it ended in a hole or off the cliff."""
+        """Whether the episode ended in a hole or off the cliff."""
         return bool(self.ended and self.tiles.deadly[self.state])
 
     def look(self) -> Visit:
@@ -131,7 +131,7 @@ class ToyTextWorld:
         return Visit(self.state)
 
     def act(self, action: int) -> Transition:
-        """Move in a direction, or wait."""
+        """Move in a direction, or wait; return the transition."""
         before = self.state
         if action != WAIT and not self.ended:
             direction = list(DIRECTIONS)[action]

@@ -106,8 +106,8 @@ function reasonOf({ action, proposal, status, value, upper }: Why, columns: numb
     return `It ${heads}expects ${figure(gain, 3)}${unit} within ${within}: ${figure(rate, 3)}${unit} per step.`;
   }
   if (action === null) return "";
-  if (status === "infeasible") return "No policy keeps the safety level; this one comes closest.";
-  return `It is worth ${figure(value)} to explore like this; no safe plan is worth more than ${figure(upper)}.`;
+  if (status === "infeasible") return "No policy meets the safety level; this one comes closest.";
+  return `The value of this plan is ${figure(value)}; the value of every safe plan is at most ${figure(upper)}.`;
 }
 
 /** Why one action was chosen or not; below a level, by how much. */
