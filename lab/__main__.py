@@ -10,7 +10,7 @@ from lab.check import commands as check
 
 app = typer.Typer(
     name="lab",
-    help="Check Homeward's guarantees, and measure its speed against other solvers.\n\n"
+    help="Check Homeward's guarantees, and compare its speed with other solvers.\n\n"
     "Exit codes: 0 success, 1 a check failed, 2 invalid input, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

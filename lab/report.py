@@ -17,7 +17,7 @@ Steps = Annotated[int, typer.Option(help="Steps of each exploration.", min=1)]
 def conclude(
     result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool
 ) -> NoReturn:
-    """Show the result of a check, without empty tables; exit with 0 if it holds, else 1.
+    """Print the result of a check without empty tables; exit with 0 if the check holds, else 1.
 
     Parameters
     ----------

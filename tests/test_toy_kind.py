@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.web.frames import unpack
 from tests.web.site import serving
 from typer.testing import CliRunner
 
@@ -16,7 +17,6 @@ from homeward.replay import Replay
 from homeward.runs import Run, find_kind
 from homeward.runs.kind import installed_kinds, kind_names
 from homeward.studies import Ledger, conduct, define
-from homeward.web.frames import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,15 +34,15 @@ def test_every_end_says_why_and_what_one_could_change(end: End, steps: int) -> N
 
 
 def test_a_step_limit_is_named() -> None:
-    said = "The step limit of 2,000 was reached. With a higher limit it goes on."
+    said = "The step limit of 2,000 was reached. With a higher limit the explorer goes on."
     assert why_ended(End.STEPS, 2000) == said
 
 
 def test_an_end_by_the_budget_names_the_level_that_would_allow_more() -> None:
     rest = Remainder(left=3.0, unit="squares", share=2.0, budgets=(("return", 0.875, 0.125),))
     assert why_ended(End.BUDGET, 0, rest) == (
-        "Going on would risk more than the safety level allows. It would risk 0.25, and 0.125 is "
-        "allowed. Left to learn elsewhere: 3 squares. δ = 0.75 would allow it."
+        "Going on would risk more than the safety level allows. Going on would risk 0.25, but only "
+        "0.125 is left. Left to explore: 3 squares. δ = 0.75 would allow it."
     )
 
 
@@ -54,8 +54,8 @@ def test_where_no_level_would_allow_more_that_is_said() -> None:
 def test_where_several_homes_are_kept_every_budget_is_named() -> None:
     budgets = (("return to state 0", 0.9, 0.1), ("return to state 3", 0.5, 0.25))
     said = why_ended(End.BUDGET, 4, Remainder(left=1.0, share=2.5, budgets=budgets))
-    allowed = "0.1 to return to state 0 and 0.25 to return to state 3"
-    assert f"It would risk 2.5 times what is allowed: {allowed}." in said
+    allowed = "0.1 for “return to state 0” and 0.25 for “return to state 3”"
+    assert f"Going on would risk 2.5 times what is left: {allowed}." in said
     assert said.endswith(CHANGES[End.BUDGET])
 
 
@@ -65,7 +65,7 @@ def test_no_sentence_names_an_option_of_the_command_line() -> None:
 
 def test_an_end_by_the_floor_says_what_the_best_would_bring() -> None:
     said = why_ended(End.TOO_LITTLE, 4, Remainder(left=2.0, rate=0.01, unit="nats"))
-    assert "The best that is left brings 0.01 nats per step." in said
+    assert "The best option left gains 0.01 nats per step." in said
     assert said.endswith(CHANGES[End.TOO_LITTLE])
 
 

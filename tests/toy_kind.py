@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from homeward import FiniteBelief, Moves, Planner, ReturnHome, RMax, Transition, Visit
 from homeward.replay import Scene
 from homeward.runs import Config, Kind, Setup
-from homeward.runs.form import Form
+from homeward.runs.kind import Form
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from homeward.cli.options import Json
-from homeward.cli.show import say_json, show, track
+from homeward.cli.show import show, track
 from homeward.errors import InvalidInputError
 from lab.report import Seed, Steps
 
@@ -19,19 +19,21 @@ app = typer.Typer(
 )
 
 
-def _or_no_answer(value: Any) -> Any:
-    """Return the value as text, or a text that a peer has none."""
-    return "no answer" if value is None else value
-
-
 def _milliseconds(name: str, seconds: tuple[float, float, float]) -> dict[str, Any]:
     """Return a median and its quartiles, given in s, as entries of a row in ms."""
     middle, *quartiles = (1e3 * time for time in seconds)
     return {f"{name}_ms": middle, f"{name}_quartiles_ms": quartiles}
 
 
-def _range(quartiles: list[float]) -> str:
-    return " – ".join(f"{time:.1f}" for time in quartiles)
+def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> list[dict[str, Any]]:
+    """Return rows with the entries in `columns`, renamed to its titles; quartiles are ranges."""
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, list):
+            return " – ".join(f"{time:.1f}" for time in value)
+        return "no answer" if value is None else value
+
+    return [{title: cell(row[key]) for title, key in columns.items()} for row in rows]
 
 
 @app.command()
@@ -41,60 +43,45 @@ def planning(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Time a decision on a 50 × 100 terrain beside the paper's LP.
+    """Measure the time of a decision on a 50 × 100 terrain, and compare with the paper's LP.
 
-    One exploration per setting, each step planned cold and warm. HiGHS (interior point, simplex)
-    and Clarabel solve the occupancy LP of some of these problems; only solve time counts.
+    There is one exploration per setting. Each step is planned with and without a warm start. HiGHS
+    (interior point, simplex) and Clarabel solve the occupancy LP of `samples` steps; only their
+    solve time counts.
     """
-    from lab.bench.planning import SETTINGS, measure
+    from lab.bench.planning import PAPER, SETTINGS, measure
 
     rows: list[dict[str, Any]] = []
     for setting in track(SETTINGS, "settings", quiet=as_json):
         found = measure(setting, steps, samples, seed=seed)
-        best = found.best_lp
+        name, best = min(found.lp.items(), key=lambda item: item[1], default=(None, None))
         rows.append(
             {
                 "setting": found.setting,
                 **_milliseconds("warm", found.warm),
                 **_milliseconds("cold", found.cold),
                 "given_ms": 1e3 * found.given,
-                "lp_best_ms": None if best is None else 1e3 * best[1],
-                "lp_best_name": None if best is None else best[0],
+                "lp_best_ms": None if best is None else 1e3 * best,
+                "lp_best_name": name,
                 "lp_ms": {peer: 1e3 * t for peer, t in found.lp.items()},
-                "speedup_warm": None if best is None else best[1] / found.warm[0],
-                "speedup_cold": None if best is None else best[1] / found.cold[0],
+                "speedup_warm": None if best is None else best / found.warm[0],
+                "speedup_cold": None if best is None else best / found.cold[0],
                 "objective_rel_diff": found.difference,
-                "paper_s": found.paper,
+                "paper_s": PAPER[found.setting],
             }
         )
-    if as_json:
-        say_json({"rows": rows})
-        return
-    table = [
-        {
-            "setting": row["setting"],
-            "warm ms": row["warm_ms"],
-            "quartiles": _range(row["warm_quartiles_ms"]),
-            "cold ms": row["cold_ms"],
-            "given ms": row["given_ms"],
-            "best LP": "no answer"
-            if row["lp_best_ms"] is None
-            else f"{row['lp_best_name']} {row['lp_best_ms']:.0f} ms",
-            "× warm": _or_no_answer(row["speedup_warm"]),
-            "× cold": _or_no_answer(row["speedup_cold"]),
-            "difference": _or_no_answer(row["objective_rel_diff"]),
-            "paper s": row["paper_s"],
-        }
-        for row in rows
-    ]
+    columns = {"setting": "setting", "warm ms": "warm_ms", "quartiles": "warm_quartiles_ms"}
+    columns |= {"cold ms": "cold_ms", "given ms": "given_ms", "best LP": "lp_best_name"}
+    columns |= {"LP ms": "lp_best_ms", "× warm": "speedup_warm", "× cold": "speedup_cold"}
+    columns |= {"difference": "objective_rel_diff", "paper s": "paper_s"}
     free = next(row["warm_ms"] for row in rows if row["setting"] == "unconstrained")
     dearest = max(row["warm_ms"] for row in rows if row["setting"].startswith("0.")) / free
     show(
-        {"rows": table},
+        {"rows": rows if as_json else _table(rows, columns)},
         {"rows": "A decision at 50 × 100, γ = .999"},
-        f"a safe decision costs at most {dearest:.1f}× an unconstrained one, warm; "
-        "the mean model and the bonus are not timed, as for the LP",
-        as_json=False,
+        f"with a warm start, a safe decision takes at most {dearest:.1f} times as long as an "
+        "unconstrained one; times exclude the mean model and the bonus, as for the LP",
+        as_json,
     )
 
 
@@ -103,7 +90,7 @@ def scale(
     largest: Annotated[int, typer.Option(help="Largest map, in cells.")] = 2_000_000,
     as_json: Json = False,
 ) -> None:
-    """Plan on maps of 5,000 to 2,000,000 cells: time cold and warm, memory, fitted exponents."""
+    """Measure time and memory of plans on maps of 5,000 to 2,000,000 cells, and fit exponents."""
     from lab.bench.scale import SHAPES, exponent, measure
 
     shapes = [shape for shape in SHAPES if shape[0] * shape[1] <= largest]
@@ -112,21 +99,13 @@ def scale(
         raise InvalidInputError(f"the largest map is {largest} cells, expected {second} or more")
     measure((20, 40))  # compiles
     found = [measure(shape) for shape in track(shapes, "sizes", quiet=as_json)]
-    states = [g.states for g in found]
-    exponents = [exponent(states, [getattr(g, name) for g in found]) for name in ("warm", "cold")]
-    rows = [
-        {
-            "states": g.states,
-            "warm_s": g.warm,
-            "cold_s": g.cold,
-            "bytes_per_state": g.bytes_per_state,
-        }
-        for g in found
-    ]
+    states = [row["states"] for row in found]
+    exponents = [exponent(states, [row[name] for row in found]) for name in ("warm_s", "cold_s")]
     show(
-        {"rows": rows, "exponent_warm": exponents[0], "exponent_cold": exponents[1]},
+        {"rows": found, "exponent_warm": exponents[0], "exponent_cold": exponents[1]},
         {"rows": "A decision at δ = .98, γ = .999"},
-        f"time grows as states^{exponents[0]:.2f} warm and ^{exponents[1]:.2f} cold",
+        f"time grows as states^{exponents[0]:.2f} with and states^{exponents[1]:.2f} without a "
+        "warm start",
         as_json,
     )
 
@@ -137,7 +116,7 @@ def peers(
     small: Annotated[bool, typer.Option("--small", help="Small problems only.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare with QuantEcon, pymdptoolbox and Storm; they come with the extra "lab"."""
+    """Compare with QuantEcon, pymdptoolbox and Storm, which the extra "lab" installs."""
     from lab.bench.compare import general, refereed, unconstrained
 
     parts = [
@@ -156,8 +135,8 @@ def peers(
             rows.append(asdict(row))
             if not as_json and sys.stderr.isatty():
                 sys.stderr.write(f"{row.problem}: {row.solver} done\n")
-    shown = [{k: _or_no_answer(v) for k, v in row.items()} for row in rows]
-    show({"rows": rows if as_json else shown}, {"rows": "Peers"}, "ratio: time over ours", as_json)
+    shown = rows if as_json else _table(rows, {key: key for key in rows[0]})
+    show({"rows": shown}, {"rows": "Other solvers"}, "ratio: time / our time", as_json)
 
 
 @app.command()
@@ -165,21 +144,22 @@ def loops(
     steps: Steps = 1000,
     seed: Seed = 0,
     scale: Annotated[
-        float, typer.Option(help="Size of the ground, in units of 2 km x 1 km.", min=0.05, max=5.0)
+        float, typer.Option(help="Factor on the sides of the terrain.", min=0.05, max=5.0)
     ] = 1.0,
     as_json: Json = False,
 ) -> None:
-    """Time the decisions of our loop beside Algorithm 1's, over runs on the same ground.
+    """Compare decision times of our explorer and of Algorithm 1 in runs on the same terrain.
 
-    Both see the eight cells around them and keep .98; their steps alternate.
+    Both see the eight cells around them and keep the level .98. Their steps alternate.
     """
     from lab.bench.loops import measure
 
     paper, ours = found = measure(steps, seed, scale)
+    ratio = ours["median"] / paper["median"]
     show(
-        {"rows": [asdict(pace) for pace in found], "ratio": ours.median / paper.median},
+        {"rows": found, "ratio": ratio},
         {"rows": "ms per decision"},
-        f"ours takes {ours.median / paper.median:.2f} times as long as Algorithm 1 in the median",
+        f"our median time is {ratio:.2f} times that of Algorithm 1",
         as_json,
     )
 
@@ -192,31 +172,21 @@ def grid(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Time the steps of a safe exploration of a grid world, and the share spent in Python.
+    """Measure the time of steps in a grid world, and the fraction outside compiled kernels.
 
-    A step is plan, act, observe, update.
+    A step plans, acts, observes and updates the belief.
     """
     from lab.bench.grid import measure
 
-    rows = []
-    for walls in track((0.2, 0.4, 0.6), "worlds", quiet=as_json):
-        found = measure(size, walls, delta, steps, seed)
-        rows.append(
-            {
-                "squares": found.squares,
-                "walls": walls,
-                "steps": found.steps,
-                "median_ms": 1e3 * found.median,
-                "lower_ms": 1e3 * found.quartiles[0],
-                "upper_ms": 1e3 * found.quartiles[1],
-                "outside_kernels": found.outside,
-            }
-        )
+    rows = [
+        measure(size, walls, delta, steps, seed)
+        for walls in track((0.2, 0.4, 0.6), "worlds", quiet=as_json)
+    ]
     show(
         {"rows": rows},
         {"rows": f"A step at {size} × {size}"},
-        f"at most {max(row['median_ms'] for row in rows):.2f} ms, with "
-        f"{max(row['outside_kernels'] for row in rows):.0%} outside kernels",
+        f"the median step takes at most {max(row['median_ms'] for row in rows):.2f} ms, at most "
+        f"{max(row['outside_kernels'] for row in rows):.0%} of it outside kernels",
         as_json,
     )
 
@@ -227,10 +197,10 @@ def criteria(
     terrains: Annotated[int, typer.Option(help="Number of terrains.", min=1)] = 5,
     as_json: Json = False,
 ) -> None:
-    """Time a warm decision with three criteria, and with one of them.
+    """Compare decision times with three criteria and with one, from a warm start.
 
-    Explorations of 50 × 100 terrains with a way home; then also within 40 steps, and without an
-    action outside of the middle of the map.
+    The first criterion is to return home, on 50 × 100 terrains. The others are to return within 40
+    steps, and to stay inside the middle of the map.
     """
     from lab.bench.criteria import measure
 
@@ -242,34 +212,26 @@ def criteria(
             "steps": row.steps,
             **_milliseconds("one", row.one),
             **_milliseconds("three", row.three),
-            "ratio": row.ratio,
+            "ratio": row.three[0] / row.one[0],
             "binding": list(row.binding),
         }
         for row in found
     ]
-    ratios = [row.ratio for row in found]
+    ratios = [row["ratio"] for row in rows]
     spread = {"median": median(ratios), "least": min(ratios), "greatest": max(ratios)}
-    if as_json:
-        say_json({"rows": rows, "ratio": spread})
-        return
-    table = [
-        {
-            "terrain": row["terrain"],
-            "one ms": row["one_ms"],
-            "quartiles": _range(row["one_quartiles_ms"]),
-            "three ms": row["three_ms"],
-            "quartiles ": _range(row["three_quartiles_ms"]),
-            "ratio": row["ratio"],
-            "home, in time, inside cost": ", ".join(f"{part:.0%}" for part in row["binding"]),
-        }
-        for row in rows
-    ]
+    columns = {"terrain": "terrain", "one ms": "one_ms", "quartiles": "one_quartiles_ms"}
+    columns |= {"three ms": "three_ms", "quartiles ": "three_quartiles_ms", "ratio": "ratio"}
+    table = _table(rows, columns)
+    for shown, row in zip(table, rows, strict=True):
+        binding = ", ".join(f"{part:.0%}" for part in row["binding"])
+        shown["home, in time, inside cost"] = binding
     show(
-        {"rows": table},
+        {"rows": rows if as_json else table, "ratio": spread},
         {"rows": "A warm decision at 50 × 100, γ = .999"},
-        f"three criteria cost {spread['median']:.1f}× one (median; {spread['least']:.1f} to "
-        f"{spread['greatest']:.1f}); the last column: in how many decisions each cost something",
-        as_json=False,
+        f"three criteria take {spread['median']:.1f} times as long as one (median; "
+        f"{spread['least']:.1f} to {spread['greatest']:.1f}); the last column is the fraction of "
+        "decisions in which each criterion binds",
+        as_json,
     )
 
 
@@ -279,9 +241,9 @@ def page(
         list[str] | None, typer.Argument(help="jumps, live, first; all unless given.")
     ] = None,
 ) -> None:
-    """Time the page in a browser: jumps in time, a large live run, the first load.
+    """Measure response times of the page in a browser: jumps in time, a live run, the first load.
 
-    Needs a Chromium on this machine.
+    This needs a Chromium on this machine.
     """
     from lab.bench.page import measure_parts
 

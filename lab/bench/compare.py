@@ -1,11 +1,11 @@
-"""Our solvers compared with others on the same problems in the same run.
+"""Comparison of our solvers with others on the same problems in the same run.
 
-- the unconstrained MDP of a 50 × 100 terrain: ours on moves and on general rows, QuantEcon's policy
-  iteration and modified policy iteration; on a small terrain pymdptoolbox as well;
-- random sparse MDPs as general models: ours and QuantEcon's policy iteration;
-- a small constrained problem: Storm's multi-objective engine as an independent check.
+- The unconstrained MDP of a 50 × 100 terrain: our solver on moves and on general rows, QuantEcon's
+  policy iteration and modified policy iteration; on a small terrain also pymdptoolbox.
+- Random sparse MDPs as general models: our policy iteration and QuantEcon's.
+- A small constrained problem: Storm's multi-objective engine as an independent check.
 
-A peer that exceeds the time limit is stopped and has no answer.
+A solver that exceeds the time limit is stopped and has no answer.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Comparison:
 
     problem: str
     solver: str
-    seconds: float | None  # None: no answer within the limit
+    seconds: float | None  # None if there is no answer within the limit
     difference: float | None  # largest relative difference from our answer
-    ratio: float | None  # its time over ours
+    ratio: float | None  # its time / our time
 
 
 def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in its own process; return None after the time limit."""
+    """Call a function in its own process; return its result, or None after the time limit."""
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(send, work, arguments), daemon=True)
@@ -54,7 +54,7 @@ def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
     send.close()
     try:
         return receive.recv() if receive.poll(seconds) else None
-    except EOFError:  # it died, probably out of memory
+    except EOFError:  # the process died, probably out of memory
         return None
     finally:
         process.kill()
@@ -68,7 +68,7 @@ def _send(send: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> No
 def unconstrained(
     shape: tuple[int, int], discount: float, limit: float, *, small: bool = False
 ) -> Iterator[Comparison]:
-    """Compare on the unconstrained MDP of a terrain."""
+    """Yield comparisons on the unconstrained MDP of a terrain."""
     belief, _ = set_out(shape, 0)
     model, reward = belief.mean(), Information(SENSOR)(belief)
     reward = reward / reward.max()
@@ -87,7 +87,7 @@ def unconstrained(
 
 
 def general(states: int, discount: float, limit: float) -> Iterator[Comparison]:
-    """Compare on a random sparse MDP: 4 actions, 6 successors each."""
+    """Yield comparisons on a random sparse MDP with 4 actions and 6 successors each."""
     model, reward = random_sparse(states, 4, 6, seed=0)
     name = f"random sparse {states:,}"
     ours, seconds = _ours(model, reward, discount)
@@ -99,7 +99,7 @@ def general(states: int, discount: float, limit: float) -> Iterator[Comparison]:
 def refereed(
     shape: tuple[int, int], discount: float, delta: float, limit: float
 ) -> Iterator[Comparison]:
-    """Compare the constrained objective with Storm's."""
+    """Compare our objective of a constrained problem with Storm's."""
     belief, rover = set_out(shape, 0)
     planner = Planner(Information(SENSOR), [ReturnHome(delta)], discount)
     problem = statement(planner, belief, rover.state, Information(SENSOR)(belief))
@@ -128,7 +128,7 @@ def random_sparse(
 
 
 def _ours(model: Model, reward: FloatArray, discount: float) -> tuple[FloatArray, float]:
-    """Solve by our policy iteration, compiled before; the time includes making the engine."""
+    """Return values [S] and seconds of our compiled policy iteration, including its setup."""
     engine(model, discount, reward[None]).optimise(np.ones(1), limit=1)
     before = time.perf_counter()
     found = engine(model, discount, reward[None]).optimise(np.ones(1))
@@ -142,7 +142,7 @@ def _beside(
     ours: FloatArray,
     our_seconds: float,
 ) -> Comparison:
-    """Compare a peer's values and seconds, if it has any, with ours."""
+    """Compare the values and seconds of another solver, if it has an answer, with ours."""
     if answer is None:
         return Comparison(problem, solver, None, None, None)
     value, seconds = answer

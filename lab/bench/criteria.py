@@ -1,10 +1,10 @@
-"""Cost of a decision with three criteria, relative to one.
+"""Time of a decision with three criteria, relative to one criterion.
 
 Two rovers explore the same 50 × 100 terrain at γ = .999 from its middle: one with `ReturnHome`, the
-other also with `ReturnWithin` and `StayInside`. Each step is planned warm, from that rover's
-previous plan, given the mean model and the bonus. The rest is timed: the corrections, the ways
-home, the constrained problem, the decision and its evidence. The ratio on a terrain is that of the
-medians; its spread is over terrains.
+other also with `ReturnWithin` and `StayInside`. Each plan has a warm start from the previous plan.
+The time includes the corrections, the return policies, the constrained problem, the decision and
+its evidence, but not the mean model and the bonus. For each terrain the ratio of the medians is
+computed.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ HOME, IN_TIME, INSIDE = 0.95, 0.9, 0.98
 """Levels of the three criteria."""
 
 WITHIN_STEPS = 40
-"""Steps allowed for the way home: fewer than the map is wide."""
+"""Maximum number of steps to return home; the map is wider."""
 
 MARGIN = 0.2
-"""Width of the border outside of the set, as a fraction of the map's height and width."""
+"""Width of the border outside the set, as a fraction of the height and width of the map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +48,15 @@ class Comparison:
     three: tuple[float, float, float]
     binding: tuple[float, ...]  # [3] fraction of decisions with a positive multiplier
 
-    @property
-    def ratio(self) -> float:
-        """Median time with three criteria over that with one."""
-        return self.three[0] / self.one[0]
-
 
 def three_criteria(shape: tuple[int, int]) -> list[Criterion]:
-    """Return the criteria: a way home, one within `WITHIN_STEPS`, and the middle of the map."""
+    """Return the criteria: return home, return within `WITHIN_STEPS`, stay in the middle."""
     middle = middle_of(shape).ravel()
     return [ReturnHome(HOME), ReturnWithin(WITHIN_STEPS, IN_TIME), StayInside(middle, INSIDE)]
 
 
 def middle_of(shape: tuple[int, int]) -> BoolArray:
-    """Return the mask [R, C] of cells no nearer to an edge than `MARGIN` of the map."""
+    """Return the mask [R, C] of cells that are at least `MARGIN` of the map from its edges."""
     rows, columns = shape
     down, across = round(MARGIN * rows), round(MARGIN * columns)
     inside = np.zeros(shape, dtype=bool)
@@ -70,7 +65,7 @@ def middle_of(shape: tuple[int, int]) -> BoolArray:
 
 
 def measure(steps: int, seed: int = 0, shape: tuple[int, int] = (50, 100)) -> Comparison:
-    """Explore one terrain for some steps with one criterion and with three."""
+    """Explore one terrain for `steps` steps with one criterion and with three."""
     criteria = three_criteria(shape)
     one, three = _Outing(criteria[:1], seed, shape), _Outing(criteria, seed, shape)
     for _ in range(1 + steps):  # the first decisions are cold, and may compile
@@ -92,7 +87,7 @@ class _Outing:
         self.times: list[float] = []
 
     def step(self) -> None:
-        """Decide, and act."""
+        """Plan, act, and record the time of the decision."""
         self.belief.mean()
         gain = self.bonus(self.belief)
         planner = Planner(lambda _: gain, self.criteria, DISCOUNT)

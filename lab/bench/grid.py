@@ -1,15 +1,14 @@
-"""Time of a step in a grid world, and the share of it outside of compiled kernels.
+"""Time of a step in a grid world, and the fraction of it outside compiled kernels.
 
-A step is plan, act, observe, update. The exploration runs twice from the same start: once to time
-the steps, and once with a timer around every kernel that Python calls, for the share of time spent
-in them.
+A step plans, acts, observes and updates the belief. The exploration runs twice from the same start:
+once to measure the steps, and once with a timer around every kernel that Python calls, to measure
+the fraction of time outside kernels.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,19 +32,8 @@ KERNEL_MODULES = (
 """Modules in which callers look up kernels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Time of the steps of an exploration."""
-
-    squares: int
-    steps: int
-    median: float  # s
-    quartiles: tuple[float, float]  # s
-    outside: float  # fraction of the time that is spent outside kernels
-
-
-def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Pace:
-    """Time the first `steps` of a safe exploration."""
+def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> dict[str, float]:
+    """Return quartiles of the first `steps` step times, and the fraction outside kernels."""
     _explore(size, walls, delta, min(steps, 3), seed)  # compiles
     times = _explore(size, walls, delta, steps, seed)
     if not times:
@@ -54,9 +42,10 @@ def measure(size: int, walls: float, delta: float, steps: int, seed: int) -> Pac
         )
     with clocked() as inside:
         again = _explore(size, walls, delta, steps, seed)
-    middle, low, high = quartiles(times)
-    outside = 1.0 - inside() / sum(again)
-    return Pace(size * size, len(times), middle, (low, high), outside)
+    middle, low, high = (1e3 * seconds for seconds in quartiles(times))
+    row = {"squares": size * size, "walls": walls, "steps": len(times), "median_ms": middle}
+    row |= {"lower_ms": low, "upper_ms": high}
+    return {**row, "outside_kernels": 1.0 - inside() / sum(again)}
 
 
 def _explore(size: int, walls: float, delta: float, steps: int, seed: int) -> list[float]:
@@ -69,7 +58,7 @@ def _explore(size: int, walls: float, delta: float, steps: int, seed: int) -> li
 
 @contextmanager
 def clocked() -> Iterator[Callable[[], float]]:
-    """Time every call of a kernel; yields a function for the seconds spent in them so far."""
+    """Time every call of a kernel; yield a function that returns the seconds in kernels so far."""
     spent = 0.0
 
     def around(kernel: Any) -> Any:

@@ -1,14 +1,14 @@
-"""Decision times of our explorer and of Algorithm 1, over whole runs on the same ground.
+"""Decision times of our explorer and of Algorithm 1, in whole runs on the same terrain.
 
-Both see the eight cells around them and keep .98: Algorithm 1 in each plan, with a warm start from
-the previous plan, ours over the whole run. Steps alternate, so that other load slows both alike.
+Both see the eight cells around them and keep the level .98: Algorithm 1 in each plan, with a warm
+start from the previous plan; ours over the whole run. Their steps alternate, so that other load on
+the machine slows both equally.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import beside, config_of, settings_of
@@ -18,34 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Time of the decisions of a run.
-
-    Attributes
-    ----------
-    explorer
-        ``paper`` for Algorithm 1, ``rate`` for ours.
-    median, q1, q3
-        ms per decision.
-    """
-
-    explorer: str
-    steps: int
-    q1: float
-    median: float
-    q3: float
-
-
-def measure(steps: int, seed: int, scale: float = 1.0) -> list[Pace]:
-    """Run both for `steps` steps on one synthetic ground."""
+def measure(steps: int, seed: int, scale: float = 1.0) -> list[dict[str, Any]]:
+    """Run both for `steps` steps on one synthetic terrain; return their ms per decision."""
     papers = settings_of(steps, scale)
     cells = [papers[0], beside(papers)[1]]
     _seconds(cells, 3, seed)  # compiles
     found = []
     for cell, seconds in zip(cells, _seconds(cells, steps, seed), strict=True):
         median, q1, q3 = (1e3 * time for time in quartiles(seconds))
-        found.append(Pace(cell["algorithm"], len(seconds), q1, median, q3))
+        row = {"explorer": cell["algorithm"], "steps": len(seconds)}
+        found.append({**row, "q1": q1, "median": median, "q3": q3})
     return found
 
 

@@ -1,13 +1,13 @@
 """Response times of the page, measured in a real browser.
 
-jumps   A rover's run of 15,000 steps on 50 × 100 cells: the fields of random steps requested over
-        loopback, and then, in a browser, the time from the input of the time slider to the painted
-        frame; each step twice.
-live    A rover on 1000 × 2000 cells, started from the page and watched for a minute: the longest
-        tasks of the page's thread, in wall time and in processor time, and, to separate the page
-        from the machine, the longest pause of a process that needs 2 ms of work each time.
-first   The page as `homeward serve` opens it in an empty folder: its first paint, the time until
-        the list and the map are visible, and the requests to other hosts.
+jumps   A rover's run of 15,000 steps on 50 × 100 cells. Measures the time of requests for the
+        fields of random steps, and in a browser the time from the input of the time slider to the
+        painted frame; each step twice.
+live    A rover on 1000 × 2000 cells, started from the page and watched for a minute. Measures the
+        longest tasks of the page's thread, in wall time and in processor time. To separate the page
+        from the machine, it also measures the longest pause of a process with 2 ms of work.
+first   The page as `homeward serve` opens it in an empty folder. Measures the first paint, the time
+        until the list and the map are visible, and counts the requests to other hosts.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ JUMP = """
 
 @contextmanager
 def served(root: Path) -> Iterator[str]:
-    """Serve a folder as the command does; yield the address."""
+    """Serve a folder by the command ``homeward serve``; yield the address."""
     command = [sys.executable, "-c", SERVE, "serve", str(root), "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -107,7 +107,7 @@ def served(root: Path) -> Iterator[str]:
 
 
 def walk(folder: Path) -> None:
-    """Record a random walk as a rover's run, with the usual number of warm starts."""
+    """Record a random walk as a rover run, with the usual number of warm starts."""
     run = Run.create(folder, "rover", {"limit": STEPS})
     setup = make(checked(RoverConfig, run.config, "c"))
     world, start = setup.world, setup.world.state
@@ -141,7 +141,7 @@ def ask(address: str, path: str) -> bytes:
 
 
 def jumps(browser: Browser, place: Path) -> None:
-    """Time jumps to random steps, by the server alone and in the browser."""
+    """Measure the time of jumps to random steps, of the server alone and in the browser."""
     root = place / "long"
     root.mkdir()
     walk(root / "run")
@@ -190,7 +190,7 @@ def _long(page: Page) -> str:
 
 @contextmanager
 def paused() -> Iterator[list[str]]:
-    """Record the longest pause, in ms, of a process with 2 ms of work at a time."""
+    """Yield the longest pauses so far, in ms, of a process with 2 ms of work at a time."""
     found: list[str] = []
     with subprocess.Popen(
         [sys.executable, "-c", PAUSES], stdout=subprocess.PIPE, text=True
@@ -204,7 +204,7 @@ def paused() -> Iterator[list[str]]:
 
 
 def longest(trace: bytes) -> str:
-    """Return the longest tasks of the page's main thread, from a trace of the browser."""
+    """Return a text with the longest tasks of the page's main thread in a browser trace."""
     events = json.loads(trace)["traceEvents"]
     drawing = {(e["pid"], e["tid"]) for e in events if _says(e, "CrRendererMain")}
     tasks = [e for e in events if e.get("ph") == "X" and (e["pid"], e["tid"]) in drawing]
@@ -219,7 +219,7 @@ def _says(event: dict[str, Any], name: str) -> bool:
 
 
 def live(browser: Browser, place: Path) -> None:
-    """Watch a large live run."""
+    """Watch a large live run and print its longest tasks."""
     root = place / "large"
     root.mkdir()
     Run.create(root / "small", "grid", {"size": 4}).resume()
@@ -253,7 +253,7 @@ def live(browser: Browser, place: Path) -> None:
 
 
 def first(browser: Browser, place: Path) -> None:
-    """Time the first load of the page in an empty folder."""
+    """Measure the first load of the page in an empty folder."""
     with served(place / "empty") as address:
         foreign: list[str] = []
         for link, sight in (("", "tr[data-run]"), ("#/run/demo-safe", ".map canvas[data-step]")):
@@ -285,7 +285,7 @@ PARTS = {"jumps": jumps, "live": live, "first": first}
 
 
 def measure_parts(wanted: list[str]) -> None:
-    """Measure the parts with these names, or all; print a line for each figure."""
+    """Measure the parts `wanted`, or all parts; print a line for each result."""
     for name in wanted:
         if name not in PARTS:
             raise InvalidInputError(f"there is no part {name}; there are {', '.join(PARTS)}")

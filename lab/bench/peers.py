@@ -1,4 +1,4 @@
-"""Other solvers on the same problems: LP solvers, MDP libraries, a model checker.
+"""Calls of other solvers on the same problems: LP solvers and MDP libraries.
 
 The extra ``lab`` installs them; a missing one raises an error.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A peer's answer, and the seconds that its solver took."""
+    """Answer of another solver, and the seconds that it took."""
 
     status: Status
     objective: float
@@ -33,12 +33,12 @@ class Answer:
 
 
 def peer(module: str) -> Any:
-    """Import a peer."""
+    """Import and return the module of another solver."""
     return need(module, "lab", f"{module} is not installed")
 
 
 def highs_lp(problem: ConstrainedProblem, method: Literal["simplex", "ipm"]) -> Answer:
-    """Solve the occupancy LP by HiGHS with its default tolerances and one method."""
+    """Solve the occupancy LP by a method of HiGHS with default tolerances."""
     answer = run_lp(problem, method, tolerance=1e-7, smallest=1e-9)
     return Answer(answer.status, answer.objective, answer.seconds)
 

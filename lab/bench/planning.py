@@ -1,10 +1,10 @@
-"""Time of one decision at the paper's size, beside the LP that the paper solved.
+"""Time of one decision at the paper's size, compared with the LP that the paper solved.
 
-An exploration of a 50 × 100 terrain at γ = .999, once per setting. Each step is planned cold and
-warm (from the previous plan), given the mean model and the bonus, as the LP is. The rest is timed:
-the corrections, the way home, the constrained problem, the decision and its evidence. The mean
-model and the bonus are timed separately. On some of the same problems the occupancy LP is solved by
-HiGHS (interior point and simplex) and by Clarabel; only their solve time counts.
+Each setting explores a 50 × 100 terrain at γ = .999. Each step is planned without and with a warm
+start from the previous plan. The time includes the corrections, the return policy, the constrained
+problem, the decision and its evidence. The mean model and the bonus are timed separately, since the
+LP is given both. HiGHS (interior point and simplex) and Clarabel solve the occupancy LP of some of
+these steps; only their solve time counts.
 """
 
 from __future__ import annotations
@@ -63,12 +63,6 @@ class Timing:
     lp: dict[str, float]  # s: median per solver
     difference: float | None  # worst relative difference of objectives, against HiGHS
     given: float  # s: median time of the mean model and the bonus
-    paper: float  # s
-
-    @property
-    def best_lp(self) -> tuple[str, float] | None:
-        """The fastest LP solver and its time, if any had an answer."""
-        return min(self.lp.items(), key=lambda item: item[1], default=None)
 
 
 def measure(
@@ -78,7 +72,7 @@ def measure(
     shape: tuple[int, int] = (50, 100),
     seed: int = 0,
 ) -> Timing:
-    """Explore for some steps, timing each decision; solve the LP of `samples` of them."""
+    """Explore for `steps` steps and time each decision; solve the LP of `samples` of them."""
     belief, world = set_out(shape, seed)
     bonus = Information(SENSOR)
     criteria = [] if setting.delta is None else [ReturnHome(setting.delta)]
@@ -127,14 +121,13 @@ def measure(
         lp={name: float(np.median(times)) for name, times in lp.items()},
         difference=max(differences, default=None),
         given=float(np.median(given)),
-        paper=PAPER[setting.name],
     )
 
 
 def statement(
     planner: Planner, belief: TerrainBelief, state: int, bonus: FloatArray
 ) -> ConstrainedProblem:
-    """State the constrained problem that a planner solves, for other solvers."""
+    """Return the constrained problem that a planner solves, as input for other solvers."""
     model = belief.mean()
     corrections = corrections_of(belief, model, planner.discount, planner.correction)
     situation = Situation(model, corrections, planner.discount, state, state)

@@ -1,7 +1,7 @@
-"""The constrained problem, solved by the multi-objective engine of the model checker Storm.
+"""Solution of a constrained problem by the multi-objective engine of the model checker Storm.
 
-Discounting becomes a sink: every move happens with probability γ, else the process ends there. The
-problem is written as a DRN file with two rewards, and asked as
+Discounting becomes a sink: each move goes to the sink with probability 1 − γ. The problem is
+written as a DRN file with two rewards. The query is
 ``multi(R{"xi"}max=? [C], R{"safe"}>=level [C])``.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def write_drn(problem: ConstrainedProblem, scale: float) -> str:
-    """Write the discounted problem in Storm's DRN format, the objective in units of `scale`."""
+    """Return the discounted problem in Storm's DRN format, with objective / `scale`."""
     rows = problem.model.sparse().transitions
     states, actions = problem.model.states, problem.model.actions
     usable = np.isfinite(problem.objective)
@@ -54,9 +54,9 @@ def write_drn(problem: ConstrainedProblem, scale: float) -> str:
 
 
 def solve(problem: ConstrainedProblem) -> Answer:
-    """Ask Storm, at its default precision, for the best objective under the one constraint."""
+    """Return Storm's best objective under one constraint, at its default precision."""
     if len(problem.levels) != 1:
-        raise InvalidProblemError("Storm is compared on problems with one constraint only")
+        raise InvalidProblemError("the comparison with Storm needs a problem with one constraint")
     stormpy = peer("stormpy")
     scale = float(np.abs(problem.objective[np.isfinite(problem.objective)]).max()) or 1.0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """The terrain of the benchmarks: synthetic Mars in cells of 20 m.
 
-The belief is the paper's prior; the truth is the terrain model at the cells' centres plus its
-error. A larger map is larger ground, with coarser pixels.
+The belief is the paper's prior. The true heights are those of the terrain model at the centres of
+the cells plus its error. A larger map covers more terrain, with larger pixels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CELL = 20.0  # m
 ERROR = 2.0**-4  # m², the variance of the terrain model's error
 MAX_CELL_PIXELS = 20
-"""Maximum number of pixels along a cell, of 1 m each."""
+"""Maximum number of pixels of 1 m along a cell."""
 
 PIXELS = 4_000_000
 """Approximate number of pixels of one terrain."""
@@ -43,7 +43,7 @@ def mars(rows: int, columns: int, seed: int) -> tuple[TerrainBelief, FloatArray]
 
 
 def set_out(shape: tuple[int, int], seed: int) -> tuple[TerrainBelief, Rover]:
-    """Return the belief after a first look from the middle of a map, and the rover there."""
+    """Return the belief after a first look from the middle of a map, and the rover."""
     belief, truth = mars(*shape, seed)
     rover = Rover(belief, truth, (shape[0] // 2) * shape[1] + shape[1] // 2, SENSOR, seed)
     return belief.update(rover.look()), rover

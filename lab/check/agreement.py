@@ -1,8 +1,8 @@
 """Checks that column generation and the occupancy LP agree on random problems.
 
-The reference is HiGHS' answer to the LP: status and objective as reported. Problems have two kinds
-of model and two kinds of criteria: those of a planner (return to one of several homes, δ = 1
-included) and random totals. Some are infeasible.
+The reference is the status and objective that HiGHS reports for the LP. Problems have two kinds of
+model and two kinds of criteria: return to one of several homes (also at δ = 1), and random totals.
+Some problems are infeasible.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether both have the same status, or ours claims nothing."""
+        """Whether both have the same status, or our status is neither optimal nor infeasible."""
         return self.status is self.referee or self.status is Status.NUMERICAL
 
 
 def compare(problem: ConstrainedProblem) -> Agreement:
-    """Solve a problem by columns and by the LP."""
+    """Solve a problem by column generation and by the LP."""
     ours, referee = solve_constrained(problem), occupancy_lp(problem)
     largest = np.abs(problem.objective[np.isfinite(problem.objective)]).max()
     size = max(abs(referee.objective), float(largest))
@@ -84,7 +84,7 @@ def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> Co
 
 
 def random_model(kind: Kind, states: int, actions: int, rng: np.random.Generator) -> Model:
-    """Draw a model; action 0 stays, as worlds usually allow."""
+    """Draw a model whose action 0 stays."""
     if kind == "moves":
         dest = rng.integers(0, states, (states, actions))
         dest[:, 0] = np.arange(states)

@@ -1,19 +1,14 @@
-"""Checks that plans keep their promise, by following each plan in worlds drawn from the belief.
+"""Checks the bounds of plans by following each plan in worlds drawn from the belief.
 
-A plan promises: draw one of its outbound policies, follow it without replanning until a recall that
-comes at each step with probability 1 − γ, then follow the return policy; over the worlds of the
-belief, that ends at home with at least the reported probability. So worlds are drawn from that
-belief, and the runs that end at home are counted.
+The claim of a plan: draw one of its outbound policies, follow it without replanning until a recall,
+which comes at each step with probability 1 − γ, then follow the return policy. This reaches home
+with at least the reported probability. Only plans that δ binds are used: those with a positive
+multiplier and a bound within 1e-6 of δ. `NAIVE` plans, on the mean model without a correction, are
+counted for comparison.
 
-A plan that δ does not bind keeps more than δ, so its count says little about δ. Only plans with a
-positive multiplier and a bound within 1e-6 of δ are used. On terrain, some are made after the first
-measurement of a short-range sensor. Others use the paper's sensor, which makes much of the map
-certain, after an exploration of some steps. `NAIVE` plans are counted for comparison: they plan on
-the mean model without a correction.
-
-Each world gets one of the plans, drawn uniformly, so the number of returns is binomial around the
-plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99 %. A claim is refuted
-if the upper limit is below it: a true one with probability at most 1 %.
+For each world one of the plans is drawn uniformly, so the number of returns is binomial with the
+mean probability of the plans. Confidence limits are one-sided Clopper-Pearson limits at 99 %. A
+claim is refuted if the upper limit is below it; a true claim is refuted with probability ≤ 1 %.
 """
 
 from __future__ import annotations
@@ -26,7 +21,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from homeward.arrays import index
 from homeward.beliefs import Sensor
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.levels import Reveal
@@ -41,8 +35,8 @@ from homeward.planning.planner import Planner
 from homeward.runs.kind import Setup
 from homeward.safety import ReturnHome
 from homeward.solvers import GIVE_UP
-from homeward.studies.play import play
-from homeward.terrain.relief import draw_belief
+from homeward.studies.work import play
+from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,14 +51,14 @@ DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6
-"""Largest distance between the bound and δ of a plan that δ binds."""
+"""Maximum difference between bound and δ of a plan that δ binds."""
 
 OUTSETS_PER_PLAN = 20
-"""Number of outsets tried for each plan that δ must bind."""
+"""Maximum number of outsets per required plan."""
 
 MARS_DISCOUNT = 0.999
 MARS_STEPS = 10
-"""Steps that a rover takes before the plan that is tested."""
+"""Number of steps of a rover before the tested plan."""
 
 HEIGHT_WALLS = 0.1
 """The fraction of walls on a drawn map of heights."""
@@ -97,7 +91,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Calibration(ReturnCount):
-    """Number of worlds in which some plans, followed to the end, came home."""
+    """Number of worlds in which a plan returned home, with the levels and bounds of the plans."""
 
     plans: int
     worlds: int
@@ -158,7 +152,6 @@ def examine(
     setting: Setting, delta: float, correction: Correction, plans: int, worlds: int, seed: int
 ) -> Calibration:
     """Make plans in a setting and calibrate them; the same seed gives the same outsets."""
-    seed = index(seed, 2**63, "the seed", InvalidProblemError)
     outsets, drawn = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))
     return calibrate(make_promises(setting, delta, correction, plans, outsets), worlds, drawn)
 
@@ -167,7 +160,6 @@ def make_promises(
     setting: Setting, delta: float, correction: Correction, count: int, rng: np.random.Generator
 ) -> list[Promise]:
     """Return the first `count` plans that δ binds, or naive plans, at random outsets."""
-    count = _at_least_one(count, "the number of plans")
     planner = Planner(setting.bonus, [ReturnHome(delta)], setting.discount, correction)
     found: list[Promise] = []
     outsets = OUTSETS_PER_PLAN * count
@@ -193,9 +185,8 @@ def is_bound(plan: Plan) -> bool:
 
 
 def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:
-    """Draw worlds, each from the belief of a random plan; follow that plan, count the returns."""
-    worlds = _at_least_one(worlds, "the number of worlds")
-    plans = _at_least_one(len(promises), "the number of plans")
+    """Draw worlds from the beliefs of random plans, follow the plans, and count the returns."""
+    plans = len(promises)
     shares = rng.multinomial(worlds, np.full(plans, 1.0 / plans))
     home = 0
     for (belief, plan), share in zip(promises, shares, strict=True):
@@ -212,10 +203,10 @@ def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator
 
 
 def come_home(plan: Plan, world: Model, rng: np.random.Generator) -> bool:
-    """Follow a plan in a world, out until a drawn recall and back; return whether it is home."""
+    """Follow a plan in a world until a random recall, then return; return whether it is home."""
     back, home = plan.return_policy, plan.criteria[0].home
     outbound = plan.outbound[rng.choice(len(plan.weights), p=plan.weights)]
-    if not isinstance(world, Moves) or is_chancy(world.success):
+    if not isinstance(world, Moves) or ((world.success > 0.0) & (world.success < 1.0)).any():
         transitions = dense_transitions(world)
         return play_out(transitions, outbound, back, home, plan.state, plan.discount, rng)
     steps = int(rng.geometric(1.0 - plan.discount)) - 1  # the recall may come before the first
@@ -233,11 +224,11 @@ def _walk_home(
     start: int,
     steps: int,
 ) -> bool:
-    """Return whether `steps` of `outbound` and then `back` end at home, in a world of 0 and 1.
+    """Return whether `steps` steps of `outbound` and then `back` end at home.
 
-    Each policy [S] is a functional graph. A repeated state closes a cycle, of one state if a move
-    fails. The outbound walk then skips full rounds, and the return walk never reaches home. So a
-    walk takes O(S), however late the recall.
+    Every move of the world succeeds or fails with certainty, so each policy [S] is a functional
+    graph. A repeated state closes a cycle: the outbound walk skips full rounds, and the return walk
+    never reaches home. So a walk takes O(S), however late the recall.
     """
     state, left = start, steps
     entered = np.full(len(dest), -1, np.int64)  # steps left on entering a state
@@ -261,22 +252,3 @@ def _walk_home(
 
 
 walk_home = njit(cache=True)(_walk_home)
-
-
-def _is_chancy(success: FloatArray) -> bool:
-    """Return whether some move is uncertain."""
-    for row in success:
-        for p in row:
-            if 0.0 < p < 1.0:
-                return True
-    return False
-
-
-is_chancy = njit(cache=True)(_is_chancy)
-
-
-def _at_least_one(count: int, name: str) -> int:
-    count = index(count, 2**31, name, InvalidProblemError)
-    if count == 0:
-        raise InvalidProblemError(f"{name} is 0, expected 1 or more")
-    return count

@@ -1,4 +1,4 @@
-"""``python -m lab check``: the planner's guarantees, checked on random problems."""
+"""``python -m lab check``: check the guarantees of the planner on random problems."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ for command in (
     counted_commands.calibration,
     counted_commands.certify,
     counted_commands.conservative,
+    counted_commands.ground,
 ):
     app.command()(command)
 
@@ -49,10 +50,10 @@ def agreement(
 ) -> None:
     """Solve random constrained problems by column generation and by the paper's LP, and compare.
 
-    Each kind of model (move-or-stay, general) with 1, 2 and 3 constraints, some infeasible, some
-    at δ = 1. Statuses must be equal and objectives must agree. Then every criterion, and pairs and
-    triples of them, on random beliefs, recalled at any step or at a fixed one, against an LP that
-    states the same problem directly.
+    Problems have either kind of model (move-or-stay, general) and 1, 2 or 3 constraints; some are
+    infeasible, some have δ = 1. Statuses must be equal and objectives must agree. Then plans for
+    every criterion, pair and triple, with a recall at any step or at a fixed step, are compared
+    with an LP that states the same problem directly.
     """
     import numpy as np
 
@@ -123,9 +124,9 @@ def _combinations(
     examine: Callable[[Case, Correction], Found],
     quiet: bool,
 ) -> list[tuple[dict[str, Any], list[Found]]]:
-    """Examine random cases of every combination of criteria, with either recall.
+    """Examine random cases of every combination of criteria, with either kind of recall.
 
-    Returns the head of a row for each combination, and what was found with each correction.
+    Return the first entries of a row for each combination, and the results per correction.
     """
     from lab.check.soundness import TOGETHER, random_case
 
@@ -155,10 +156,10 @@ def soundness(
 ) -> None:
     """Compare every bound with the exact value, by enumeration, on random correlated beliefs.
 
-    Kinds: moves that work or do not, moves that work with a probability, general models. A
-    deliberately wrong correction, −p(1−p) for exploring, is checked as well and must be caught.
-    Then every criterion, and pairs and triples of them, at random levels, recalled at any step or
-    at a fixed one.
+    Beliefs have moves that succeed with probability 0 or 1, moves with any probability, or general
+    models. A deliberately wrong correction, −p(1−p) for exploring, must be caught. Then every
+    criterion, pair and triple is checked at random levels, with a recall at any step or at a fixed
+    step.
     """
     import numpy as np
 
@@ -242,9 +243,10 @@ def promise(
 ) -> None:
     """Follow every history of runs on small random beliefs, with the worst-case recall.
 
-    Correlated worlds, as move-or-stay graphs and as general models, with one or two homes at random
-    levels. The probability that the held way home works must be at least δ for the worst recall
-    rule that depends only on observations; added to the risk spent, it must be at least 1.
+    Beliefs are correlated worlds, move-or-stay graphs or general models, with one or two homes at
+    random levels. For every recall rule that depends only on observations, the return policy of the
+    run must reach home with probability at least δ. This probability plus the risk spent must be at
+    least 1.
     """
     import numpy as np
 
@@ -261,7 +263,7 @@ def promise(
                 "worlds": kind,
                 "beliefs": beliefs,
                 "feasible": sum(p.feasible for p in found),
-                "that risk something": sum(p.spent > 0.0 for p in found),
+                "with risk": sum(p.spent > 0.0 for p in found),
                 "steps": sum(p.steps for p in found),
                 "below δ": max(p.excess for p in found),
                 "charged too little": max(p.unbalanced for p in found),
@@ -270,8 +272,8 @@ def promise(
     most = max(max(row["below δ"], row["charged too little"]) for row in rows)
     conclude(
         {"rows": rows, "worst_excess": most, "holds": most <= tolerance},
-        {"rows": "Runs called off at the worst time"},
-        f"largest excess {most:.2e} over {beliefs * len(KINDS)} beliefs",
+        {"rows": "Runs with a recall at the worst time"},
+        f"largest excess {most:.2e} on {beliefs * len(KINDS)} beliefs",
         as_json,
     )
 
@@ -285,10 +287,10 @@ def edges(
 ) -> None:
     """Solve random problems with extreme numbers, and compare with exact rational answers.
 
-    δ = 1, γ = .99999, probabilities of 1e-12 and 1 − 1e-12, bonuses of 1e6, multipliers of zero and
-    without bound, ties, nothing to earn. Each is solved cold and warm, from the solution of a
-    nearby problem. A solution must be right or have a status that claims nothing; the value of a
-    way home must never exceed the optimum.
+    The extremes are δ = 1, γ = .99999, probabilities of 1e-12 and 1 − 1e-12, bonuses of 1e6, zero
+    and unbounded multipliers, ties, and zero rewards. Each problem is solved without a warm start
+    and with one from a nearby problem. A solution must be right, or its status must be neither
+    optimal nor infeasible. The value of a return policy must never exceed the optimum.
     """
     from lab.check.edges import FAMILIES, draw, examine
 
@@ -326,14 +328,9 @@ def edges(
         {
             "rows": rows,
             "wrong": [
-                {
-                    "family": name,
-                    "answer": answer,
-                    "fault": fault,
-                    "times": len(numbers),
-                    "first problem": numbers[0],
-                }
-                for (name, answer, fault), numbers in wrong.items()
+                dict(zip(("family", "answer", "fault"), what, strict=True))
+                | {"times": len(numbers), "first problem": numbers[0]}
+                for what, numbers in wrong.items()
             ],
             "problems": total,
             "worst_difference": worst,
@@ -343,7 +340,7 @@ def edges(
         },
         {"rows": "Solvers against exact answers", "wrong": "What is wrong"},
         f"{total} problems: worst relative difference {worst:.2e}, {apart} disagreements, "
-        f"{astray} wrong ways home",
+        f"{astray} wrong return policies",
         as_json,
     )
 
@@ -357,7 +354,7 @@ def dirichlet(
 ) -> None:
     """Compare the closed-form Dirichlet correction with Monte Carlo.
 
-    Rows of 2 to 50 outcomes, concentrations from 0.01 to 1,000.
+    Rows have 2 to 50 outcomes and concentrations from 0.01 to 1,000.
     """
     import numpy as np
 
@@ -368,21 +365,10 @@ def dirichlet(
         examine_row(alpha, scale, samples, rng)
         for alpha, scale in track(rows(rng), "rows", quiet=as_json)
     ]
-    table = [
-        {
-            "outcomes": d.outcomes,
-            "concentrations": d.scale,
-            "closed form": d.closed_form,
-            "sampled": d.sampled,
-            "standard error": d.error,
-            "apart (sigmas)": d.sigmas,
-        }
-        for d in found
-    ]
-    worst = max(d.sigmas for d in found)
+    worst = max(row["apart (sigmas)"] for row in found)
     conclude(
-        {"rows": table, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
+        {"rows": found, "worst_sigmas": worst, "holds": bool(worst <= allowed)},
         {"rows": "The Dirichlet correction"},
-        f"at most {worst:.2f} standard errors apart over {len(found)} rows",
+        f"the difference is at most {worst:.2f} standard errors in {len(found)} rows",
         as_json,
     )

@@ -1,12 +1,12 @@
-"""Conservativeness of bounds: their distance to the truth, and the exploration that it costs.
+"""Conservativeness of bounds: their distance to the truth, and the loss of exploration.
 
-Plans are made at several levels, with the general correction and with the moves correction, on
-three kinds of beliefs. The truth of each plan, the probability of being home after a recall, is
-computed by enumeration where a belief is a few worlds, and otherwise counted in drawn worlds.
+Plans are made at several levels, with the general and the moves correction, on three kinds of
+beliefs. The truth of a plan is its probability of being home after a recall. It is computed by
+enumeration if a belief has few worlds, and otherwise estimated in sampled worlds.
 
 Exploration is measured as a fraction of the best exploration value without any criterion, so that
-beliefs can be averaged. Of two corrections, the one that explores more at the same *true* safety is
-better: a user can always lower the level where the bound is looser.
+beliefs can be averaged. The better correction explores more at the same *true* safety, since a user
+can lower the level if a bound is loose.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from lab.check.soundness import far_bonus, random_belief
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from homeward.beliefs import Belief
     from homeward.planning.plan import Plan
 
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3)
@@ -48,9 +49,9 @@ CORRECTIONS = (Correction.GENERAL, Correction.MOVES)
 
 
 def worlds_outset(rng: np.random.Generator) -> Outset:
-    """Draw a few worlds of moves that work or do not, arbitrarily correlated.
+    """Draw a few worlds whose moves succeed with probability 0 or 1, arbitrarily correlated.
 
-    The first action stays, so that every level can be kept.
+    The first action stays, so that every level can be met.
     """
     drawn = random_belief("moves", rng)
     worlds = []
@@ -76,32 +77,20 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One plan, its bound and its true safety."""
+    """Bound and true safety of one plan, or their means over several plans."""
 
     setting: str
     correction: Correction
     level: float  # δ
     bound: float  # proven
     truth: float  # the exact probability, or the fraction of drawn worlds
-    explored: float  # of the exploration value without a criterion
+    explored: float  # exploration value / best value without a criterion
+    plans: int = 1
 
     @property
     def excess(self) -> float:
-        """How far the bound is above the truth."""
+        """Bound minus truth."""
         return self.bound - self.truth
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    """The plans of one setting, correction and level."""
-
-    setting: str
-    correction: Correction
-    level: float
-    plans: int
-    bound: float
-    truth: float
-    explored: float
 
 
 def study(
@@ -130,16 +119,15 @@ def study(
                         correction,
                         delta,
                         plan.bounds[0],
-                        truth_of(plan, Outset(belief, state), worlds, drawn),
+                        truth_of(plan, belief, worlds, drawn),
                         plan.exploration_value / free,
                     )
                 )
     return found
 
 
-def truth_of(plan: Plan, outset: Outset, worlds: int, rng: np.random.Generator) -> float:
+def truth_of(plan: Plan, belief: Belief, worlds: int, rng: np.random.Generator) -> float:
     """Return the probability that a plan, followed out and back, ends at home."""
-    belief = outset.belief
     if not isinstance(belief, FiniteBelief):
         return sum(come_home(plan, belief.sample(rng), rng) for _ in range(worlds)) / worlds
     total = 0.0
@@ -151,27 +139,23 @@ def truth_of(plan: Plan, outset: Outset, worlds: int, rng: np.random.Generator) 
     return float(total)
 
 
-def averages(samples: Sequence[Sample]) -> list[Average]:
+def averages(samples: Sequence[Sample]) -> list[Sample]:
     """Average the plans of the same setting, correction and level."""
     groups: dict[tuple[str, Correction, float], list[Sample]] = {}
     for sample in samples:
         groups.setdefault((sample.setting, sample.correction, sample.level), []).append(sample)
-    return [
-        Average(
-            *key,
-            len(group),
-            fmean(s.bound for s in group),
-            fmean(s.truth for s in group),
-            fmean(s.explored for s in group),
-        )
-        for key, group in groups.items()
-    ]
+    found = []
+    for key, group in groups.items():
+        names = ("bound", "truth", "explored")
+        bound, truth, explored = (fmean(getattr(s, name) for s in group) for name in names)
+        found.append(Sample(*key, bound, truth, explored, len(group)))
+    return found
 
 
-def explored_at(curve: Sequence[Average], truth: float) -> float | None:
+def explored_at(curve: Sequence[Sample], truth: float) -> float | None:
     """Return the exploration at a true safety, interpolated between two levels if necessary.
 
-    None if it is outside the range of the levels.
+    Return None if `truth` is outside the range of the curve.
     """
     points = sorted((a.truth, a.explored) for a in curve)
     for (low, less), (high, more) in pairwise(points):
@@ -180,10 +164,10 @@ def explored_at(curve: Sequence[Average], truth: float) -> float | None:
     return None
 
 
-def gains(found: Sequence[Average]) -> dict[str, dict[float, float]]:
+def gains(found: Sequence[Sample]) -> dict[str, dict[float, float]]:
     """Return the factor by which the moves correction explores more at the same true safety.
 
-    By setting, then by the true safety of each level of the general correction.
+    The keys are the setting, then the true safety of each level of the general correction.
     """
     said: dict[str, dict[float, float]] = {}
     for setting in dict.fromkeys(a.setting for a in found):

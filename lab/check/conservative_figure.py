@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,24 +12,22 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from lab.check.conservative import Average, Sample
+    from lab.check.conservative import Sample
 
 INK, SHADE = "#222222", "#c9cdd1"
 LOOKS = {"general": ("#e08a2e", "^"), "moves": ("#2f6db3", "o")}
-"""Colour and marker of each correction, distinct without colours too."""
+"""Colour and marker of each correction; the markers differ too."""
 
 
 def draw_conservative(
     samples: Sequence[Sample],
-    averages: Sequence[Average],
-    counted: Mapping[str, int] | None = None,
+    averages: Sequence[Sample],
+    counted: Mapping[str, int],
 ) -> Figure:
     """Return a figure with a column for each setting: bounds above, exploration below.
 
-    `counted` has the number of worlds in which the truth of a setting was counted; the truth of
-    other settings is exact.
+    `counted` has the number of sampled worlds by setting; the truth of other settings is exact.
     """
-    counted = {} if counted is None else counted
     settings = list(dict.fromkeys(sample.setting for sample in samples))
     figure = Figure(figsize=(3.9 * len(settings), 7.6), dpi=140, layout="constrained")
     axes = figure.subplots(2, len(settings), squeeze=False)
@@ -46,27 +44,20 @@ def draw_conservative(
         upper.set_xlabel(what)
         lower.set_xlabel(f"{what}, mean")
     axes[0, 0].set_ylabel("proven bound, plan by plan")
-    axes[1, 0].set_ylabel("explored, of what is without safety, mean")
+    axes[1, 0].set_ylabel("exploration / that without safety, mean")
     axes[0, 0].legend(frameon=False, fontsize=8.5, loc="upper left")
     return figure
 
 
 def _draw_bounds(axis: Axes, samples: Sequence[Sample]) -> None:
-    """Draw bounds over truths; only counting errors put one above the diagonal."""
+    """Plot bounds against the truth; only sampling errors put a bound above the diagonal."""
     axis.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.9)
     for name, (colour, mark) in LOOKS.items():
-        mine = [s for s in samples if str(s.correction) == name]
-        axis.plot(
-            [s.truth for s in mine],
-            [s.bound for s in mine],
-            mark,
-            color=colour,
-            markersize=6.5 if name == "general" else 3.2,
-            alpha=0.6,
-            fillstyle="none" if name == "general" else "full",
-            markeredgewidth=0.8 if name == "general" else 0.0,
-            label=f"{name} correction",
-        )
+        mine = [(s.truth, s.bound) for s in samples if str(s.correction) == name]
+        size, fill, edge = (6.5, "none", 0.8) if name == "general" else (3.2, "full", 0.0)
+        look: dict[str, Any] = {"color": colour, "alpha": 0.6, "label": f"{name} correction"}
+        look |= {"markersize": size, "fillstyle": fill, "markeredgewidth": edge}
+        axis.plot(*zip(*mine, strict=True), mark, **look)
     axis.set_xlim(-0.03, 1.03)
     axis.set_ylim(-0.03, 1.03)
     axis.set_aspect("equal")
@@ -77,32 +68,18 @@ def _draw_noise(axis: Axes, count: int) -> None:
     """Shade ± 2 standard errors of a count around the diagonal."""
     truth = np.linspace(0.0, 1.0, 201)
     error = 2.0 * np.sqrt(truth * (1.0 - truth) / count)
-    axis.fill_betweenx(
-        truth,
-        truth - error,
-        truth + error,
-        color=SHADE,
-        alpha=0.7,
-        linewidth=0.0,
-        zorder=0.5,
-        label="± 2 standard errors of the count",
-    )
-    axis.legend(frameon=False, fontsize=8.5, loc="upper left", handles=[axis.collections[-1]])
+    style: dict[str, Any] = {"color": SHADE, "alpha": 0.7, "linewidth": 0.0, "zorder": 0.5}
+    band = axis.fill_betweenx(truth, truth - error, truth + error, **style)
+    band.set_label("± 2 standard errors of the count")
+    axis.legend(frameon=False, fontsize=8.5, loc="upper left", handles=[band])
 
 
-def _draw_explored(axis: Axes, averages: Sequence[Average]) -> None:
-    """Draw exploration over the true safety, level by level."""
+def _draw_explored(axis: Axes, averages: Sequence[Sample]) -> None:
+    """Plot exploration against the true safety, level by level."""
     for name, (colour, mark) in LOOKS.items():
         mine = sorted((a.truth, a.explored) for a in averages if str(a.correction) == name)
-        axis.plot(
-            [truth for truth, _ in mine],
-            [explored for _, explored in mine],
-            marker=mark,
-            color=colour,
-            linewidth=1.6,
-            markersize=5.0,
-            label=f"{name} correction",
-        )
+        points = zip(*mine, strict=True)
+        axis.plot(*points, marker=mark, color=colour, linewidth=1.6, markersize=5.0)
     axis.set_ylim(0.0, 1.03)
     _tidy(axis)
 

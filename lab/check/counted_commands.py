@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path  # noqa: TC003 - Typer reads it
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from homeward.cli.options import Json
 from homeward.cli.show import check_writable, save, track
-from lab.report import Beliefs, Seed, Tolerance, conclude
+from lab.report import Beliefs, Seed, Steps, Tolerance, conclude
 
 Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
 
@@ -20,11 +21,11 @@ def calibration(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Draw worlds from the belief, follow one plan out and back in each, and count returns.
+    """Draw worlds from the belief, follow one plan and its return policy, and count the returns.
 
-    Grids of heights at δ = .9 and .8, and terrain at .98 as well, after a first look and after an
-    exploration. Neither δ nor the plans' own bounds may be refuted at 99%. Plans without a
-    correction are counted for comparison.
+    Beliefs are grids of heights at δ = .9 and .8, and terrain also at .98, after a first look and
+    after an exploration. Neither δ nor the bounds of the plans may be refuted at 99% confidence.
+    Plans without a correction are counted for comparison.
     """
     from homeward.beliefs.corrections import Correction
     from lab.check.calibration import SETTINGS, examine
@@ -54,8 +55,8 @@ def calibration(
             "rows": "One plan followed out and back, in worlds drawn from its belief",
             "naive": "The same without a correction, for comparison",
         },
-        f"{refuted} of {len(rows[True])} promises refuted at 99%; without a correction "
-        f"{naive} of {len(rows[False])}",
+        f"{refuted} of {len(rows[True])} claims are refuted at 99% confidence; without a "
+        f"correction {naive} of {len(rows[False])}",
         as_json,
     )
 
@@ -68,14 +69,14 @@ def certify(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Certify random plans, and the same kind of plans with one thing changed.
+    """Certify random plans, and plans with one forged entry.
 
-    Every criterion, alone and together, with either recall, on beliefs over worlds, Dirichlet rows
-    and heights. Sound plans must be confirmed. Forged ones must be refuted: an entry of a policy is
-    changed so that by enumeration a bound no longer holds, or a bound is raised by 0.05, of the
-    plan or in its table of actions, or another action is named than the one whose bounds are
-    claimed, or levels that are kept are called infeasible. If a bound is wrong by more than the
-    width of the interval, sampling alone must refute it.
+    Plans have every criterion, alone and combined, either kind of recall, and beliefs over worlds,
+    Dirichlet rows or heights. Unchanged plans must be confirmed, and forged plans refuted. A
+    forgery changes an entry of a policy so that a bound no longer holds; raises a bound of the plan
+    or of its table of actions by 0.05; replaces the chosen action; or calls levels infeasible that
+    the plan meets. If a bound is wrong by more than the width of the interval, sampling alone must
+    refute it.
     """
     from lab.check.tampering import TAMPERS, try_plans
 
@@ -101,8 +102,8 @@ def certify(
     wrong = sum(trial.refuted == (trial.tamper is None) or trial.missed for trial in found)
     conclude(
         {"rows": rows, "wrong": wrong, "holds": wrong == 0},
-        {"rows": "Plans as they were made, and forged"},
-        f"{wrong} of {len(found)} plans judged wrongly",
+        {"rows": "Unchanged and forged plans"},
+        f"the verdict is wrong on {wrong} of {len(found)} plans",
         as_json,
     )
 
@@ -116,11 +117,11 @@ def conservative(
     plot: Annotated[Path | None, typer.Option(help="A figure: .png, .pdf or .svg.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare bounds with the truth, and how much is explored at the same true safety.
+    """Compare bounds with the truth, and exploration at the same true safety.
 
-    Plans at levels from 1 down to .3, with the general and with the moves correction, all on the
-    same beliefs: a few worlds each, where the truth is computed by enumeration and no bound may be
-    above it; grids of heights and terrain, where it is counted in worlds drawn from the belief.
+    Plans have levels from 1 to .3 and the general or the moves correction, on the same beliefs. On
+    beliefs with a few worlds the truth is computed by enumeration, and no bound may be above it. On
+    grids of heights and terrain the truth is estimated in worlds drawn from the belief.
     """
     from lab.check.conservative import DELTAS, SETTINGS, averages, gains, study
 
@@ -171,6 +172,37 @@ def conservative(
             "rows": "Bounds against the truth, level by level",
             "gains": "Exploration of the moves correction over the general one, at the same safety",
         },
-        f"largest excess of a bound over the exact truth {worst:.2e}",
+        f"largest difference bound - exact truth: {worst:.2e}",
+        as_json,
+    )
+
+
+def ground(
+    raster: Annotated[
+        list[Path] | None,
+        typer.Option(help="A terrain model to explore; can be repeated."),
+    ] = None,
+    grounds: Annotated[int, typer.Option(help="Synthetic grounds.", min=0)] = 3,
+    steps: Steps = 1000,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Follow the exported paths of safe runs on the terrain model as given.
+
+    Cells of 2, 5, 10 and 20 pixels on each ground. No place of a path may be steeper than the
+    vehicle's limits (20° up, 30° down, 20° to the side) over its wheelbase, and no wheel may touch
+    missing data. Beside them, for comparison, runs whose slopes are limited between the centres of
+    the cells, as in the paper. Exit code 1 if a path breaks a limit.
+    """
+    from lab.check.ground import explore
+
+    terrains = [str(path) for path in raster or []] + [f"mars {i}" for i in range(grounds)]
+    cases = list(product(terrains, (2, 5, 10, 20), ("driven", "paper")))
+    rows = [explore(*case, steps, seed) for case in track(cases, "exploring", quiet=as_json)]
+    broken = [row for row in rows if row["ground"] == "driven" and row["beyond"] + row["missing"]]
+    conclude(
+        {"rows": rows, "holds": not broken},
+        {"rows": "Places of the exported path beyond the limits; slopes in degrees"},
+        f"{len(broken)} of {len(rows) // 2} paths break a limit under the wheels",
         as_json,
     )

@@ -1,8 +1,8 @@
-"""Plans against a linear program that states the same problem directly.
+"""Comparison of plans with a linear program that states the same problem directly.
 
-Every kind of criterion, and pairs and triples of them, are compared with an LP over two copies of
-the states, before and after a set is left, with rewards written from their definitions. It shares
-only the way home with the plan.
+Plans for every criterion, pair and triple are compared with an LP over two copies of the states:
+before and after the explorer leaves a set. The rewards of the LP follow from the definitions of the
+criteria. Plan and LP share only the return policy.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Directly:
 
     @property
     def agrees(self) -> bool:
-        """Whether both have the same status, or the plan claims nothing.
+        """Whether both have the same status, or the plan is neither optimal nor infeasible.
 
-        If the slack is within the solvers' tolerance, either status is right.
+        If the slack is within the tolerance of the solvers, either status is right.
         """
         if self.status is self.referee or not self.sure:
             return True
@@ -63,9 +63,9 @@ class Directly:
 
 
 def compare_together(case: Case, correction: Correction) -> Directly:
-    """Plan by columns, and solve the same problem by a direct LP over two copies of the states.
+    """Plan by column generation, and solve the same problem by an LP over two copies of states.
 
-    With a recall after a fixed number of steps, there are two copies for every step.
+    For a recall after a fixed number of steps, the LP has two copies per step.
     """
     belief, criteria, recall = case.belief, case.criteria, case.recall
     plan = Planner(far_bonus, criteria, case.discount, correction, recall=recall).plan(belief, 0)
@@ -102,7 +102,7 @@ def compare_together(case: Case, correction: Correction) -> Directly:
 def direct_floors(
     belief: FiniteBelief, criteria: Sequence[Criterion], plan: Plan
 ) -> tuple[list[tuple[FloatArray, FloatArray]], FloatArray]:
-    """Return what each criterion collects, [S, A] inside and on leaving, and its level."""
+    """Return the rewards [S, A] of each criterion inside and on leaving a set, and its level."""
     model, gamma, steps = belief.mean(), plan.discount, plan.steps
     corrections = corrections_of(belief, model, gamma, plan.correction)
     usable = np.isfinite(model.reward)
@@ -161,7 +161,7 @@ def direct_lp(
     leaves: BoolArray,
     discount: float,
 ) -> Program:
-    """State it over occupancies of two copies of (s, a), the second after leaving a set."""
+    """Return the LP over occupancies of two copies of (s, a), the second after leaving a set."""
     states, actions = objective.shape
     rows = dense_transitions(model).reshape(-1, states)
     left = leaves.ravel()
@@ -193,9 +193,9 @@ def direct_lp_over(
     leaves: BoolArray,
     steps: int,
 ) -> Program:
-    """State it over occupancies of (t, before or after leaving, s, a), for a recall after n steps.
+    """Return the LP over occupancies of (t, before or after leaving, s, a), for a fixed recall.
 
-    `finals` [S] are the final values of each criterion, if no set was left.
+    `finals` [S] are the final values of each criterion if the explorer left no set.
     """
     states, actions = objective.shape
     rows = dense_transitions(model).reshape(-1, states)
@@ -239,55 +239,37 @@ class Program:
     def solve(self) -> tuple[Status, float]:
         """Maximise the objective; return the status and the optimum."""
         scale = float(np.abs(self.worth).max()) or 1.0
-        columns = np.where(self.usable)[0]
-        status, best = _solve(
-            self.worth[columns] / scale,
-            self.flow[:, columns],
-            self.source,
-            self.gains[:, columns],
-            self.levels,
-        )
+        status, best = self._maximise(self.worth[self.usable] / scale)
         return status, best * scale
 
     def margin(self) -> float:
         """Return the largest common slack of all levels, negative if infeasible."""
-        columns = np.where(self.usable)[0]
-        more = np.hstack([self.gains[:, columns], -np.ones((len(self.levels), 1))])
-        flow = np.hstack([self.flow[:, columns], np.zeros((len(self.flow), 1))])
-        aim = np.zeros(len(columns) + 1)
-        aim[-1] = 1.0
-        status, best = _solve(aim, flow, self.source, more, self.levels, free=1)
+        status, best = self._maximise(np.zeros(self.usable.sum()), slack=True)
         return best if status is Status.OPTIMAL else np.nan
 
-
-def _solve(
-    worth: FloatArray,
-    flow: FloatArray,
-    source: FloatArray,
-    gains: FloatArray,
-    levels: FloatArray,
-    free: int = 0,
-) -> tuple[Status, float]:
-    """Maximise over non-negative variables; the last `free` of them have no bound."""
-    ends = set()
-    bounds = [(0.0, None)] * (len(worth) - free) + [(None, None)] * free
-    # Presolve may call a barely feasible problem (δ = 1) infeasible; the simplex may fail.
-    for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
-        answer = linprog(
-            -worth,
-            A_ub=-gains if len(gains) else None,
-            b_ub=-levels if len(gains) else None,
-            A_eq=flow,
-            b_eq=source,
-            bounds=bounds,
-            method=method,
-            options={
-                "primal_feasibility_tolerance": 1e-10,
-                "dual_feasibility_tolerance": 1e-10,
-                "presolve": presolve,
-            },
-        )
-        if answer.status == 0:
-            return Status.OPTIMAL, -float(answer.fun)
-        ends.add(answer.status)
-    return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf
+    def _maximise(self, worth: FloatArray, *, slack: bool = False) -> tuple[Status, float]:
+        """Maximise over occupancies, or over one more variable: the slack of all levels."""
+        flow, gains = self.flow[:, self.usable], self.gains[:, self.usable]
+        bounds: list[tuple[float | None, None]] = [(0.0, None)] * len(worth)
+        if slack:
+            worth, bounds = np.append(worth, 1.0), [*bounds, (None, None)]
+            flow = np.hstack([flow, np.zeros((len(flow), 1))])
+            gains = np.hstack([gains, -np.ones((len(gains), 1))])
+        asked = {"A_ub": -gains, "b_ub": -self.levels} if len(gains) else {}
+        options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        ends = set()
+        # Presolve may call a barely feasible problem (δ = 1) infeasible; the simplex may fail.
+        for method, presolve in (("highs", True), ("highs", False), ("highs-ipm", True)):
+            answer = linprog(
+                -worth,
+                **asked,
+                A_eq=flow,
+                b_eq=self.source,
+                bounds=bounds,
+                method=method,
+                options={**options, "presolve": presolve},
+            )
+            if answer.status == 0:
+                return Status.OPTIMAL, -float(answer.fun)
+            ends.add(answer.status)
+        return Status.INFEASIBLE if 2 in ends else Status.NUMERICAL, -np.inf

@@ -1,9 +1,9 @@
-"""Checks the solvers on extreme numbers, where rounding matters most, against exact answers.
+"""Compares the solvers with exact answers on extreme numbers, where rounding matters most.
 
 Families of random problems have extreme numbers: δ = 1, γ = .99999, probabilities of 1e-12 and
-1 − 1e-12, bonuses of 1e6, multipliers of zero and without bound, ties, nothing to earn. Each is
-solved cold and warm, from the answer to a nearby problem. An answer must be right or have a status
-other than optimal and infeasible; with any status, the reported numbers must be correct.
+1 − 1e-12, bonuses of 1e6, zero and unbounded multipliers, ties, and zero rewards. Each problem is
+solved without a warm start and with one from a nearby problem. An answer must be right, or its
+status must be neither optimal nor infeasible. The reported numbers must always be correct.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Levels = Literal["between", "sure", "slack", "barely", "beyond"]
 Answer = TypeVar("Answer")
 
 MAX_ENUMERATED_POLICIES = 250
-"""Number of deterministic policies up to which a problem is solved exactly."""
+"""Maximum number of deterministic policies of a problem that is solved exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ FAMILIES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """An extreme problem, a nearby one for a warm start, and a way home on the same model."""
+    """An extreme problem, a nearby one for a warm start, and a return problem on its model."""
 
     family: str
     number: int
@@ -96,10 +96,10 @@ class Edge:
 
 
 def draw(family: Family, number: int, seed: int = 0) -> Edge:
-    """Draw a problem of a family; its number determines kind, constraints and size.
+    """Draw a problem of a family; `number` determines kind of model, constraints and size.
 
-    Numbers cycle through both kinds of model with 1 to 3 constraints. Two of three cycles are small
-    (up to 5 states, 3 actions), the third has up to 30 states and 6 actions.
+    Numbers cycle through both kinds of model with 1 to 3 constraints. In two of three cycles,
+    problems have up to 5 states and 3 actions; in the third, up to 30 states and 6 actions.
     """
     rng = np.random.default_rng([seed, *family.name.encode(), number])
     kind: Kind = "moves" if number % 2 == 0 else "general"
@@ -168,7 +168,7 @@ def _model(
 
 
 def _corrections(model: Model, discount: float, rng: np.random.Generator) -> Corrections:
-    """Draw corrections consistent with the probabilities: a rare outcome has a small one."""
+    """Draw corrections consistent with the probabilities: small for rare outcomes."""
     if isinstance(model, Moves):
         return random_corrections(model, discount, rng)
     shape = (model.states, model.actions)
@@ -179,7 +179,7 @@ def _corrections(model: Model, discount: float, rng: np.random.Generator) -> Cor
 
 
 def _objective(family: Family, model: Model, rng: np.random.Generator) -> FloatArray:
-    """Draw the objective, −inf for unavailable actions."""
+    """Draw the objective [S, A]; it is −inf for unavailable actions."""
     shape = (model.states, model.actions)
     unit = float(rng.choice(family.units))
     if family.earns == "nothing":
@@ -202,7 +202,7 @@ def _levels(
     totals: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Return levels [K] chosen by the values of some policies."""
+    """Return levels [K] relative to the values of a few policies."""
     count = len(deltas)
     solver = engine(model, discount, totals)
 
@@ -242,7 +242,7 @@ def _near(problem: ConstrainedProblem, rng: np.random.Generator) -> ConstrainedP
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The verdicts on a problem's answers."""
+    """The verdicts on the answers to a problem."""
 
     edge: Edge
     cold: Verdict  # solved cold
@@ -251,13 +251,13 @@ class Examination:
 
     @property
     def faults(self) -> list[tuple[str, str]]:
-        """All faults, each with the answer that has it."""
+        """Pairs of answer and fault."""
         answers = {"cold": self.cold, "warm": self.warm, "way home": self.way_home}
         return [(name, fault) for name, verdict in answers.items() for fault in verdict.faults]
 
 
 def examine(edge: Edge, tolerance: float = 1e-7) -> Examination:
-    """Solve a problem cold and warm, and its way home; judge all three."""
+    """Solve a problem without and with a warm start, and its return problem; judge all three."""
     problem = edge.problem
     exact = Exact(problem.model, problem.discount, problem.totals)
     few = prod(len(choices) for choices in exact.choices) <= MAX_ENUMERATED_POLICIES
@@ -281,7 +281,7 @@ def examine(edge: Edge, tolerance: float = 1e-7) -> Examination:
 
 
 def _attempt(solve: Callable[[], Answer]) -> Answer | Verdict:
-    """Solve; any exception is a fault, since a solver has to return a status."""
+    """Return the answer, or a faulty verdict on any exception: a solver must return a status."""
     try:
         return solve()
     except Exception as error:

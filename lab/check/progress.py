@@ -1,33 +1,24 @@
-"""Checks that long runs of the default explorer make progress, on many grounds.
+"""Checks that long runs of the default explorer make progress in many worlds.
 
-A run may oscillate although every plan is proven safe. So each run is followed to its end, up to a
-step limit, and judged by its observations alone, without the planner's numbers. The law:
+A run may oscillate although every plan is proven safe. So each run is followed to its end or to a
+step limit, and judged by its observations alone. The rules:
 
-- **News.** An observation is news if its actual gain exceeds the explorer's floor. The gain is the
-  difference between the beliefs before and after it, in the unit of the bonus: on terrain the
-  entropy reduction of the heights in nats; on grids the number of squares seen for the first time;
-  in toy-text worlds the number of tiles entered for the first time. A failed move is not news here,
-  although a belief learns from it. The floor is a gain per step (0.05 nats, 0.001 squares, 0.001
-  tiles) above which a proposal is pursued; so the observation at its end brings more than the floor
-  of one step. No `WINDOW` consecutive steps may be without news.
-- **Failed moves.** A move fails if it is believed to lead elsewhere with a probability above 0 and
-  leaves the explorer where it was. It is repeated if it is attempted again while that probability
-  is 0, or while it is the same as before the failure and the failure had not changed it. No move
-  may be repeated.
+- **News.** No `WINDOW` consecutive steps may be without news. News is an observation with a gain
+  above the explorer's floor for one step. The gain is the difference between the beliefs before and
+  after it: nats on terrain, otherwise newly seen squares or tiles. A failed move is not news.
+- **Failed moves.** A move fails if it leaves the explorer where it was, although its believed
+  success probability was above 0. It is repeated if it is attempted again while this probability is
+  0, or if the failure had not changed the probability. No move may be repeated.
 - **The end.** A run that reaches its step limit must have had news in its last `WINDOW` steps.
 
-Whether there is a way home at the end, in the true world, is counted but not judged: on these
-grounds the truth is not drawn from the belief (`paper.levels` counts where it is).
-
-Rasters are scaled to the defaults: a cell is two pixels wide, and lengths in metres (blur, error,
-sensor) are in proportion to those of a cell of 20 m. The largest climb is the median slope between
-neighbouring cells, and at least the default: so about half of the moves work.
+Rasters are scaled to the defaults: a cell is two pixels wide, and lengths in metres scale with the
+cell (the defaults are for 20 m). The maximum climb is the median slope between neighbouring cells,
+but at least the default, so about half of the moves succeed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -53,7 +44,7 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Setup
 
 WINDOW = 200
-"""Number of consecutive steps in which there must be news."""
+"""Maximum number of consecutive steps without news."""
 
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-6, 1e-4, 1e-2)
@@ -61,11 +52,11 @@ RANGES = (0.0, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Ranges of the sensor, in cells."""
 
 SHORT = 1.5
-"""Sensor range in cells up to which moves often fail; such sensors get more worlds."""
+"""Maximum sensor range, in cells, at which moves often fail; such sensors get more worlds."""
 
 SIDE = 12
-"""Cells along each side of terrain, small enough to be exhausted within `LIMIT`; grids have twice
-as many squares."""
+"""Cells along each side of terrain; a run can explore all of it within `LIMIT`. Grids have twice
+as many squares along each side."""
 
 LIMIT = 1500
 """Maximum number of steps of a run."""
@@ -89,7 +80,7 @@ TOYS = {
 def cells_of(
     rasters: Sequence[str] = (), limit: int = LIMIT, side: int = SIDE, runs: int | None = None
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """List the study's cells and the number of worlds of each; `runs` samples that many runs."""
+    """Return the cells of the study and the number of worlds of each; `runs` limits the total."""
     size = {"side": side, "limit": limit}
     found: list[tuple[dict[str, Any], int]] = []
     for ground, delta in product((*GRIDS, *TOYS), DELTAS):
@@ -110,7 +101,7 @@ def cells_of(
 
 
 def setup_of(cell: dict[str, Any], seed: int) -> Setup:
-    """Return the world of a run, and an explorer with its defaults in it."""
+    """Return the setup of a run of the default explorer."""
     ground = cell["ground"]
     given: dict[str, Any] = {"seed": seed, "delta": cell["delta"], "limit": cell["limit"]}
     if ground in TOYS:
@@ -132,7 +123,7 @@ def setup_of(cell: dict[str, Any], seed: int) -> Setup:
 
 @lru_cache(maxsize=8)
 def raster_of(path: str, side: int) -> dict[str, Any]:
-    """Return the configuration of a rover in the middle of a raster: see the module."""
+    """Return the configuration of a rover in the middle of a raster; see the module docstring."""
     from homeward.terrain import read_elevation
 
     pixel = 1.0 if path.endswith(".npy") else None
@@ -146,6 +137,7 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
         "pixel": pixel,
         "window": f"{left},{top},{width},{height}",
         "cell": cell,
+        "ground": "paper",
         "blur": 5.0 * scale,
         "error": 2.0**-4 * scale**2,
         "sensor_offset": scale,
@@ -156,48 +148,19 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
     return {**given, "climb": max(slope, RoverConfig.model_fields["climb"].default)}
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Counts of one run; see the module for news, failed and repeated moves.
-
-    Attributes
-    ----------
-    steps
-        Steps taken.
-    end
-        Code of its end.
-    learned
-        Total gain of all observations, in the unit of the bonus.
-    longest
-        Longest stretch of steps without news.
-    last
-        Steps without news at the end.
-    failed
-        Moves that failed.
-    repeated
-        Failed moves that were repeated.
-    home
-        Whether there is a way home from where it ended, in the true world.
-    """
-
-    steps: int
-    end: str
-    learned: float
-    longest: int
-    last: int
-    failed: int
-    repeated: int
-    home: bool
-
-
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the counts of one run; a task of the study."""
+    """Return the counts of one run; this is the task of the study."""
     setup = setup_of(cell, seed)
-    return asdict(follow(cast("Explorer", setup.explorer()), setup.limit))
+    return follow(cast("Explorer", setup.explorer()), setup.limit)
 
 
-def follow(explorer: Explorer, limit: int) -> Progress:
-    """Run an explorer and return its counts."""
+def follow(explorer: Explorer, limit: int) -> dict[str, Any]:
+    """Run an explorer and return its counts; the module docstring defines news and failed moves.
+
+    ``learned`` is the gain of all observations, in the unit of the bonus. ``longest`` is the
+    maximum number of consecutive steps without news, and ``last`` their number at the end. ``home``
+    says whether the explorer can return home from its last state in the true world.
+    """
     assert explorer.guide.search is not None
     floor = explorer.guide.search.task.floor
     attempts: dict[tuple[int, int], float] = {}  # probability of a failed move; 0 if learned
@@ -219,13 +182,13 @@ def follow(explorer: Explorer, limit: int) -> Progress:
         before, state = explorer.belief, step.state
     assert explorer.end is not None
     home = not (explorer.world.ended or getattr(explorer.world, "stranded", False))
-    return Progress(
-        explorer.steps, explorer.end.name, learned, longest, last, failed, repeated, home
-    )
+    found = {"steps": explorer.steps, "end": explorer.end.name, "learned": learned}
+    found |= {"longest": longest, "last": last, "failed": failed}
+    return {**found, "repeated": repeated, "home": home}
 
 
 def brought(before: Any, after: Any) -> float:
-    """Return the gain of an observation: nats, squares or tiles, by the kind of belief."""
+    """Return the gain between two beliefs in nats, squares or tiles, by the kind of belief."""
     if isinstance(before, TerrainBelief):
         return entropy_reduction(before, after)
     if isinstance(before, HeightBelief):
@@ -234,7 +197,7 @@ def brought(before: Any, after: Any) -> float:
 
 
 def faults_of(run: dict[str, Any]) -> list[str]:
-    """Return the parts of the law that a run breaks, a sentence each."""
+    """Return a sentence for each rule that a run breaks."""
     found = []
     if run["longest"] >= WINDOW:
         found.append(f"{run['longest']} steps without news")
@@ -245,68 +208,36 @@ def faults_of(run: dict[str, Any]) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Summary of the runs of one ground and sensor.
+def summarise(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the summary of each ground and sensor, in order, and of all runs at the end.
 
-    Attributes
-    ----------
-    sensor
-        Reach in cells; None where the ground has no sensor.
-    steps
-        Median of the steps.
-    longest, worst
-        Median and maximum of the longest stretch without news, in steps.
-    failed, repeated
-        Sums of failed and repeated moves.
-    limited, gaining
-        Runs that reached the step limit, and those of them that had news shortly before.
-    stranded
-        Runs that ended without a way home.
-    broken
-        Runs that break the law.
+    ``steps`` and ``longest`` are medians; ``worst`` is the maximum of ``longest``. The others are
+    numbers of runs: ``limited`` reached the step limit, ``gaining`` reached it and had news shortly
+    before, ``stranded`` can't return home, and ``broken`` break a rule.
     """
-
-    ground: str
-    sensor: float | None
-    runs: int
-    steps: float
-    longest: float
-    worst: int
-    failed: int
-    repeated: int
-    limited: int
-    gaining: int
-    stranded: int
-    broken: int
-
-
-def summarise(runs: Iterable[dict[str, Any]]) -> list[Total]:
-    """Return the summary of each ground and sensor, in order, and of all runs at the end."""
-    groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
     everything = list(runs)
+    groups: dict[tuple[str, float | None], list[dict[str, Any]]] = {}
     for run in everything:
         ground = run["ground"]
         name = ground if ground in (MARS, *GRIDS, *TOYS) else Path(ground).stem
         groups.setdefault((name, run["sensor"]), []).append(run)
-    return [_total(*key, group) for key, group in groups.items()] + [
-        _total("all", None, everything)
-    ]
-
-
-def _total(ground: str, sensor: float | None, runs: list[dict[str, Any]]) -> Total:
-    limited = [run for run in runs if run["end"] == End.STEPS.name]
-    return Total(
-        ground,
-        sensor,
-        len(runs),
-        float(np.median([run["steps"] for run in runs])),
-        float(np.median([run["longest"] for run in runs])),
-        max(run["longest"] for run in runs),
-        sum(run["failed"] for run in runs),
-        sum(run["repeated"] for run in runs),
-        len(limited),
-        sum(run["last"] < WINDOW for run in limited),
-        sum(not run["home"] for run in runs),
-        sum(bool(faults_of(run)) for run in runs),
-    )
+    found = []
+    for (ground, sensor), group in [*groups.items(), (("all", None), everything)]:
+        limited = [run for run in group if run["end"] == End.STEPS.name]
+        found.append(
+            {
+                "ground": ground,
+                "sensor": sensor,
+                "runs": len(group),
+                "steps": float(np.median([run["steps"] for run in group])),
+                "longest": float(np.median([run["longest"] for run in group])),
+                "worst": max(run["longest"] for run in group),
+                "failed": sum(run["failed"] for run in group),
+                "repeated": sum(run["repeated"] for run in group),
+                "limited": len(limited),
+                "gaining": sum(run["last"] < WINDOW for run in limited),
+                "stranded": sum(not run["home"] for run in group),
+                "broken": sum(bool(faults_of(run)) for run in group),
+            }
+        )
+    return found

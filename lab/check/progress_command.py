@@ -5,28 +5,24 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from homeward.cli.options import Json, Scheduler, Table, Workers
-from homeward.cli.study import conducted
+from homeward.cli.options import Json, Scheduler, Table, Workers, study_option
+from homeward.cli.study import complete_study
 from lab.report import conclude
-
-if TYPE_CHECKING:
-    from lab.check.progress import Total
 
 TASK = "lab.check.progress:explore"
 OLD_TASK = "homeward.studies.progress:explore"
-"""Name of the same task in study files that were written before it moved here."""
+"""Former name of the task, which older study files have."""
 
 
 def progress(
     raster: Annotated[
         list[Path] | None,
-        typer.Option(help="An elevation raster to explore the middle of; can be repeated."),
+        typer.Option(help="An elevation raster; its middle is explored. Can be repeated."),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")] = 1500,
     side: Annotated[int, typer.Option(min=4, help="Cells along each side of terrain.")] = 12,
@@ -35,23 +31,20 @@ def progress(
         typer.Option(min=1, help="Number of runs, sampled evenly from all.", show_default="all"),
     ] = None,
     study: Annotated[
-        Path | None,
-        typer.Option(
-            help="File that stores finished runs; the same command resumes from it.",
-            show_default="progress.sqlite, with changed options in its name",
-        ),
+        Path | None, study_option("progress.sqlite, with changed options in its name")
     ] = None,
     table: Table = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Run the default explorer for many steps on many grounds, and check its progress.
+    """Run the default explorer for many steps in many worlds, and check its progress.
 
-    Synthetic Mars and rasters with sensors of 0 to 5 cells and three noises, random grids,
-    FrozenLake and CliffWalking, at δ from 1 to .5. The law: no 200 steps in a row without an
-    observation worth more than the floor; no failed move attempted again with nothing learned about
-    it; news shortly before a step limit. Exit code 1 if a run breaks it.
+    The worlds are synthetic Mars and rasters, with sensors of 0 to 5 cells and three noises; random
+    grids; FrozenLake; and CliffWalking. δ is from 1 to .5. The rules: at most 200 consecutive steps
+    without an observation whose gain is above the floor; no failed move is attempted again unless
+    the belief about it has changed; and gain shortly before a step limit. The exit code is 1 if a
+    run breaks a rule.
 
     If interrupted, run the same command again to resume.
 
@@ -77,7 +70,7 @@ def progress(
     _rename_task(file)
     found = [
         {"sensor": None, "noise": None, **row}
-        for row in conducted(file, definition, table, workers, scheduler, as_json=as_json)
+        for row in complete_study(file, definition, table, workers, scheduler, as_json=as_json)
     ]
     totals = summarise(found)
     asked = ("ground", "sensor", "noise", "delta", "seed", "steps", "end")
@@ -92,7 +85,7 @@ def progress(
     ]
     conclude(
         {
-            "rows": [asdict(total) if as_json else _shown(total) for total in totals],
+            "rows": totals if as_json else [_shown(total) for total in totals],
             "ends": ends,
             "broken": broken,
             "holds": not broken,
@@ -101,15 +94,15 @@ def progress(
         {
             "rows": "Runs of the default explorer: medians of steps and of the longest stretch",
             "ends": "How they ended",
-            "broken": "Runs that break the law",
+            "broken": "Runs that break a rule",
         },
-        f"{len(broken)} of {len(found)} runs break the law; the runs are in {file}",
+        f"{len(broken)} of {len(found)} runs break a rule; the runs are in {file}",
         as_json,
     )
 
 
 def _rename_task(file: Path) -> None:
-    """Rename the task in a study file from before the move; leave every other file alone."""
+    """Replace the former name of the task in a study file; do not change other files."""
     if file.is_file():
         with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as base, base:
             base.execute(
@@ -117,16 +110,20 @@ def _rename_task(file: Path) -> None:
             )
 
 
-def _shown(total: Total) -> dict[str, Any]:
+def _shown(total: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a total, for a table."""
-    return {
-        "ground": total.ground,
-        "sensor": "" if total.sensor is None else f"{total.sensor:g} cells",
-        "runs": total.runs,
-        "steps": f"{total.steps:g}",
-        "no news (worst)": f"{total.longest:g} ({total.worst})",
-        "failed moves (repeated)": f"{total.failed} ({total.repeated})",
-        "at the limit (gaining)": f"{total.limited} ({total.gaining})",
-        "stranded": total.stranded,
-        "broken": total.broken,
+    cells = {
+        "sensor": "{sensor:g} cells",
+        "runs": "{runs}",
+        "steps": "{steps:g}",
+        "no news (worst)": "{longest:g} ({worst})",
+        "failed moves (repeated)": "{failed} ({repeated})",
+        "at the limit (gaining)": "{limited} ({gaining})",
+        "stranded": "{stranded}",
+        "broken": "{broken}",
+    }
+    if total["sensor"] is None:
+        cells["sensor"] = ""
+    return {"ground": total["ground"]} | {
+        name: cell.format(**total) for name, cell in cells.items()
     }

@@ -1,8 +1,8 @@
 """MDPs in exact rational arithmetic: values of policies, the best policy, the best mixture.
 
 A float is a rational number, so a problem has an exact answer. Policies are evaluated by
-elimination without fractions (Bareiss); the best mixture is found by the simplex method over the
-integers, with Bland's rule.
+fraction-free elimination (Bareiss). The best mixture is found by the simplex method with integers
+and Bland's rule.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Values: TypeAlias = tuple[Point, ...]  # [1 + K][S] of a policy
 
 
 def solve_integers(matrix: Integers, sides: Integers) -> tuple[Integers, int]:
-    """Solve ``matrix·x = sides``, [n][n] and [n][m], by elimination without fractions.
+    """Solve ``matrix·x = sides``, [n][n] and [n][m], by fraction-free elimination.
 
-    Gives det·x and det > 0, the determinant up to its sign.
+    Return det·x and det > 0, the absolute value of the determinant.
     """
     rest = [[*left, *right] for left, right in zip(matrix, sides, strict=True)]
     last = 1
@@ -47,7 +47,7 @@ def solve_integers(matrix: Integers, sides: Integers) -> tuple[Integers, int]:
 
 
 class Exact:
-    """A model under a discount in (0, 1] with totals [K, S, A], in integers.
+    """A model with a discount in (0, 1] and rewards `totals` [K, S, A], in integers.
 
     The rows are those of I − γP. If rounding makes a row sum to more than 1, staying becomes less
     likely, as in the solvers. With `stop` [S], stopping with that value is one more action.
@@ -179,10 +179,10 @@ def _priced(column: Sequence[int], prices: Integers) -> list[int]:
 
 
 def exact_way_home(model: Model, correction: FloatArray, home: IntArray) -> Point:
-    """Return the best corrected probability [S] of returning, exactly.
+    """Return the exact maximum [S] of the corrected return probability.
 
-    Policy iteration starts from giving up everywhere. It ends with the value of a policy that
-    terminates and that no action improves, so it is optimal.
+    Policy iteration starts with the policy that gives up everywhere. It ends with the value of a
+    terminating policy that no action improves, which is optimal.
     """
     totals = np.where(np.isfinite(model.reward), correction, -np.inf)[None]
     stop = np.isin(np.arange(model.states), home).astype(np.float64)

@@ -1,12 +1,12 @@
 """Judges the answers of the solvers by exact arithmetic.
 
 A problem with few policies is enumerated in exact arithmetic (`rationals`). With more policies, the
-occupancy LP is solved. If it disagrees, HiGHS may be wrong, and the answer has to be proven: for
-its own λ ≥ 0 the Lagrangian bound max_π f(π) + λ·(g(π) − level) is computed exactly; no feasible
-policy has a larger objective. An answer that is neither confirmed nor proven counts as wrong.
-Policies are always evaluated exactly. A policy within `FEASIBILITY_TOLERANCE` of a level meets it,
-as in the solvers. So an optimal objective has to lie between the best at the levels and the best at
-slightly lower ones.
+occupancy LP is solved. If the LP disagrees, HiGHS may be wrong, and the answer must be proven: for
+the multipliers λ ≥ 0 of the answer, the Lagrangian bound max_π f(π) + λ·(g(π) − level) is computed
+exactly; no feasible policy has a larger objective. An answer that is neither confirmed nor proven
+counts as wrong. Policies are always evaluated exactly. As in the solvers, a policy meets a level if
+it is at most `FEASIBILITY_TOLERANCE` below. So an optimal objective must lie between the optimum at
+the levels and the optimum at slightly lower levels.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def prove(
     exact: Exact,
     values: dict[tuple[int, ...], Values],
 ) -> Truth:
-    """Bound the optimum, or the least shortfall, by an answer's own multipliers."""
+    """Bound the optimum, or the least shortfall, by the multipliers of an answer."""
     infeasible = found.status is Status.INFEASIBLE
     multipliers = found.multipliers
     if infeasible and (largest := multipliers.max()) > 0.0:  # a unit of shortfall costs one
@@ -111,7 +111,7 @@ def _sizes(
 ) -> tuple[Point, Point]:
     """Return the largest value or reward of each total [1 + K], and the allowed shortfalls [K].
 
-    A mixture meets a level from `met_within` below it, plus the tolerance of a number.
+    A mixture meets a level if it is at most `met_within` plus the number tolerance below.
     """
     finite = np.where(np.isfinite(problem.totals), problem.totals, 0.0)
     single = rational(np.abs(finite).max(axis=(1, 2)))
@@ -124,7 +124,7 @@ def _sizes(
 def judge(
     problem: ConstrainedProblem, found: ConstrainedSolution, truth: Truth, tolerance: float
 ) -> Verdict:
-    """Compare an answer with the true one; `tolerance` is relative to the largest value."""
+    """Return the verdict on an answer, given the truth; `tolerance` is relative to `sizes`."""
     faults = _misfits(problem, found)
     if faults:
         return Verdict(found.status, truth.referee, 0.0, tuple(faults))
@@ -171,7 +171,7 @@ def judge(
 
 
 def _misfits(problem: ConstrainedProblem, found: ConstrainedSolution) -> list[str]:
-    """List what makes an answer invalid, whatever the true one is."""
+    """Return the faults that make an answer invalid, whatever the true answer is."""
     states = np.arange(problem.model.states)
     claims = [*found.values.ravel(), found.objective, *found.achieved]
     wrong = {
@@ -194,7 +194,7 @@ def _misfits(problem: ConstrainedProblem, found: ConstrainedSolution) -> list[st
 def _untruths(
     found: ConstrainedSolution, values: Sequence[Values], mixed: Sequence[Fraction], sizes: Point
 ) -> list[str]:
-    """List the reported numbers that differ from the values of the policies and their mixture."""
+    """Return a fault for each reported number that differs from the exact value."""
     faults = []
     claims = [found.objective, *found.achieved.tolist()]
     for k, size in enumerate(sizes):
@@ -212,7 +212,7 @@ def _untruths(
 
 
 def judge_way_home(found: ReturnSolution, exact: Point, tolerance: float) -> Verdict:
-    """Compare a way home with the exact one; its value must not be above in any state."""
+    """Return the verdict on a return policy; its value must not exceed the optimum anywhere."""
     lacks = [y - Fraction(x) for x, y in zip(found.value.tolist(), exact, strict=True)]
     faults = []
     if min(lacks) < 0:
@@ -229,7 +229,7 @@ def judge_by_any(
     truth: Truth | None,
     tolerance: float,
 ) -> Verdict:
-    """Judge by the exact answer if there is one; else by the LP or, if that differs, a proof."""
+    """Judge by enumeration if possible; otherwise by the LP or, if the LP differs, by a proof."""
     if truth is not None:
         return judge(problem, found, truth, tolerance)
     values = {tuple(policy): exact.evaluate(policy) for policy in found.policies.tolist()}

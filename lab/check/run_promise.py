@@ -1,13 +1,13 @@
-"""Checks that runs keep their promise, over every history of small random correlated beliefs.
+"""Checks the safety level of whole runs, over every history of small random correlated beliefs.
 
-A belief here is a few explicit worlds. The explorer's decisions depend only on observations, so all
-its histories form a tree: at each node one decision, and a branch for every outcome that some world
-allows. With the exact probability of each history in each world, the worst recall rule is found by
-backward induction: at each node it stops or goes on, whichever is worse. The probability that the
-held way home then works must be at least δ. Added to the risk spent, it must be at least 1.
+A belief here is a few explicit worlds. Decisions depend only on observations, so all histories form
+a tree: each node has one decision, and a branch for every outcome that some world allows. With the
+exact probability of each history in each world, backward induction finds the worst recall rule: at
+each node it recalls or goes on, whichever is worse. The return policy of the run must then reach
+home with probability at least δ. This probability plus the risk spent must be at least 1.
 
-Nothing here uses the planner's own evaluations: ways home are evaluated in every world by
-`certificates.policy_values`.
+The check does not use evaluations of the planner: `certificates.policy_values` evaluates return
+policies in every world.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ import numpy as np
 
 from homeward.beliefs import FiniteBelief, Transition, Visit
 from homeward.bonuses import RMax
-from homeward.certificates.policy_values import dense_transitions, exact_return, exact_return_within
+from homeward.certificates.policy_values import dense_transitions, exact_return
 from homeward.models import Moves, SparseMDP
 from homeward.planning.explorer import End
 from homeward.planning.guide import Guide
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from homeward.arrays import FloatArray
+    from collections.abc import Sequence
+
+    from homeward.arrays import FloatArray, IntArray
     from homeward.bonuses import Bonus
     from homeward.planning.held import Held
     from homeward.safety import Criterion, Home
@@ -37,10 +40,26 @@ KINDS: tuple[Kind, ...] = ("moves", "chancy moves", "general", "paid moves")
 DELTAS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.1)
 
 DEPTH = 8
-"""Steps after which a history is recalled."""
+"""Number of steps after which every history is recalled."""
 
 RAREST = 2e-2
 """Probability below which a history is recalled instead of followed."""
+
+
+def exact_return_within(
+    transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
+) -> FloatArray:
+    """Return the probability [S] of reaching home within ``len(policies)`` steps.
+
+    ``policies[k]`` [S] is followed when k + 1 steps are left.
+    """
+    states = np.arange(transitions.shape[0])
+    value = np.zeros(len(states))
+    value[home] = 1.0
+    for policy in policies:
+        value = transitions[states, np.maximum(policy, 0)] @ value * (policy != GIVE_UP)
+        value[home] = 1.0
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,27 +74,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The promise of a run under the worst recall rule.
+    """Result of a run under the worst recall rule."""
 
-    Attributes
-    ----------
-    feasible
-        Whether the run started at all.
-    steps
-        Decisions in the tree that led to an action.
-    spent
-        The most that any history spent.
-    excess
-        The largest of δ − Pr(home), over the homes; positive if the promise is broken.
-    unbalanced
-        The largest of 1 − Pr(home) − E[spent]; positive if a step was charged too little.
-    """
-
-    feasible: bool
-    steps: int
-    spent: float
-    excess: float
-    unbalanced: float
+    feasible: bool  # whether the run started at all
+    steps: int  # number of decisions in the tree with an action
+    spent: float  # maximum risk spent in a history
+    excess: float  # maximum of δ − Pr(home) over homes; positive if a level is broken
+    unbalanced: float  # maximum of 1 − Pr(home) − E[spent]; positive if a step cost too little
 
 
 def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None) -> Case:
@@ -93,7 +98,7 @@ def random_case(kind: Kind, rng: np.random.Generator, delta: float | None = None
 
 
 def examine(case: Case) -> Promise:
-    """Follow all histories of a run, and return its promise under the worst recall rule."""
+    """Follow all histories of a run, and return its result under the worst recall rule."""
     tree = _Tree(case)
     belief = case.belief.update(Visit(case.start))
     held = tree.guide.open(belief)
@@ -122,10 +127,10 @@ class _Tree:
     def worst(
         self, belief: FiniteBelief, state: int, held: Held, chances: FloatArray, depth: int
     ) -> FloatArray:
-        """Return the least [2, K] of Pr(home) and of Pr(home) + E[spent] from a history on.
+        """Return the minimum [2, K] of Pr(home) and of Pr(home) + E[spent] after a history.
 
-        `chances` [M] are the probabilities of a world and of the history in it. The two rows may
-        come from different recall rules.
+        `chances` [M] are the joint probabilities of each world and the history. The two rows may
+        have different recall rules.
         """
         now = self._recalled(held, state, chances)
         if depth == 0 or chances.sum() < RAREST:
@@ -149,7 +154,7 @@ class _Tree:
         return np.minimum(now, onward)
 
     def _recalled(self, held: Held, state: int, chances: FloatArray) -> FloatArray:
-        """Return Pr(home) and Pr(home) + E[spent], both [K], of a history recalled here."""
+        """Return Pr(home) and Pr(home) + E[spent], both [K], of a recall in `state`."""
         kept = np.zeros((2, len(self.ledgers)))
         for k, (ledger, account) in enumerate(zip(self.ledgers, held.accounts, strict=True)):
             for chance, world in zip(chances, self.worlds, strict=True):
@@ -165,7 +170,7 @@ class _Tree:
 
 
 def _once(worth: FloatArray, rng: np.random.Generator) -> Bonus:
-    """Return a bonus for each action [S, A] until it was taken; some actions have none."""
+    """Return a bonus function: `worth` [S, A] for untried actions; some actions have 0."""
     paid = np.where(rng.random(worth.shape) < 0.5, worth, 0.0)
     return lambda belief: np.where(belief.counts == 0, paid, 0.0)
 

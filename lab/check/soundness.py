@@ -1,12 +1,12 @@
 """Checks that no bound exceeds the exact value, by enumeration on small random correlated beliefs.
 
-A belief here is a few explicit worlds. For every deterministic outbound policy, and for the best
-provable way home, the exact probability of being home after a recall is the average over worlds of
-two linear solves. The bound of the same policies, with the planner's corrections, must not be above
-it in any state. The same holds for the bound of the mixture that a planner returns.
+A belief here is a few explicit worlds. The exact probability of being home after a recall is the
+mean over worlds of two linear solves, for any deterministic outbound policy and the planner's
+return policy. The bound of the same policies, with the planner's corrections, must not exceed it in
+any state. The bound of a planner's mixture must not exceed its exact value either.
 
-Every kind of criterion and pairs and triples of them are checked too, at random levels, on worlds
-with different rewards (`examine_together`).
+`examine_together` checks every criterion, pair and triple at random levels, on worlds with
+different rewards.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ from homeward.solvers import Status, engine, engine_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief
-    from homeward.planning.plan import Plan
     from homeward.safety import Criterion
 
 Kind = Literal["moves", "chancy moves", "general"]
@@ -66,7 +65,7 @@ class Soundness:
 
     returning: float  # over all states
     exploring: float  # over all deterministic outbound policies and all states
-    planned: float  # of the planner's own mixture, and of the part that its action starts
+    planned: float  # of the planner's mixture, and of its policies that start with the action
     looseness: float  # exact − bound of the planner's mixture
 
 
@@ -148,16 +147,16 @@ def examine(
 class Together:
     """The largest excess of a bound over the exact value; positive means unsound."""
 
-    any_way: float  # of some deterministic outbound policies, with every criterion
-    planned: float  # of the planner's own mixture, and of the part that its action starts
+    any_way: float  # of random deterministic outbound policies, for every criterion
+    planned: float  # of the planner's mixture, and of its policies that start with the action
     status: Status
-    looseness: float  # exact − bound of the planner's mixture, the largest
+    looseness: float  # maximum of exact − bound of the planner's mixture
 
 
 def random_criteria(
     asked: Sequence[str], belief: FiniteBelief, span: float, rng: np.random.Generator
 ) -> list[Criterion]:
-    """Draw a criterion of each kind that is asked for, to be earned over `span` steps."""
+    """Draw a criterion of each requested kind; rewards are earned over `span` steps."""
     shape = belief.counts.shape
     found: list[Criterion] = []
     for kind in asked:
@@ -190,7 +189,7 @@ def paid(belief: FiniteBelief, rng: np.random.Generator) -> FiniteBelief:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """A belief and criteria on it, with the corrections that it allows."""
+    """A belief, criteria, and the corrections that apply to the belief."""
 
     belief: FiniteBelief
     criteria: list[Criterion]
@@ -216,25 +215,38 @@ def random_case(
 
 
 def examine_together(case: Case, correction: Correction, rng: np.random.Generator) -> Together:
-    """Compare the bounds of a plan, and of some other outbound policies, with exact values."""
+    """Compare the bounds of a plan, and of random outbound policies, with exact values."""
     belief, criteria, recall = case.belief, case.criteria, case.recall
     planner = Planner(far_bonus, criteria, case.discount, correction, recall=recall)
     plan = planner.plan(belief, 0)
-    exits = exits_of_plan(plan)
+    sets = [c.allowed for c in plan.criteria if c.allowed is not None]
+    exits = ~np.logical_and.reduce(sets) if sets else None
     worlds = [dense_transitions(world) for world in belief.worlds]
     ways_home = [
         [exact_way(world, CriterionClaims.of(c)) for world in worlds] for c in plan.criteria
     ]
+
+    def truth(k: int, policy: IntArray) -> FloatArray:
+        """Return the exact mean value [S] of a criterion under an outbound policy [S]."""
+        criterion, claims = criteria[k], CriterionClaims.of(plan.criteria[k])
+        given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
+        total = np.zeros(len(belief.counts))
+        for weight, world, rows, way in zip(
+            belief.weights, belief.worlds, worlds, ways_home[k], strict=True
+        ):
+            rewards = world.reward if given is None else given
+            usable = np.where(np.isfinite(world.reward), rewards, 0.0)
+            how = (policy, plan.discount, exits, plan.afterwards, way)
+            total += weight * exact_value(rows, usable, claims, *how)
+        return total
+
     planned, loose = -np.inf, -np.inf
     for k, criterion in enumerate(plan.criteria):
         for weights, policies, bound in (
             (plan.weights, plan.outbound, criterion.bound),
             (plan.kept_weights, plan.kept_outbound, criterion.kept_bound),
         ):
-            true = sum(
-                w * _truth(belief, worlds, ways_home[k], criteria[k], plan, k, policy, exits)[0]
-                for w, policy in zip(weights, policies, strict=True)
-            )
+            true = sum(w * truth(k, policy)[0] for w, policy in zip(weights, policies, strict=True))
             planned = max(planned, (bound - true) / criterion.unit)
             loose = max(loose, (true - bound) / criterion.unit)
 
@@ -247,53 +259,16 @@ def examine_together(case: Case, correction: Correction, rng: np.random.Generato
     usable = [np.flatnonzero(np.isfinite(row)) for row in model.reward]
     excess = -np.inf
     for _ in range(OUTBOUND_POLICIES):
-        if recall is None:
-            policy = np.array([rng.choice(u) for u in usable], np.int32)
-        else:
-            policy = np.array([[rng.choice(u) for u in usable] for _ in range(recall)], np.int32)
+        layers = [[rng.choice(u) for u in usable] for _ in range(recall or 1)]
+        policy = np.array(layers[0] if recall is None else layers, np.int32)
         bounds = solver.evaluate(policy)[1:]
         for k, (bound, r) in enumerate(zip(bounds, asked, strict=True)):
-            true = _truth(belief, worlds, ways_home[k], criteria[k], plan, k, policy, exits)
-            excess = max(excess, float((bound - (true - r.least) / r.unit).max()))
+            excess = max(excess, float((bound - (truth(k, policy) - r.least) / r.unit).max()))
     return Together(float(excess), float(planned), plan.status, float(loose))
 
 
-def exits_of_plan(plan: Plan) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave a set that a plan must stay inside."""
-    sets = [c.allowed for c in plan.criteria if c.allowed is not None]
-    return ~np.logical_and.reduce(sets) if sets else None
-
-
-def _truth(
-    belief: FiniteBelief,
-    worlds: Sequence[FloatArray],
-    ways: Sequence[FloatArray],
-    criterion: Criterion,
-    plan: Plan,
-    k: int,
-    policy: IntArray,
-    exits: BoolArray | None,
-) -> FloatArray:
-    """Return the exact mean value [S] of a plan's criterion under an outbound policy [S]."""
-    total = np.zeros(len(belief.counts))
-    for weight, world, rows, way in zip(belief.weights, belief.worlds, worlds, ways, strict=True):
-        given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
-        rewards = world.reward if given is None else given
-        total += weight * exact_value(
-            rows,
-            np.where(np.isfinite(world.reward), rewards, 0.0),
-            CriterionClaims.of(plan.criteria[k]),
-            policy,
-            plan.discount,
-            exits,
-            plan.afterwards,
-            way,
-        )
-    return total
-
-
 def half_exploring(corrections: Corrections, belief: FiniteBelief) -> Corrections:
-    """Return the tempting wrong correction, −p(1−p) for exploring, which `examine` must catch."""
+    """Return a wrong correction, −p(1−p) for exploring, which `examine` must catch."""
     mean = belief.mean()
     assert isinstance(mean, Moves)
     wrong = -mean.success * (1.0 - mean.success)
@@ -321,7 +296,7 @@ def far_bonus(belief: Belief) -> FloatArray:
 
 
 def _availability(states: int, actions: int, rng: np.random.Generator) -> FloatArray:
-    """Draw rewards of 0 and, for some actions but the first, −inf: they can't be chosen."""
+    """Draw rewards [S, A]: 0, or −inf for unavailable actions; the first action is available."""
     reward = np.zeros((states, actions))
     reward[:, 1:][rng.random((states, actions - 1)) < 0.15] = -np.inf
     return reward

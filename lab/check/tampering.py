@@ -1,20 +1,17 @@
 """Checks that `certify` confirms sound plans and refutes plans with one forged entry.
 
-Plans are made on beliefs over finitely many worlds, small and larger, on Dirichlet rows and on
-grids of heights, with every kind of criterion, alone and together, recalled at any step or at a
-fixed one. Each must be confirmed. Then one thing is changed:
+Plans are made on every kind of belief and criterion, with either kind of recall. Each plan must be
+confirmed. Then one entry is forged. The forged plan must be refuted, or raise when it is built:
 
-- *outbound* or *return*: an entry of a policy, such that by exact enumeration some claim of the
-  plan is no longer true. A plan without such an entry is left out. Finite beliefs only.
-- *bound*: a claim is raised by .05 of its unit. It may still be true, since bounds are
-  conservative, but it is no longer proven.
-- *action*: another action is named than the first one of the action's part. The claims of that part
-  are still true, but do not hold for the named action.
-- *table*: a bound in the table of actions is raised by .05 of its unit.
-- *status*: the levels are said to be infeasible, though the plan keeps them.
+- *outbound* or *return*: an entry of a policy is changed so that, by enumeration, a claim of the
+  plan is false. Plans without such an entry are skipped. Finite beliefs only.
+- *bound* or *table*: a bound of the plan or of its table of actions is raised by .05 of its unit.
+  The bound may still be true, since bounds are conservative, but it is no longer proven.
+- *action*: the chosen action is replaced.
+- *status*: the levels are called infeasible although the plan meets them.
 
-Each must be refuted, or refused when it is built. If the exact value contradicts the claim by more
-than the width of the sampled interval, sampling alone must refute it.
+If the exact value contradicts a claim by more than the width of the sampled interval, sampling
+alone must refute the claim.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
-from homeward.certificates.exact import enumerate_worlds
+from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from homeward.beliefs import Belief
-    from homeward.certificates import Certificate
     from homeward.safety import Criterion
 
 Tamper = Literal["outbound", "return", "bound", "action", "table", "status"]
@@ -64,18 +60,19 @@ class Trial:
     belief: str
     tamper: str | None  # None for an unchanged plan
     refuted: bool
-    exactly: bool  # by enumeration
-    sampled: bool  # by sampling
-    reckoned: bool  # by arithmetic
-    contradicted: bool  # some claim is wrong by more than the width of its interval
-    missed: bool  # sampling did not refute such a claim
-    refused: bool = False  # refused when built, since it is inconsistent
+    exactly: bool = False  # by enumeration
+    sampled: bool = False  # by sampling
+    reckoned: bool = False  # by arithmetic
+    contradicted: bool = False  # some claim is wrong by more than the width of its interval
+    missed: bool = False  # sampling did not refute such a claim
+    refused: bool = False  # building the plan raised, since it is inconsistent
 
 
 def random_plan(number: int, rng: np.random.Generator) -> StoredPlan:
-    """Make the next plan in turn: of six, three on few states, one on more, two on other beliefs.
+    """Return random plan `number`; it determines belief, criteria and kind of recall.
 
-    Criteria go through all kinds, pairs and triples in turn, the recalls alternate.
+    Of six consecutive plans, three have few states, one has more, and two have other beliefs. The
+    criteria cycle through all kinds, pairs and triples. The kinds of recall alternate.
     """
     asked, fixed = TOGETHER[number % len(TOGETHER)], bool(number // 2 % 2)
     turn = number % 6
@@ -143,14 +140,9 @@ def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> St
 
     An inconsistent plan raises `InvalidProblemError`, as it does when read from a file.
     """
-    if tamper == "bound":
-        return _raised(stored, rng)
-    if tamper == "action":
-        return _renamed(stored, rng)
-    if tamper == "table":
-        return _tabled(stored, rng)
-    if tamper == "status":
-        return _denied(stored)
+    if tamper in ("bound", "action", "table", "status"):
+        forge = {"bound": _raised, "action": _renamed, "table": _tabled, "status": _denied}
+        return forge[tamper](stored, rng)
     if not isinstance(stored.belief, FiniteBelief):
         return None
     forged = _outbound(stored, rng) if tamper == "outbound" else _return(stored, rng)
@@ -159,7 +151,7 @@ def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> St
 
 def is_untrue(stored: StoredPlan) -> bool:
     """Return whether some claim of a plan on a finite belief is above the exact value."""
-    true = enumerate_worlds(stored)
+    true = enumerated_values(stored)
     units = np.array([c.unit for c in stored.plan.criteria])
     return any(
         bool((np.array(part.claims) - true[part.name] > MIN_EXCESS * units).any())
@@ -168,7 +160,7 @@ def is_untrue(stored: StoredPlan) -> bool:
 
 
 def _raised(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
-    """Raise one of the bounds, of the plan or of its action's part."""
+    """Raise one of the bounds, of the plan or of its chosen action."""
     criteria = stored.plan.criteria
     room = [k for k, c in enumerate(criteria) if c.kind == "earn" or c.bound <= 1.0 - EXTRA]
     if not room:
@@ -210,8 +202,8 @@ def _tabled(stored: StoredPlan, rng: np.random.Generator) -> StoredPlan | None:
     return replace(stored, plan=replace(plan, evidence=tuple(rows)))
 
 
-def _denied(stored: StoredPlan) -> StoredPlan | None:
-    """Call the levels of a plan infeasible although it keeps them, also in its table of actions."""
+def _denied(stored: StoredPlan, _: np.random.Generator) -> StoredPlan | None:
+    """Call the levels of a plan infeasible although it meets them, also in its action table."""
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return None
@@ -272,35 +264,24 @@ def examine(
 ) -> Trial:
     """Certify a plan, and return the methods that refuted it."""
     found = certify(stored, episodes=episodes, confidence=confidence, seed=seed)
-    wrong = _wrong(found)
-    return Trial(
-        type(stored.belief).__name__,
-        tamper,
-        found.refuted,
-        any("exactly" in reason for reason in wrong),
-        any("sampling" in reason for reason in wrong),
-        found.worth.refuted
-        or bool(found.said)
-        or any("exactly" not in reason and "sampling" not in reason for reason in wrong),
-        *_missed(found),
-    )
-
-
-def _wrong(found: Certificate) -> list[str]:
-    return [reason for verdict in found.verdicts for reason in verdict.reasons]
-
-
-def _missed(found: Certificate) -> tuple[bool, bool]:
-    """Return whether a claim is wrong by more than its interval, and whether sampling missed it."""
-    off = [
-        verdict
+    methods = {method for verdict in found.verdicts for method in verdict.refuted_by}
+    off = [  # by more than the interval
+        verdict.sampled.high >= verdict.claimed
         for verdict in found.verdicts
         if verdict.exact is not None
         and verdict.sampled is not None
         and verdict.claimed - verdict.exact > verdict.sampled.high - verdict.sampled.low
     ]
-    passed = any(v.sampled is not None and v.sampled.high >= v.claimed for v in off)
-    return bool(off), passed
+    return Trial(
+        type(stored.belief).__name__,
+        tamper,
+        found.refuted,
+        "exact" in methods,
+        "sampling" in methods,
+        reckoned=found.worth.refuted or bool(found.said) or "arithmetic" in methods,
+        contradicted=bool(off),
+        missed=any(off),
+    )
 
 
 def try_plans(
@@ -319,14 +300,8 @@ def try_plans(
             plan = tampered(sound, tamper, rng)
         except InvalidProblemError:
             made += 1
-            yield refusal(sound, tamper)
+            yield Trial(type(sound.belief).__name__, tamper, True, refused=True)
             continue
         if plan is not None:
             made += 1
             yield examine(plan, tamper, episodes, confidence, seed)
-
-
-def refusal(sound: StoredPlan, tamper: Tamper) -> Trial:
-    """Return the trial of a forged plan that was refused when it was built."""
-    none = (False, False, False, False, False)
-    return Trial(type(sound.belief).__name__, tamper, True, *none, refused=True)

@@ -12,7 +12,7 @@ from homeward.certificates import StoredPlan
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
-from homeward.terrain.relief import draw_belief
+from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

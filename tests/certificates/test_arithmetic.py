@@ -11,7 +11,7 @@ from tests.certificates.cases import GO, RIDGE, STAY, every_belief, every_plan, 
 
 from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.arithmetic import recompute
+from homeward.certificates.arithmetic import Recomputed
 from homeward.models import Moves, SparseMDP
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, StayInside
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def agrees(stored: StoredPlan) -> None:
     """Compare what comes out with what the plan says; its bounds allow for rounding."""
-    found, plan = recompute(stored), stored.plan
+    found, plan = Recomputed(stored), stored.plan
     assert not any(found.faults)
     for part in stored.parts:
         units = [c.unit for c in plan.criteria]
@@ -69,9 +69,9 @@ def test_a_plan_by_the_occupancy_lp_comes_out_again() -> None:
 
 
 def test_the_ridge_by_hand() -> None:
-    found = recompute(ridge_plan(0.9, correction=Correction.GENERAL))
+    found = Recomputed(ridge_plan(0.9, correction=Correction.GENERAL))
     assert found.bounds["plan"] == pytest.approx((0.9,), abs=1e-9)
-    found = recompute(ridge_plan(0.9))  # moves: the way down is sure to be believed with ½
+    found = Recomputed(ridge_plan(0.9))  # moves: the way down is sure to be believed with ½
     assert found.bounds["plan"] == pytest.approx((0.9,), abs=1e-9)
     assert found.value == pytest.approx(0.4)
     assert found.upper == pytest.approx(0.4)
@@ -89,8 +89,10 @@ def with_return(stored: StoredPlan, state: int, action: int) -> StoredPlan:
 
 @pytest.mark.parametrize("action", [-1, STAY])
 def test_a_way_home_that_gives_up_or_waits_for_good_is_worth_nothing(action: int) -> None:
-    found = recompute(with_return(ridge_plan(0.9), RIDGE, action))
-    assert found.faults[0][0].startswith("the way home from state 1 is claimed to work with 0.5")
+    found = Recomputed(with_return(ridge_plan(0.9), RIDGE, action))
+    assert found.faults[0][0].startswith(
+        "the return from state 1 is claimed to have probability 0.5"
+    )
     assert found.bounds["plan"] == pytest.approx((0.8,), abs=1e-9)  # 0.6 + 0.4·½
 
 
@@ -100,7 +102,7 @@ def test_a_way_home_in_a_circle_that_costs_is_worth_nothing_and_ends() -> None:
     belief = FiniteBelief([Moves(dest, world) for world in works])
     stored = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
     forged = with_return(with_return(stored, 1, 0), 2, 0)
-    assert "but is 0.000000" in recompute(forged).faults[0][0]
+    assert "but the bound is 0.000000" in Recomputed(forged).faults[0][0]
 
 
 def test_a_negative_way_home_counts_as_giving_up() -> None:
@@ -113,7 +115,7 @@ def test_a_negative_way_home_counts_as_giving_up() -> None:
     stored = made(FiniteBelief(worlds, np.array([0.3, 0.7])), [ReturnHome(0.4, 0)], far_bonus, 0.5)
     assert stored.plan.criteria[0].return_policy[1] == -1
     assert stored.plan.criteria[0].way_home[2] == pytest.approx(0.5)
-    assert not recompute(with_return(stored, 1, 0)).faults[0]
+    assert not Recomputed(with_return(stored, 1, 0)).faults[0]
 
 
 def test_an_action_that_can_not_be_chosen_is_a_fault() -> None:
@@ -125,8 +127,7 @@ def test_an_action_that_can_not_be_chosen_is_a_fault() -> None:
     policies[0, 0] = 2
     forged = replace(stored, plan=replace(stored.plan, outbound=policies))
     assert (
-        "the plan takes an action in state 0 that can't be chosen there"
-        in recompute(forged).faults[0]
+        "the plan takes an action that can't be chosen in state 0" in Recomputed(forged).faults[0]
     )
 
 
@@ -135,7 +136,7 @@ def test_a_moves_correction_on_general_worlds_is_a_fault() -> None:
     belief = FiniteBelief([SparseMDP.from_dense(rows), SparseMDP.from_dense(rows[:, ::-1])])
     stored = made(belief, [ReturnHome(0.2, 0)], far_bonus, 0.5)
     forged = replace(stored, plan=replace(stored.plan, correction=Correction.MOVES))
-    assert "needs move-or-stay worlds" in recompute(forged).faults[0][0]
+    assert "needs move-or-stay worlds" in Recomputed(forged).faults[0][0]
 
 
 def test_limits_that_worlds_pass_are_a_fault() -> None:
@@ -143,7 +144,11 @@ def test_limits_that_worlds_pass_are_a_fault() -> None:
     worlds = [Moves(dest, np.ones((2, 2)), np.full((2, 2), pay)) for pay in (-5.0, 5.0)]
     stored = made(FiniteBelief(worlds), [EarnAtLeast(0.0, limits=(-5.0, 5.0))], far_bonus)
     forged = replace(stored, limits=((-1.0, 1.0),))
-    assert recompute(forged).faults[0][0].startswith("worlds pay between -5 and 5, outside")
+    assert (
+        Recomputed(forged)
+        .faults[0][0]
+        .startswith("rewards of the worlds range from -5 to 5, outside")
+    )
 
 
 def test_a_range_that_is_not_the_rewards_own_is_a_fault() -> None:
@@ -151,27 +156,27 @@ def test_a_range_that_is_not_the_rewards_own_is_a_fault() -> None:
     (criterion,) = stored.plan.criteria
     criteria = (replace(criterion, unit=2.0 * criterion.unit),)
     forged = replace(stored, plan=replace(stored.plan, criteria=criteria))
-    assert recompute(forged).faults[0][0] == "its range is 10, claimed as 20"
+    assert Recomputed(forged).faults[0][0] == "the range of earnings is 10, but is claimed to be 20"
 
 
 def test_an_upper_bound_is_found_from_nothing_near() -> None:
     """Policy iteration gets there from a bad plan's policies; with the wrong price it is loose."""
     stored = ridge_plan(0.9)
     lazy = replace(stored.plan, outbound=np.zeros_like(stored.plan.outbound))
-    assert recompute(replace(stored, plan=lazy)).upper == pytest.approx(0.4)
+    assert Recomputed(replace(stored, plan=lazy)).upper == pytest.approx(0.4)
     (criterion,) = stored.plan.criteria
     free = replace(stored.plan, criteria=(replace(criterion, multiplier=0.0),))
-    assert recompute(replace(stored, plan=free)).upper == pytest.approx(1.0)
+    assert Recomputed(replace(stored, plan=free)).upper == pytest.approx(1.0)
 
 
 def test_leaving_pays_once_and_what_comes_after_counts_for_the_worth() -> None:
     inside = np.array([[True, True], [False, False]])
     stored = made(ridge_plan().belief, [StayInside(inside, 0.9)], _stays, 0.5)
-    found = recompute(stored)
+    found = Recomputed(stored)
     assert found.bounds["plan"] == pytest.approx((0.9,), abs=1e-9)
     assert found.value == pytest.approx(0.4)  # the crater of docs/criteria.md
     lazy = replace(stored.plan, afterwards=np.array([STAY, GO], np.int32))
-    assert recompute(replace(stored, plan=lazy)).value < 0.4
+    assert Recomputed(replace(stored, plan=lazy)).value < 0.4
 
 
 def _stays(belief: Any) -> Any:
@@ -185,6 +190,6 @@ def test_nothing_is_asked_of_the_planner_or_its_solvers(monkeypatch: pytest.Monk
         raise AssertionError("asked the planner")
 
     monkeypatch.setattr(Planner, "plan", refuse)
-    for name in ("engines.engine_of", "returns.solve_return", "constrained.solve_constrained"):
+    for name in ("engines.engine_for", "returns.solve_return", "constrained.solve_constrained"):
         monkeypatch.setattr(f"homeward.solvers.{name}", refuse)
     agrees(stored)

@@ -82,7 +82,7 @@ def test_a_forged_plan_exits_with_one_and_says_why(tmp_path: Path) -> None:
     assert result.exit_code == 1
     told = " ".join(result.stdout.replace("│", " ").split())
     assert "refuted: it is exactly 0.9" in told
-    assert "1 of 2 bounds refuted" in told
+    assert "1 of 2 bounds are refuted" in told
     assert answer(tmp_path / "plan.npz", "--episodes", 3000, code=1)["refuted"] is True
 
 
@@ -92,12 +92,12 @@ def test_the_table_says_what_was_done(tmp_path: Path) -> None:
     for words in (
         "return to state 0",
         "claimed",
-        "Arithmetic done again: the plan is worth",
+        "Arithmetic: the value of the plan is",
         "no safe plan is worth more than",
         "Sampling: 300 episodes, seed 0",
         "hold together with probability 0.99",
         "Not enumerated: only a FiniteBelief",
-        "bounds refuted",
+        "bounds are refuted",
     ):
         assert words in told
 
@@ -107,7 +107,7 @@ def test_a_worth_that_is_wrong_exits_with_one(tmp_path: Path) -> None:
     lie = replace(stored, plan=replace(stored.plan, upper_bound=0.1))
     result = invoke(file_of(tmp_path, lie), "--method", "arithmetic")
     assert result.exit_code == 1
-    assert "Refuted: no safe plan is claimed to be worth more than 0.1" in result.stdout
+    assert "Refuted: the claimed upper bound on safe plans is 0.1" in result.stdout
     assert "No bound is refuted, but another claim is" in result.stdout
 
 
@@ -155,7 +155,7 @@ def test_a_log_that_was_tampered_with_exits_with_one(run: Run) -> None:
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     result = invoke(run.directory, "--method", "arithmetic")
     assert result.exit_code == 1
-    assert "the log says" in " ".join(result.stdout.split())
+    assert "in the log is" in " ".join(result.stdout.split())
 
 
 def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path
     assert found["run"]["verdict"] == "confirmed: every step was planned and charged again"
     assert (found["refuted"], found["reasons"], found["notes"]) == (False, [], [])
     told = " ".join(invoke(run.directory).stdout.split())
-    assert "the whole run says that it keeps 1.000000, asked for 1" in told
-    assert told.count("confirmed: a way home after each of") == 2
+    assert "the run claims a lower bound of 1.000000; required is 1" in told
+    assert told.count("confirmed: a path home exists after each of") == 2
     assert "Planned again: confirmed" in told
-    assert "--out is for runs of the paper's algorithm" in refused(
+    assert "--out applies only to runs of the paper's algorithm" in refused(
         run.directory, "--out", tmp_path / "plan.npz"
     )
 
@@ -187,11 +187,11 @@ def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     result = invoke(run.directory)
     assert result.exit_code == 1
-    assert "refuted: step 3: the edges relied on contain no way home from state" in result.stdout
+    assert "refuted: step 3: the recorded edges contain no path home from state" in result.stdout
     told = json.loads(invoke(run.directory, "--json").stdout)
     assert told["refuted"] is True
     assert told["homes"][0]["reasons"][0].startswith("step 3: ")
-    assert told["run"]["reasons"][0].startswith("step 3: the log says holding")
+    assert told["run"]["reasons"][0].startswith("step 3: the holding in the log is")
 
 
 def test_a_general_model_is_only_planned_again_and_that_is_said(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_options_of_sampling_are_refused_for_a_run_that_is_audited(
 ) -> None:
     run = Run.create(tmp_path / "run", "grid", {"size": 4, "limit": 1})
     run.resume()
-    assert f"--{name} is for plans of the paper's algorithm" in refused(
+    assert f"--{name} applies only to the paper's algorithm" in refused(
         run.directory, f"--{name}", value
     )
 
@@ -258,8 +258,8 @@ def test_bad_input_is_named(run: Run, tmp_path: Path) -> None:
     path = file_of(tmp_path, ridge_plan())
     assert "no-such.npz: can't be read" in refused(tmp_path / "no-such.npz")
     assert "is not a run: there is no config.json" in refused(tmp_path)
-    assert "--step and --out are for a run's folder" in refused(path, "--step", 1)
-    assert "--step and --out are for a run's folder" in refused(path, "--out", tmp_path / "x")
+    assert "--step and --out are for runs" in refused(path, "--step", 1)
+    assert "--step and --out are for runs" in refused(path, "--out", tmp_path / "x")
     assert "step is 9, expected 1 to 5" in refused(run.directory, "--step", 9)
     assert "the confidence is 1.5" in refused(path, "--confidence", 1.5)
     assert "method is 'magic'" in refused(path, "--method", "magic")
@@ -272,7 +272,7 @@ def test_a_damaged_plan_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
     (tmp_path / "plan.npz").write_bytes(b"rubbish")
     result = homeward("certify", str(tmp_path / "plan.npz"))
     assert result.returncode == 2
-    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or was cut short\n"
+    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or is truncated\n"
 
 
 def test_help_teaches_with_an_example() -> None:

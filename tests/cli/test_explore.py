@@ -16,10 +16,10 @@ import rasterio
 from tests.terrain.planetary import MARS_DEGREES, write_attached, write_raster
 
 from homeward.cli import main
-from homeward.kinds.rover.outputs import read_facts
+from homeward.files import read_json
 from homeward.planning.explorer import End, Explorer
 from homeward.runs import Run, RunStatus
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended
 
 if TYPE_CHECKING:
@@ -108,14 +108,16 @@ def test_what_is_said_to_people_names_the_files_and_the_fate(
     said = homeward("explore", raster, "--steps", 3).out
     promise, steps, why, fate, kept, *_ = said.splitlines()
     assert promise == (
-        "runs/crater-1: whenever it is called off, it can come home to the start "
-        "with probability 0.98 or more"
+        "runs/crater-1: whenever it is recalled, it can return to the start "
+        "with probability at least 0.98"
     )
     assert steps == "3 steps taken"
     assert why == why_ended(End.STEPS, 3)
-    assert fate.startswith("it can come home; ")
-    bound = read_facts(Path("runs/crater-1"))["min_bound"]
-    assert kept == (f"return to the start: kept over the whole run {bound:.6f}, asked for 0.98")
+    assert fate.startswith("it can return to the start; ")
+    bound = read_json(Path("runs/crater-1/summary.json"))["min_bound"]
+    assert kept == (
+        f"return to the start: lower bound over the whole run {bound:.6f}, required 0.98"
+    )
     assert all(f"  runs/crater-1/{name}\n" in said for name in OUTPUTS)
 
 
@@ -167,6 +169,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "window": "1,1,10,8",
         "pixel": 25.0,
         "blur": 1.0,
+        "ground": "paper",
         "error": 0.1,
         "truth": "prior",
         "start": "5,6",
@@ -178,14 +181,15 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named = {name.replace("-", "_"): value for name, value in options.items()}
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
-    assert config == named | rest | {"discount": 0.999}
+    ground = {"roll": 20.0, "wheelbase": None, "error_length": None, "mast": None}
+    assert config == named | rest | ground | {"discount": 0.999}
 
 
 def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster: Path) -> None:
     said = homeward("explore", raster, "--floor", 1e9).out.splitlines()
     assert said[1] == "no step was taken"
     assert said[2].startswith(sentence(ENDS[End.TOO_LITTLE]))
-    assert "kept over the whole run" not in "".join(said)
+    assert "lower bound over the whole run" not in "".join(said)
 
 
 def test_a_start_is_in_map_coordinates_or_a_cell(
@@ -271,7 +275,7 @@ def test_a_run_of_another_configuration_is_refused_and_left_as_it_is(
     homeward("explore", raster, "--steps", 2, "--out", "one")
     before = {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()}
     said = homeward("explore", raster, "--out", "one", "--seed", 4, "--climb", 9, code=2)
-    assert "(--seed: recorded 0, given 4; --climb: recorded 5.0, given 9.0)" in said.err
+    assert "(--seed: recorded 0, given 4; --climb: recorded 20.0, given 9.0)" in said.err
     assert {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()} == before
 
 
@@ -287,7 +291,7 @@ def test_only_what_was_given_and_differs_is_told(
             (raster, "--climb", 8, "--start", "5,5"),
             "--start: recorded 4,4, given 5,5",
         ),
-        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 5.0"),
+        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 20.0"),
         ((raster, "--unsafe"), "--explorer: recorded safe, given unsafe"),
     ):
         said = homeward("explore", *words, "--out", "one", code=2)
@@ -366,7 +370,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "empty.npy --pixel 1": ("empty.npy: is not a NumPy array", ""),
     "a.npy --pixel 0": ("--pixel is 0.0: ", ""),
     "ok.tif --pixel 3": ("ok.tif: has its own pixel size", ""),
-    "ok.tif --window 0,0,99,9": ("ok.tif: the window 0,0,99,9 takes columns 0 to 98", ""),
+    "ok.tif --window 0,0,99,9": ("ok.tif: the window 0,0,99,9 covers columns 0 to 98", ""),
     "ok.tif --window map:0,0,9,9": ("the window map:0.0,0.0,9.0,9.0 contains no pixel centre", ""),
     "ok.tif --window map:0,0,99,99": ("window map:0.0,0.0,99.0,99.0 leaves the raster", ""),
     "ok.tif --window 1,2,3": ("the window '1,2,3' is not COLUMN,ROW", ""),
@@ -397,7 +401,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --truth guess": ('--truth is "guess": ', ""),
     "ok.tif --correction none": ('--correction is "none": ', ""),
     "ok.tif --film avi": ('--film is "avi": ', ""),
-    "ok.tif --unsafe --naive": ("--unsafe and --naive: choose one", ""),
+    "ok.tif --unsafe --naive": ("--unsafe and --naive exclude each other: choose one", ""),
     "ok.tif --sample": ("ok.tif and --sample: choose one terrain", ""),
     "ok.tif --rows 9": ("--rows is for synthetic Mars only, not for ", "ok.tif\n"),
     "--sample --pixel 2": ("homeward: --pixel: the sample terrain has its own pixel size\n", ""),
@@ -490,7 +494,7 @@ def test_fewer_steps_than_there_are_change_nothing(
     homeward(*asked, 9)
     before = {path.name: path.read_bytes() for path in Path("one").iterdir() if path.is_file()}
     said = homeward(*asked, 5)
-    assert said.err == "one: has 9 steps already, more than the 5 of --steps; nothing was changed\n"
+    assert said.err == "one: has already taken 9 steps, more than --steps 5; nothing was changed\n"
     assert said.json["steps"] == 9
     after = {path.name: path.read_bytes() for path in Path("one").iterdir() if path.is_file()}
     assert after == before
@@ -504,7 +508,7 @@ def test_fewer_steps_than_there_are_change_nothing(
     monkeypatch.setattr(Explorer, "step", stopped)
     homeward(*asked, 20, code=130)
     said = homeward(*asked, 5, code=2)
-    assert "one: has 11 steps already, more than the 5 of --steps; to resume: " in said.err
+    assert "one: has already taken 11 steps, more than --steps 5; to resume: " in said.err
 
 
 def test_ctrl_c_while_steps_are_taken_again_tells_how_many_are_recorded(
@@ -689,10 +693,10 @@ def test_all_that_can_be_asked_is_in_the_run_and_what_is_said(
     assert (config["bases"], config["back_within"], config["delta"]) == ([[4, 4]], 9, 0.9)
     text = homeward("explore", "--out", "one").out
     for found in said["criteria"]:
-        kept = f"kept over the whole run {found['lowest']:.6f}, asked for {found['level']:g}"
+        kept = f"lower bound over the whole run {found['lowest']:.6f}, required {found['level']:g}"
         assert f"{found['name']}: {kept}\n" in text
     shown = homeward("runs", "show", "one").out
-    assert "keeps: “return to base 4,4” at 0.9; " in shown
+    assert "criteria: “return to base 4,4” at 0.9; " in shown
     assert "stay inside" in shown.split("Last steps")[1]
 
 
@@ -734,11 +738,11 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--back-within", 3, "--back-within-delta", 0), "--back-within-delta is 0.0: "),
         (("--back-within-delta", 0.5), "--back-within-delta has no effect without --back-within"),
         (("--keep-in-delta", 0.5), "--keep-in-delta has no effect without --keep-in"),
-        (("--recall", 9), "--recall is kept plan by plan: it needs --algorithm paper"),
-        (("--home", "current"), "--home current is kept plan by plan: it needs --algorithm paper"),
+        (("--recall", 9), "--recall needs --algorithm paper"),
+        (("--home", "current"), "--home current needs --algorithm paper"),
         (
             ("--recall", 10**8, *PAPER),
-            "a recall after 100,000,000 steps over 108 states ",
+            "a recall after 100,000,000 steps with 108 states ",
         ),
         (("--each-base",), "--each-base has no effect without --base"),
         (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
@@ -777,11 +781,11 @@ def test_a_config_file_may_ask_for_all_of_it(
         ),
         (
             ("--start", HERE, "--base", "4,11", "--back-within", 1, *PAPER),
-            "from the start no policy keeps “return to base 4,11”",
+            "from the start no policy meets “return to base 4,11”",
         ),
         (
             ("--start", HERE, "--base", "4,11"),
-            "from the start no way keeps “return to base 4,11” at 0.98: the best works with ",
+            "from the start no return policy meets “return to base 4,11” at 0.98: ",
         ),
     ],
 )
@@ -827,7 +831,7 @@ def test_a_misfit_in_a_config_file_names_the_file(
 def test_the_recorded_settings_of_a_run_make_another_with_larger_cells(
     homeward: Callable[..., Said], raster: Path
 ) -> None:
-    homeward("explore", raster, "--steps", 1, "--out", "one")
+    homeward("explore", raster, "--ground", "paper", "--steps", 1, "--out", "one")
     cell = 2.0 * Run.open("one").config["cell"]
     options = ("--cell", cell, "--start", "1,1", "--out", "two")
     homeward("explore", "--config", "one/config.json", *options)

@@ -25,4 +25,4 @@ def test_levels_are_counted_kept_and_drawn(tmp_path: Path, monkeypatch: pytest.M
     assert result["study"] == "levels-2x10.sqlite"
     assert (tmp_path / "levels.png").stat().st_size > 1000
     said = runner.invoke(app, command, catch_exceptions=False).stdout
-    assert "0 of 10 levels refuted" in said
+    assert "0 of 10 levels are refuted" in said

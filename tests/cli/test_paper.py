@@ -120,9 +120,9 @@ def test_examples_draws_nine_panels_and_says_what_each_shows(run: Any, tmp_path:
     assert (tmp_path / "examples.png").read_bytes().startswith(PNG)
     cells = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
     assert "".join(cell for cell in cells if cell.isalpha()) == "abcdefghi"
-    assert "moving South-West is held to be unsafe" in out
+    assert "moving South-West is planner calls it unsafe" in out
     assert "0.61 │ no      │ yes" in out
-    assert out.endswith("Every caption of the paper comes true. The figure is in examples.png.\n")
+    assert out.endswith("All panels agree with the paper. The figure is in examples.png.\n")
 
 
 def test_examples_as_json_holds_the_claims_and_their_numbers(run: Any) -> None:
@@ -151,8 +151,8 @@ def test_a_caption_that_does_not_come_true_gives_exit_code_1(
         holds = {panel["panel"]: panel["holds"] for panel in json.loads(out)["panels"]}
         assert [letter for letter in holds if not holds[letter]] == ["a"]
     else:
-        assert "Not as in the paper: a." in out
-        assert "comes true" not in out
+        assert "Panels that differ from the paper: a." in out
+        assert "agree with the paper" not in out
 
 
 def test_examples_refuses_a_place_for_no_figure_before_it_explores(
@@ -297,7 +297,7 @@ def test_options_for_random_formulas_do_not_go_with_a_file(
 ) -> None:
     code, _, err = run("sat", cnf(tmp_path, SATISFIABLE), option, "5")
     assert code == 2
-    assert f"{option} is for random formulas" in err
+    assert f"{option} applies only to random formulas" in err
 
 
 @pytest.mark.parametrize(

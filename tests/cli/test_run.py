@@ -108,8 +108,8 @@ def test_all_that_can_be_asked_is_told_by_name(tmp_path: Path) -> None:
     assert all(found["lowest"] >= found["level"] - 1e-8 for found in said["criteria"])
     assert said["conflict"] is None
     text = invoke("run", "grid", "--out", "one").stdout
-    assert "stay inside: kept over the whole run 1.000000, asked for 0.9\n" in text
-    assert "keeps: “return to base 1,2” at 0.9; " in invoke("runs", "show", "one").stdout
+    assert "stay inside: lower bound over the whole run 1.000000, required 0.9\n" in text
+    assert "criteria: “return to base 1,2” at 0.9; " in invoke("runs", "show", "one").stdout
 
 
 def test_a_recall_at_a_fixed_step_is_planned_for() -> None:
@@ -122,7 +122,7 @@ def test_a_recall_at_a_fixed_step_is_planned_for() -> None:
     [
         (["--back-within", "0"], "--back-within is 0"),
         (["--recall", "0", "--algorithm", "paper"], "--recall is 0"),
-        (["--recall", "3"], "--recall is kept plan by plan: it needs --algorithm paper"),
+        (["--recall", "3"], "--recall needs --algorithm paper"),
         (["--base", "x"], "--base: 'x' is not ROW,COL"),
         (["--base", "-1,2"], "--base: '-1,2' is off the map"),
         (["--base", "10,2"], "a base, row 10 and column 2, is off the map of 10 rows"),
@@ -137,7 +137,7 @@ def test_a_recall_at_a_fixed_step_is_planned_for() -> None:
         (["--delta", "nan"], "--delta is nan, expected a finite number"),
         (["--map", "gone.txt"], "gone.txt: can't be read: No such file or directory"),
         (["--explorer", "bold"], '--explorer is "bold"'),
-        (["--home", "current"], "--home current is kept plan by plan: it needs --algorithm paper"),
+        (["--home", "current"], "--home current needs --algorithm paper"),
         (["--each-base"], "--each-base has no effect without --base"),
         (["--base", "5,5", "--explorer", "rmax"], "--base needs an explorer with a safety"),
         (["--delta", "1", "--explorer", "uncover"], "--delta needs an explorer with a safety"),
@@ -190,7 +190,10 @@ def test_criteria_that_conflict_are_refused_by_name(tmp_path: Path) -> None:
     words += ["--back-within", "1", "--delta", "0.6"]
     for algorithm, message in (
         ("paper", "“return to base 0,0 within 1 step” at 0.6 and “return to base 0,4"),
-        ("rate", "no way keeps “return to base 0,0 within 1 step” at 0.6: the best works"),
+        (
+            "rate",
+            "no return policy meets “return to base 0,0 within 1 step” at 0.6: ",
+        ),
     ):
         assert message in str(refused("run", "grid", *words, "--algorithm", algorithm))
 
@@ -205,7 +208,7 @@ def test_what_can_no_longer_be_kept_is_told_at_the_end(
     assert told["end"] == End.INFEASIBLE
     assert told["conflict"] == ["“return to base 0,2” at 1"]
     text = invoke("run", "grid", "--out", "one").stdout
-    assert "at the end no policy keeps “return to base 0,2” at 1, even alone" in text
+    assert "at the end no policy meets “return to base 0,2” at 1, even alone" in text
 
 
 def test_the_level_is_of_the_whole_run(tmp_path: Path) -> None:
@@ -218,11 +221,13 @@ def test_the_level_is_of_the_whole_run(tmp_path: Path) -> None:
     assert told["criteria"] == [{"name": "return to the start", "level": 0.3, "lowest": kept[-1]}]
     promise, steps, why, *rest = invoke("run", "grid", *asked).stdout.splitlines()
     assert promise == (
-        "one: whenever it is called off, it can come home to the start with probability 0.3 or more"
+        "one: whenever it is recalled, it can return to the start with probability at least 0.3"
     )
     assert steps == f"{told['steps']} steps taken"
     assert why == told["why"]
-    assert f"return to the start: kept over the whole run {kept[-1]:.6f}, asked for 0.3" in rest
+    assert (
+        f"return to the start: lower bound over the whole run {kept[-1]:.6f}, required 0.3" in rest
+    )
 
 
 def test_a_run_that_takes_no_step_says_so(tmp_path: Path) -> None:

@@ -196,5 +196,15 @@ def test_the_steps_of_a_run_are_exported(tmp_path: Path) -> None:
 def test_what_a_step_pursues_is_a_sentence(tmp_path: Path) -> None:
     Run.create(tmp_path / "grid", "grid", {"size": 5, "limit": 2}).resume()
     text = invoke("runs", "show", tmp_path / "grid").stdout
-    assert "expects a gain of" in text
+    assert "a gain of" in text
     assert "{" not in text.split("Last steps")[1]
+
+
+def test_fewer_steps_than_were_taken_change_nothing(tmp_path: Path, config: Path) -> None:
+    run = tmp_path / "run"
+    assert invoke("run", NAME, "--out", run, "--config", config).exit_code == 0
+    for words in (("runs", "resume", run), ("run", NAME, "--out", run)):
+        result = invoke(*words, "--steps", 1)
+        assert result.exit_code == 0
+        said = f"{run}: has already taken 6 steps, more than --steps 1; nothing was changed\n"
+        assert result.stderr == said

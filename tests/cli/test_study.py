@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.cli.invoking import answer, invoke, refused, stopped
 
-from homeward.studies import Ledger, define
+from homeward.studies import Ledger, Outcome, define
 
 if TYPE_CHECKING:
     import pytest
@@ -33,7 +33,7 @@ def test_a_study_is_computed_and_its_table_written(tmp_path: Path) -> None:
     assert len(lines) == 6
     result = invoke(*arguments)
     assert result.exit_code == 0
-    assert "s: 5 of 5 tasks are done" in result.stdout
+    assert "s: 5 of 5 tasks are finished" in result.stdout
     again = tmp_path / "again.csv"
     assert "5 of 5 tasks" in invoke("study", "table", out, again).stdout
     assert again.read_bytes() == table.read_bytes()
@@ -44,7 +44,7 @@ def test_a_study_with_failures_lists_them_and_exits_with_one(tmp_path: Path) -> 
     arguments = ("study", "run", path, "--out", tmp_path / "s.sqlite", "--workers", 0)
     result = invoke(*arguments)
     assert result.exit_code == 1
-    assert "s: 2 of 4 tasks are done" in result.stdout
+    assert "s: 2 of 4 tasks are finished" in result.stdout
     assert "failed: {} with seed 3: RuntimeError: seed 3 is odd" in result.stdout
     failed = answer(*arguments, code=1)["failed"]
     assert [f["seed"] for f in failed] == [1, 3]
@@ -59,8 +59,8 @@ def test_a_study_that_can_not_be_done_is_refused_beforehand(tmp_path: Path) -> N
     )
     assert "can't be read" in str(refused("study", "run", tmp_path / "gone.toml", "--out", out))
     assert not out.exists()
-    with Ledger.open(out, define("other", "x:y", [{}], [0])):
-        pass
+    with Ledger.open(out, define("other", "x:y", [{}], [0])) as ledger:
+        ledger.record([Outcome(0, {}, None, 0.0)])
     assert "holds another study" in str(refused("study", "run", path, "--out", out, "--workers", 0))
 
 
@@ -93,6 +93,6 @@ def test_ctrl_c_stops_a_study_cleanly_and_it_goes_on(tmp_path: Path) -> None:
     assert code == 130, errors
     assert 3 < done() < 200
     assert errors == (
-        f"stopped: {done()} of 200 tasks are done and kept in {out}; "
+        f"stopped: {done()} of 200 tasks are finished and saved in {out}; "
         "run the same command again to resume\n"
     )

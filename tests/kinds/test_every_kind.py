@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -68,3 +70,16 @@ def test_the_shape_is_told_from_the_configuration(run: Run) -> None:
     shape = find_kind(run.kind).shape
     assert shape is not None
     assert shape(run.config) == Replay(run.directory).scene.shape
+
+
+@pytest.mark.parametrize(("kind", "name"), [("grid", "HeightGrid-v0"), ("rover", "Rover-v0")])
+def test_an_environment_is_registered_by_its_import_alone(kind: str, name: str) -> None:
+    script = (
+        f"import gymnasium, homeward.kinds.{kind}.world\n"
+        f"env = gymnasium.make('homeward/{name}', rows=3, columns=4)\n"
+        "print(env.reset(seed=0)[0]['heights'].shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "(3, 4)"

@@ -9,14 +9,11 @@ import pytest
 from homeward.errors import InvalidInputError, InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import make
+from homeward.kinds.outcome import account, check_start, describe_bounds, describe_conflict
 from homeward.kinds.promises import (
     ASKED,
     Promise,
     SafeConfig,
-    account,
-    bounds_said,
-    check_start,
-    conflict_said,
     criteria_of,
     misfit,
     promise_of,
@@ -136,14 +133,17 @@ def test_who_keeps_nothing_promises_nothing() -> None:
         ({"back_within_delta": 0.5}, "back_within_delta has no effect without back_within"),
         ({"keep_in_delta": 0.5}, "keep_in_delta has no effect without keep_in"),
         ({"each_base": True}, "each_base has no effect without bases"),
-        ({"bases": [(1, 2)], "home": "current"}, "home current and bases: choose one"),
-        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
-        ({"recall": 3}, "recall is kept plan by plan: it needs algorithm paper"),
-        ({"floor": 0.1, "algorithm": "paper"}, "floor is not for algorithm paper"),
+        (
+            {"bases": [(1, 2)], "home": "current"},
+            "home current and bases exclude each other: choose one",
+        ),
+        ({"home": "current"}, "home current needs algorithm paper"),
+        ({"recall": 3}, "recall needs algorithm paper"),
+        ({"floor": 0.1, "algorithm": "paper"}, "floor has no effect with algorithm paper"),
         ({"bases": [(1, 2), (0, 0), (1, 2)]}, "bases: 1,2 is named twice"),
         (
             {"keep_in": "a", "recall": 1, "algorithm": "paper"},
-            "recall 1 and keep_in: the only step could end outside",
+            "recall 1 and keep_in: the only step could leave the area",
         ),
         ({"keep_in": "a", "recall": 2, "algorithm": "paper"}, None),
         ({"bases": [(1, 2)], "each_base": True, "back_within": 3, "back_within_delta": 1.0}, None),
@@ -165,7 +165,11 @@ def test_what_does_not_go_together_is_named(values: dict[str, Any], fault: str |
             False,
             "correction: the naive explorer plans without a correction",
         ),
-        ({"home": "start", "bases": [(1, 2)]}, False, "home and bases: choose one"),
+        (
+            {"home": "start", "bases": [(1, 2)]},
+            False,
+            "home and bases exclude each other: choose one",
+        ),
         ({"home": "start", "bases": []}, False, None),
         ({"map": "1a", "size": 9}, False, "size and map: a map already defines the world"),
         (
@@ -237,7 +241,7 @@ def test_what_conflicts_from_the_start_is_refused_by_the_fewest_names() -> None:
     each = grid_of(**bases, each_base=True, back_within=1)
     with pytest.raises(
         InvalidProblemError,
-        match=r"from the start no policy keeps “return to base 0,0 within 1 step” at 0.6 and "
+        match=r"from the start no policy meets “return to base 0,0 within 1 step” at 0.6 and "
         "“return to base 0,4 within 1 step” at 0.6 together",
     ):
         check_start(each, make(each))
@@ -249,7 +253,7 @@ def test_a_home_that_the_whole_run_can_not_keep_is_refused_by_name() -> None:
     far = grid_of(map=FLAT, delta=0.6, bases=[[0, 4]], back_within=1)
     with pytest.raises(
         InvalidProblemError,
-        match=r"no way keeps “return to base 0,4 within 1 step” at 0.6: ",
+        match=r"no return policy meets “return to base 0,4 within 1 step” at 0.6: ",
     ):
         check_start(far, make(far))
 
@@ -260,8 +264,8 @@ def test_without_anything_asked_for_nothing_is_planned() -> None:
 
 
 def test_one_that_can_not_be_kept_alone_is_told_so() -> None:
-    assert conflict_said(["a"]) == "no policy keeps a, even alone"
-    assert conflict_said(["a", "b", "c"]) == "no policy keeps a, b and c together"
+    assert describe_conflict(["a"]) == "no policy meets a, even alone"
+    assert describe_conflict(["a", "b", "c"]) == "no policy meets a, b and c together"
 
 
 def test_the_account_is_the_lowest_bound_by_name() -> None:
@@ -282,16 +286,19 @@ def test_the_account_is_the_lowest_bound_by_name() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({}, "whenever it is called off, it can come home to the start with probability 0.98"),
-        ({"bases": [[1, 2]]}, "can come home to base 1,2 with probability 0.98 or more"),
-        ({"delta": 1.0}, "can come home to the start with certainty"),
-        ({"delta": 0.99999999}, "come home to the start with probability 0.99999999 or more"),
-        ({"algorithm": "paper", "delta": 1.0}, "get back to the start with certainty, plan by"),
-        ({"algorithm": "paper"}, "get back to the start with probability 0.98 or more, plan by"),
+        ({}, "whenever it is recalled, it can return to the start with probability at least 0.98"),
+        ({"bases": [[1, 2]]}, "can return to base 1,2 with probability at least 0.98"),
+        ({"delta": 1.0}, "can return to the start with certainty"),
+        ({"delta": 0.99999999}, "return to the start with probability at least 0.99999999"),
+        (
+            {"algorithm": "paper", "delta": 1.0},
+            "in each plan by itself it can return to the start with certainty",
+        ),
+        ({"algorithm": "paper"}, "return to the start with probability at least 0.98; nothing"),
         (
             {"algorithm": "paper", "home": "current"},
-            "get back to where it plans with probability 0.98 or more, plan by plan; nothing is "
-            "promised of the whole run",
+            "return to where it plans with probability at least 0.98; nothing is "
+            "promised for the whole run",
         ),
     ],
 )
@@ -300,16 +307,16 @@ def test_what_a_run_promises_is_said_in_a_sentence(values: dict[str, Any], said:
 
 
 def test_an_explorer_that_keeps_nothing_promises_nothing() -> None:
-    assert promise_of(grid_of(explorer="rmax")) == "no safety level is kept"
+    assert promise_of(grid_of(explorer="rmax")) == "the run keeps no safety level"
 
 
 def test_what_was_kept_is_said_of_each_criterion_once_a_step_was_taken() -> None:
     told = [{"name": "a", "level": 0.9, "lowest": 0.95}, {"name": "b", "level": 1, "lowest": None}]
-    assert bounds_said(config_of(), told) == [
-        "a: kept over the whole run 0.950000, asked for 0.9",
+    assert describe_bounds(config_of(), told) == [
+        "a: lower bound over the whole run 0.950000, required 0.9",
     ]
-    assert bounds_said(config_of(algorithm="paper"), told) == [
-        "a: lowest bound 0.950000, asked for 0.9",
+    assert describe_bounds(config_of(algorithm="paper"), told) == [
+        "a: lowest bound of a plan 0.950000, required 0.9",
     ]
 
 

@@ -102,13 +102,6 @@ def test_what_a_formula_writes_it_can_be_read_from() -> None:
     assert again == formula
 
 
-def test_a_formula_with_a_literal_it_does_not_have_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"f: clause 2 is \(1, 5, 2\)"):
-        Formula("f", 3, ((1, 2, 3), (1, 5, 2)))
-    with pytest.raises(InvalidInputError, match=r"f: clause 1 is \(1, 0, 2\)"):
-        Formula("f", 3, ((1, 0, 2),))
-
-
 def test_random_clauses_have_three_distinct_variables_of_both_signs() -> None:
     formula = random_formula(5, 200, np.random.default_rng(0))
     assert len(formula.clauses) == 200

@@ -8,12 +8,22 @@ import numpy as np
 
 from homeward.models import Moves
 from homeward.planning.graph import EVERYWHERE, Graph
-from homeward.planning.ways import Edges
+from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from homeward.arrays import FloatArray, IntArray
     from homeward.bonuses import Looks
+
+
+def graph_from(
+    dest: IntArray, success: FloatArray, blocked: FloatArray, least: FloatArray | None = None
+) -> Graph:
+    """Return a graph on which all edges may be taken."""
+    model = Moves(dest, success)
+    least = blocked if least is None else least
+    return Graph(model.dest, model.success, blocked, least, EVERYWHERE, *ways_to(model))
 
 
 def random_graph(rng: np.random.Generator, states: int = 8, actions: int = 3) -> Graph:
@@ -23,7 +33,7 @@ def random_graph(rng: np.random.Generator, states: int = 8, actions: int = 3) ->
     doubt = rng.choice([0.0, 0.0, 0.05, 0.1, 0.2], dest.shape)
     blocked = np.where(success > 0.0, doubt, 1.0)
     blocked[dest == np.arange(states)[:, None]] = 0.0
-    return Graph(Moves(dest, success), success, blocked, blocked)
+    return graph_from(dest, success, blocked)
 
 
 def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) -> Looks:
@@ -35,11 +45,6 @@ def random_looks(rng: np.random.Generator, states: int, *, logarithmic: bool) ->
     return Looks((1, states), down, right, np.array([1.0, 0.3]), amount, logarithmic)
 
 
-def edges_of(graph: Graph) -> Edges:
-    """Return all edges of a graph."""
-    return Edges(graph.model.dest, graph.success, EVERYWHERE)
-
-
 def paths(graph: Graph, start: int, ends: set[int]) -> Iterator[list[tuple[int, int]]]:
     """Yield the simple paths from a state to any of `ends`, as edges."""
 
@@ -47,7 +52,7 @@ def paths(graph: Graph, start: int, ends: set[int]) -> Iterator[list[tuple[int, 
         if state in ends:
             yield []
             return
-        for a, there in enumerate(graph.model.dest[state].tolist()):
+        for a, there in enumerate(graph.dest[state].tolist()):
             if there not in met and graph.success[state, a] > 0.0:
                 for rest in extend(there, met | {there}):
                     yield [(state, a), *rest]

@@ -44,7 +44,7 @@ def test_it_does_not_fall_into_a_pit() -> None:
     scout = explorer(Walk(PIT), ReturnHome(1.0))
     assert list(scout.explore(100)) == []
     assert scout.end is not End.ALL_SEEN
-    assert "Left to learn elsewhere: 1 unit of bonus." in scout.why()
+    assert "Left to explore: 1 unit of bonus." in scout.why()
 
 
 def test_without_a_criterion_it_does() -> None:
@@ -60,7 +60,7 @@ def test_what_the_budget_does_not_allow_ends_the_run_and_it_says_what_would(delt
     scout = explorer(Walk(real), ReturnHome(delta), belief=belief)
     assert list(scout.explore(10)) == []
     assert scout.end is End.BUDGET
-    assert "It would risk 0.2" in scout.why()
+    assert "Going on would risk 0.2" in scout.why()
     assert "δ = 0.8 would allow it." in scout.why() or "0.7999" in scout.why()
 
 

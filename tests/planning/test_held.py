@@ -69,10 +69,3 @@ def test_what_is_kept_is_what_the_worst_account_has_left() -> None:
     way = np.full(3, -1, np.int32)
     assert Held().kept == 1.0
     assert Held((Account(way, 0.1), Account(way, 0.25))).kept == 0.75
-
-
-def test_idle_steps_are_counted_from_the_last_news() -> None:
-    held = Held((), None, 5.0)
-    for remaining, idle in ((4.9, 1), (4.9, 2), (3.5, 0), (3.0, 1), (2.4, 0)):
-        held = held.at(remaining, floor=1.0)
-        assert held.idle == idle

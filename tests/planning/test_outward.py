@@ -5,12 +5,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.planning.graphs import edges_of, paths, random_graph, random_looks
+from tests.planning.graphs import graph_from, paths, random_graph, random_looks
 
 from homeward.bonuses import Looks
-from homeward.planning.graph import EVERYWHERE
-from homeward.planning.outward import best_per_risk, best_rate, follow, gain_at, look_ahead
-from homeward.planning.ways import Edges
+from homeward.planning.outward import (
+    best_path,
+    best_per_risk,
+    follow,
+    gain_at,
+    look_ahead,
+    path_to,
+    search_outward,
+)
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -22,11 +28,11 @@ SEEDS = range(30)
 
 def distances(graph: Graph, start: int, reachable: np.ndarray) -> FloatArray:
     """Return the expected steps [S] by relaxing every edge until nothing changes."""
-    steps = np.full(graph.model.states, np.inf)
+    steps = np.full(len(graph.dest), np.inf)
     steps[start] = 0.0
-    for _ in range(graph.model.states):
-        for s, a in np.ndindex(graph.model.dest.shape):
-            t, p = graph.model.dest[s, a], graph.success[s, a]
+    for _ in range(len(graph.dest)):
+        for s, a in np.ndindex(graph.dest.shape):
+            t, p = graph.dest[s, a], graph.success[s, a]
             if p > 0.0 and reachable[t]:
                 steps[t] = min(steps[t], steps[s] + 1.0 / p)
     return steps
@@ -57,19 +63,22 @@ def test_no_place_has_a_better_rate_than_the_one_that_is_found(
         away = steps + extra
         worth = np.where(away > 0.0, told / np.where(away > 0.0, away, 1.0) ** power, 0.0)
         share, bounds = np.where(reachable, 0.0, 2.0), np.full(STATES, np.inf)
-        edges = edges_of(graph)
-        path, gain, taken = best_rate(edges, share, 0.0, 0.0, 0, looks, extra, power, bounds)
+        place, gain, taken, before = search_outward(
+            graph, share, 0.0, 0.0, 0, looks, extra, power, bounds
+        )
+        path = path_to(before, 0, place)
         if worth.max() <= 0.0:
             assert len(path) == 0
             continue
-        place = path[-1]
         assert gain == pytest.approx(told[place])
         assert taken == pytest.approx(away[place])
         assert gain / taken**power == pytest.approx(worth.max())
         assert path[0] == 0
-        _, success = follow(edges, path)
-        for s, t, p in zip(path[:-1], path[1:], success, strict=True):
-            assert steps[t] == pytest.approx(steps[s] + 1.0 / p)
+        assert path[-1] == place
+        for k in range(len(path)):
+            _, told_there, so_far = follow(graph, path[: k + 1], looks, False, extra)
+            assert so_far == pytest.approx(away[path[k]])
+            assert told_there == pytest.approx(told[path[k]])
 
 
 def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
@@ -80,9 +89,9 @@ def test_a_share_beyond_what_is_free_takes_its_toll_of_the_gain() -> None:
     )
     share = np.array([0.0, 0.0, 0.3])
     for toll, place, gain in ((0.0, 2, 2.0), (6.0, 1, 0.5), (2.0, 2, 2.0 - 2.0 * 0.2)):
-        edges, bounds = Edges(dest, np.ones((3, 2)), EVERYWHERE), np.full(3, np.inf)
-        path, found, _ = best_rate(edges, share, 0.1, toll, 0, looks, 0.0, 1.0, bounds)
-        assert path[-1] == place
+        graph, bounds = graph_from(dest, np.ones((3, 2)), np.zeros((3, 2))), np.full(3, np.inf)
+        there, found, *_ = search_outward(graph, share, 0.1, toll, 0, looks, 0.0, 1.0, bounds)
+        assert there == place
         assert found == pytest.approx(gain)
 
 
@@ -92,14 +101,12 @@ def test_no_place_has_more_gain_per_risk_than_the_one_that_is_found(seed: int) -
     graph = random_graph(rng, STATES)
     looks, risk = random_looks(rng, STATES, logarithmic=False), rng.uniform(0.1, 1.5, STATES)
     told, floor = gains(looks), 0.1
-    path, gain, steps, worst, over, over_gain = best_per_risk(
-        edges_of(graph), risk, floor, 0, looks, 0.0
-    )
+    path, gain, steps, worst, over, over_gain = best_per_risk(graph, risk, floor, 0, looks, 0.0)
     best, least = 0.0, np.inf
     for s in range(1, STATES):
         ways = [
             (
-                max(risk[graph.model.dest[e]] for e in way),
+                max(risk[graph.dest[e]] for e in way),
                 sum(1.0 / graph.success[e] for e in way),
             )
             for way in paths(graph, 0, {s})
@@ -127,15 +134,23 @@ def test_a_path_ahead_tells_what_its_looks_tell_one_after_the_other(seed: int) -
     graph = random_graph(rng, STATES)
     looks = random_looks(rng, STATES, logarithmic=True)
     anywhere = np.zeros(STATES)
-    path, gain, steps = look_ahead(edges_of(graph), anywhere, 0.0, 0, looks, 0.2, 50, 3)
+    path, gain, steps = look_ahead(graph, anywhere, 0.0, 0, looks, 0.2, 50, 3)
     weight, taken = np.zeros(STATES), 0.0
     for s, t in pairwise(path.tolist()):
-        taken += 1.0 / graph.success[s][graph.model.dest[s] == t].max()
+        taken += 1.0 / graph.success[s][graph.dest[s] == t].max()
         for right, w in zip(looks.right.tolist(), looks.weight.tolist(), strict=True):
             if t + right < STATES:
                 weight[t + right] += w
     assert gain == pytest.approx(0.5 * np.log1p(looks.amount * weight).sum())
     assert steps >= taken - 1e-12
+    assert follow(graph, path, looks, True, 0.0)[1] == pytest.approx(gain)
+    bounds = np.full(STATES, np.inf)
+    given = anywhere, 0.0, 0.0, 0, looks, 0.0, 1.0, bounds, 0.0, 0.7
+    alone, told, away, along = best_path(graph, *given, 0, 3)
+    assert not along
+    if len(alone):
+        _, more, longer, _ = best_path(graph, *given, 50, 3)
+        assert more - 0.7 * told / away * longer >= 0.3 * told - 1e-12
 
 
 def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
@@ -152,9 +167,14 @@ def test_what_was_looked_at_tells_less_and_a_square_nothing() -> None:
 
 def test_the_likeliest_of_two_ways_to_a_neighbour_is_taken() -> None:
     dest = np.array([[1, 1, 0], [0, 0, 1]])
-    edges = Edges(dest, np.array([[0.3, 0.6, 1.0], [1.0, 1.0, 1.0]]), EVERYWHERE)
-    actions, success = follow(edges, np.array([0, 1]))
-    assert (actions.tolist(), success.tolist()) == ([1], [0.6])
-    only = edges._replace(allowed=np.array([[True, False, True], [True, True, True]]))
-    assert follow(only, np.array([0, 1]))[0].tolist() == [0]
-    assert follow(edges, np.array([1, 2]))[0].tolist() == [-1]
+    success = np.array([[0.3, 0.6, 1.0], [1.0, 1.0, 1.0]])
+    graph = graph_from(dest, success, 1.0 - success)
+    looks = random_looks(np.random.default_rng(0), 2, logarithmic=True)
+    actions, _, steps = follow(graph, np.array([0, 1]), looks, False, 1.0)
+    assert (actions.tolist(), steps) == ([1], 1.0 + 1.0 / 0.6)
+    only = graph._replace(allowed=np.array([[True, False, True], [True, True, True]]))
+    assert follow(only, np.array([0, 1]), looks, False, 0.0)[0].tolist() == [0]
+    actions, _, steps = follow(graph, np.array([1, 1, 0, 0, 1, 1]), looks, False, 0.0)
+    assert (actions[-1], steps) == (2, 4.0 + 1.0 / 0.6)
+    nowhere = graph._replace(success=np.zeros_like(success))
+    assert follow(nowhere, np.array([0, 1]), looks, False, 0.0)[2] == np.inf

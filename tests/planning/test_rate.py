@@ -4,18 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.planning.graphs import edges_of
 from tests.planning.test_paper import corridor
 
 from homeward.beliefs import FiniteBelief
 from homeward.bonuses import Looks, RMax
 from homeward.models import Moves
 from homeward.planning.graph import graph_of
+from homeward.planning.guide import Task
 from homeward.planning.held import MAX_FREE_SHARE, Held, Proposal
 from homeward.planning.ledger import Ledger
 from homeward.planning.planner import Planner
+from homeward.planning.pursuit import Limit
 from homeward.planning.rate import RateSearch, View
-from homeward.planning.task import Task
 
 HOME = np.zeros(1, np.int64)
 
@@ -27,7 +27,9 @@ def choose(belief: FiniteBelief, delta: float, state: int = 0, **options: Any) -
     ledger = Ledger("home", HOME, delta)
     planner = Planner(options.get("bonus", RMax()), [])
     task = Task(planner, (ledger,), options.get("allowed"), options.get("floor", 1e-6))
-    return RateSearch(task).choose(belief, model, state, Held((ledger.open(graph, state),)))
+    held = Held((ledger.open(graph, state),))
+    plan, _, limit = RateSearch(task).choose(belief, model, state, held)
+    return limit if plan is None else plan
 
 
 def star(blocked: list[float]) -> FiniteBelief:
@@ -50,7 +52,7 @@ def test_the_nearest_of_equal_places_is_proposed() -> None:
     chosen = choose(FiniteBelief([corridor(4)], visited=seen), 1.0)
     assert chosen.proposal.path == (0, 1)
     assert chosen.proposal.share <= MAX_FREE_SHARE
-    assert chosen.policy[0] == 1
+    assert chosen.action == 1
 
 
 def test_what_is_free_comes_before_what_is_not() -> None:
@@ -64,10 +66,9 @@ def test_of_equal_places_the_one_of_least_risk_is_taken() -> None:
 
 
 def test_what_is_beyond_the_budget_is_named() -> None:
-    chosen = choose(star([0.2, 0.1]), 0.95)
-    assert chosen.proposal is None
-    assert chosen.limit.share == pytest.approx(0.1 / 0.05)
-    assert chosen.limit.left == 2.0
+    limit = choose(star([0.2, 0.1]), 0.95)
+    assert limit.share == pytest.approx(0.1 / 0.05)
+    assert limit.left == 2.0
 
 
 def test_an_action_that_tells_by_leaving_is_as_risky_as_where_it_leads() -> None:
@@ -77,10 +78,9 @@ def test_an_action_that_tells_by_leaving_is_as_risky_as_where_it_leads() -> None
     for delta, learning in ((0.5, 1), (0.95, 1)):
         chosen = choose(star([0.2, 0.0]), delta, bonus=leaving)
         assert chosen.proposal.path == (0,)
-        assert chosen.policy[0] == learning
+        assert chosen.action == learning
     beyond = choose(star([0.2, 0.1]), 0.95, bonus=leaving)
-    assert beyond.proposal is None
-    assert beyond.limit.share == pytest.approx(0.2 / 0.05)
+    assert beyond.share == pytest.approx(0.2 / 0.05)
 
 
 def test_an_edge_that_is_not_allowed_is_not_taken() -> None:
@@ -89,7 +89,7 @@ def test_an_edge_that_is_not_allowed_is_not_taken() -> None:
 
 
 def test_nothing_below_the_floor_is_proposed() -> None:
-    assert choose(star([0.0, 0.0]), 1.0, floor=2.0).proposal is None
+    assert choose(star([0.0, 0.0]), 1.0, floor=2.0) == Limit(2.0, rate=0.5)
 
 
 def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() -> None:
@@ -101,7 +101,7 @@ def test_while_nothing_is_learned_a_held_path_is_worth_more_with_every_step() ->
     looks = Looks((1, 5), nowhere, nowhere, np.ones(1), amount, logarithmic=True)
     search = RateSearch(Task(Planner(RMax(), []), (), None, 1e-6))
     path = (0, 1, 2, 3, 4)
-    view = View(graph, edges_of(graph), 1, (), np.zeros(5), looks, None)
+    view = View(graph, 1, (), np.zeros(5), looks, None)
     gain = 1.5 * np.log(2.0)
     held = Proposal(path, gain, 4.0, along=True)
     now = search.still(held, view)

@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.planning.graphs import graph_from
 
 from homeward.beliefs.corrections import Correction
 from homeward.bonuses import Looks, Uncover
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.world import HeightGridWorld
 from homeward.planning.explorer import Explorer, Step
-from homeward.planning.graph import EVERYWHERE
+from homeward.planning.outward import best_tour
 from homeward.planning.paper import PaperExplorer
 from homeward.planning.planner import Planner
-from homeward.planning.tours import best_tour
-from homeward.planning.ways import Edges
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ def first_place(
     """Return where the best tour goes first; a look tells of cells at most `reach` to a side."""
     states = len(dest)
     right = np.arange(-reach, reach + 1)
-    edges = Edges(dest.astype(np.int32), np.ones(dest.shape), EVERYWHERE)
+    graph = graph_from(dest, np.ones(dest.shape), np.zeros(dest.shape))
     looks = Looks((1, states), np.zeros_like(right), right, np.ones(len(right)), amount, False)
     share = np.where(np.ones(states, dtype=bool) & places, 0.0, 1.0)
-    path, *_ = best_tour(edges, share, 0.0, state, looks, 4.0, width, 99.0, return_price)
+    path, *_ = best_tour(graph, share, 0.0, state, looks, 4.0, width, 99.0, return_price)
     assert len(path) == 0 or path[0] == state
     return int(path[-1]) if len(path) else -1
 

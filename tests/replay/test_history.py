@@ -8,7 +8,7 @@ import pytest
 from homeward.beliefs.heights import entropy_reduction
 from homeward.errors import InvalidFileError
 from homeward.planning.explorer import Explorer
-from homeward.replay.history import SPACING, History
+from homeward.replay.history import BELIEF_SPACING, History
 from homeward.replay.log_reader import LogReader
 from homeward.runs import Run, find_kind
 from homeward.runs.config import checked
@@ -73,7 +73,7 @@ def test_with_little_room_fewer_are_kept_and_all_are_found(runs: Path) -> None:
     small = history_of(runs / "rover", room=3 * known[0].height.nbytes)
     for step in reversed(range(len(known))):
         np.testing.assert_array_equal(small.at(step).height, known[step].height)  # type: ignore[attr-defined]
-    assert small.beliefs.spacing > SPACING
+    assert small.beliefs.spacing > BELIEF_SPACING
     assert len(small.beliefs.kept) < len(history_of(runs / "rover").beliefs.kept) + 4
     assert small.beliefs.bytes <= 4 * 2 * known[0].height.nbytes
 
@@ -115,5 +115,5 @@ def test_known_on_a_grid_is_the_fraction_that_was_seen(runs: Path) -> None:
 def test_a_record_that_the_world_does_not_follow_is_refused(own: Path) -> None:
     history = history_of(own / "grid-safe")
     history.log.nexts[2] = (history.log.nexts[2] + 7) % 36
-    with pytest.raises(InvalidFileError, match="step 3 leads to"):
+    with pytest.raises(InvalidFileError, match="step 3 ends in state"):
         history.at(5)

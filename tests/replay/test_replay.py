@@ -52,14 +52,16 @@ def test_why_is_the_evidence_of_the_plan_that_was_made(
 def test_what_is_held_is_the_same_from_wherever_it_is_folded(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("homeward.replay.decisions.SPACING", 4)
-    monkeypatch.setattr("homeward.replay.decisions.MAX_BYTES", 3 * 80 * 4)  # three ways of 80 cells
+    monkeypatch.setattr("homeward.replay.history.HELD_SPACING", 4)
+    monkeypatch.setattr(
+        "homeward.replay.history.MAX_HELD_BYTES", 3 * 80 * 4
+    )  # three ways of 80 cells
     replay = Replay(runs / "rover")
     steps = steps_of(runs, "rover", tmp_path)
     replay.why(0)
     assert replay.decisions is not None
     for number in (60, 7, 8, 41, 3, 59):
-        held, expected = replay.decisions.held(number), steps[number - 1].held
+        held, expected = replay.decisions.kept.at(number), steps[number - 1].held
         assert expected is not None
         assert held.proposal == expected.proposal
         assert (held.remaining, held.idle) == (expected.remaining, expected.idle)
@@ -120,9 +122,9 @@ def planning(replay: Replay) -> list[int]:
     planned: list[int] = []
     real = replay._plan
 
-    def counting(moment: Any, seeds: Any) -> Any:
+    def counting(moment: Any, seeds: Any, *, keep: bool = True) -> Any:
         planned.append(moment.step)
-        return real(moment, seeds)
+        return real(moment, seeds, keep=keep)
 
     replay._plan = counting  # type: ignore[method-assign]
     return planned
@@ -278,11 +280,13 @@ def test_records_that_lead_elsewhere_are_refused(own: Path) -> None:
     path.write_bytes(b"".join(lines))
     replay = Replay(own / "grid-safe")
     assert replay.layers(2, ["seen"])
-    with pytest.raises(InvalidFileError, match="step 3 leads to"):
+    with pytest.raises(InvalidFileError, match="step 3 ends in state"):
         replay.layers(3, ["seen"])
 
 
-@pytest.mark.parametrize(("version", "said"), [(99, "newer version"), (0, "not read any more")])
+@pytest.mark.parametrize(
+    ("version", "said"), [(99, "newer version"), (0, "made by an older version")]
+)
 def test_a_run_of_another_version_is_not_set_up(own: Path, version: int, said: str) -> None:
     config = json.loads((own / "grid-safe" / "config.json").read_text())
     config["version"] = version

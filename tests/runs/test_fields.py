@@ -87,7 +87,7 @@ def test_what_is_no_field_is_refused_and_the_old_ones_stay(
 def test_damaged_fields_are_refused_by_name(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "f.npz"
     path.write_bytes(data)
-    with pytest.raises(InvalidFileError, match=r"f\.npz: does not hold our arrays"):
+    with pytest.raises(InvalidFileError, match=r"f\.npz: is not an archive of a run's arrays"):
         read_fields(path)
     assert field_shape(path, "a") is None
 
@@ -98,7 +98,7 @@ def test_fields_with_a_wrong_byte_are_refused(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[150] ^= 1
     path.write_bytes(data)
-    with pytest.raises(InvalidFileError, match=r"f\.npz: does not hold our arrays"):
+    with pytest.raises(InvalidFileError, match=r"f\.npz: is not an archive of a run's arrays"):
         read_fields(path)
 
 
@@ -130,13 +130,13 @@ def test_damaged_fields_of_earlier_versions_are_refused_by_name(tmp_path: Path) 
     path, group = tmp_path / "f.npz", tmp_path / "f"
     chunk = write_zarr(group, "a", np.arange(100))
     chunk.write_bytes(chunk.read_bytes()[:-9])
-    with pytest.raises(InvalidFileError, match="f/a: is not one of our arrays"):
+    with pytest.raises(InvalidFileError, match="f/a: is not an array of a run"):
         read_fields(path)
     chunk.unlink()
     with pytest.raises(InvalidFileError, match=r"f/a/c\.0: can't be read"):
         read_fields(path)
     (group / "a/zarr.json").write_text("{}")
-    with pytest.raises(InvalidFileError, match="f/a: is not one of our arrays"):
+    with pytest.raises(InvalidFileError, match="f/a: is not an array of a run"):
         read_fields(path)
 
 

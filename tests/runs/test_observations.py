@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from homeward.beliefs import Rows, Transition, Visit
 from homeward.beliefs.heights import Heights
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.runs.observations import Digest, check_types, decode, encode
+from homeward.runs.observations import Digest, decode, encode
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,6 @@ def test_a_type_that_is_not_listed_is_refused_both_ways() -> None:
         encode(Visit(1), (Seen,))
     with pytest.raises(InvalidFileError, match="an observation is a Visit"):
         decode({"Visit": {"state": 1}}, (Seen,))
-
-
-def test_types_must_be_dataclasses_that_can_be_told_apart() -> None:
-    check_types(TYPES)
-    clash: type = dataclass(type("Visit", (), {"__annotations__": {"x": int}}))
-    with pytest.raises(InvalidInputError, match="two observations are named Visit"):
-        check_types((Visit, clash))
-    with pytest.raises(InvalidInputError, match="is not a dataclass"):
-        check_types((int,))
-    with pytest.raises(InvalidInputError, match="can't be named array"):
-        check_types((dataclass(type("array", (), {})),))
 
 
 @given(VALUES)

@@ -134,11 +134,15 @@ def test_an_explorer_that_goes_round_in_circles_ends_after_as_many_steps_if_it_i
     ("room", "change", "message"),
     [
         # Where steps are planned again, the state before is the one after the last.
-        (65_536, {"state": 19}, "the state is recorded as 19, and comes out as"),
-        (65_536, {"next_state": 19}, "the next state is recorded as 19, and comes out as"),
-        (65_536, {"observation": 5}, "the observation is recorded as 5, and comes out as {"),
-        (0, {"next_state": 19}, "the next state is recorded as 19, and comes out as"),
-        (0, {"observation": 5}, "the observation is recorded as 5, and comes out as {"),
+        (65_536, {"state": 19}, "the recorded state is 19, but repeating the step gives"),
+        (65_536, {"next_state": 19}, "the recorded next state is 19, but repeating the step gives"),
+        (
+            65_536,
+            {"observation": 5},
+            "the recorded observation is 5, but repeating the step gives {",
+        ),
+        (0, {"next_state": 19}, "the recorded next state is 19, but repeating the step gives"),
+        (0, {"observation": 5}, "the recorded observation is 5, but repeating the step gives {"),
     ],
 )
 def test_a_record_of_another_world_is_refused_and_left_as_it_is(
@@ -178,7 +182,7 @@ def test_a_plan_that_comes_out_differently_is_refused(
     other = (records[1].action + 1) % 5
     records[1] = replace(records[1], action=other)
     (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
-    with pytest.raises(InvalidFileError, match=f"step 2 the action is recorded as {other}"):
+    with pytest.raises(InvalidFileError, match=f"step 2 the recorded action is {other}"):
         made.resume()
 
 
@@ -191,7 +195,9 @@ def test_steps_beyond_the_explorers_own_end_are_refused(
     records = list(made.records())
     records.append(replace(records[-1], step=len(records) + 1))
     (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
-    with pytest.raises(InvalidFileError, match=f"holds {len(records)} steps, but ended after"):
+    with pytest.raises(
+        InvalidFileError, match=f"has {len(records)} steps, but the run ended after"
+    ):
         made.resume()
     stopped = made.manifest.model_copy(update={"status": RunStatus.INTERRUPTED})
     stopped.write(tmp_path / "run/manifest.json")
@@ -230,7 +236,7 @@ def test_a_digest_of_another_observation_is_refused(
     records = list(brief.records())
     records[2] = replace(records[2], observation=records[3].observation)
     (tmp_path / "run/steps.jsonl").write_bytes(b"".join(map(to_line, records)))
-    with pytest.raises(InvalidFileError, match=r"step 3 the observation is recorded as \{"):
+    with pytest.raises(InvalidFileError, match=r"step 3 the recorded observation is \{"):
         brief.resume()
 
 
@@ -283,7 +289,7 @@ def test_what_is_held_must_come_out_as_recorded_where_it_is_planned_again(tmp_pa
     records = list(made.records())
     records[1] = replace(records[1], holding=records[1].holding | {"kept": 0.75})
     explorer = kinds.make(kinds.MeadowConfig(**made.config)).explorer()
-    with pytest.raises(InvalidFileError, match="in step 2 the holding is recorded as"):
+    with pytest.raises(InvalidFileError, match="in step 2 the recorded holding is"):
         replay(explorer, records, kinds.MEADOW, 0, made.directory, plan_again=True)
 
 

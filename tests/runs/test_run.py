@@ -270,7 +270,7 @@ def test_a_limit_can_be_raised_and_the_way_is_as_if_it_had_been_so_from_the_star
     assert run.resume(limit=12) is End.STEPS
     assert log_of(run) == log_of(whole)
     assert run.manifest.limit == 12
-    with pytest.raises(InvalidInputError, match="the limit is 3, but 12 steps are taken"):
+    with pytest.raises(InvalidInputError, match="the limit is 3, but the run has taken 12 steps"):
         run.resume(limit=3)
 
 
@@ -358,7 +358,7 @@ def test_a_config_that_is_no_longer_complete_is_refused(
     monkeypatch.setattr(kind, "_KINDS", {"meadow": MEADOW})
     made = Run.create(tmp_path / "run", "meadow")
     monkeypatch.setattr(kind, "_KINDS", {"meadow": replace(MEADOW, config=Longer)})
-    with pytest.raises(InvalidFileError, match=r"config\.json: is not complete for a meadow run"):
+    with pytest.raises(InvalidFileError, match=r"config\.json: lacks keys of a meadow run"):
         made.resume()
 
 
@@ -415,7 +415,7 @@ def test_a_run_is_not_made_over_something(tmp_path: Path) -> None:
 def test_a_run_that_is_there_already_is_named_with_how_to_go_on(tmp_path: Path) -> None:
     meadow(tmp_path / "my run")
     there = tmp_path / "my run"
-    said = f"{there}: there is a run already; to resume: homeward runs resume '{there}'"
+    said = f"{there}: is already a run; to resume it: homeward runs resume '{there}'"
     with pytest.raises(InvalidFileError, match=f"^{re.escape(said)}$"):
         meadow(there)
 

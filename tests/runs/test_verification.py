@@ -87,9 +87,9 @@ def test_a_grid_run_comes_out_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"bounds": (0.999,)}, "the log says 0.999, the plan "),
-        ({"kept_bounds": (0.999,)}, "the log says 0.999, the plan "),
-        ({"bounds": (0.01,)}, "the log says 0.01, the plan "),
+        ({"bounds": (0.999,)}, "the bound in the log is 0.999, but the plan's is "),
+        ({"kept_bounds": (0.999,)}, "the bound in the log is 0.999, but the plan's is "),
+        ({"bounds": (0.01,)}, "the bound in the log is 0.01, but the plan's is "),
     ],
 )
 def test_a_bound_that_was_changed_in_the_log_is_refuted(run: Run, change: Any, reason: str) -> None:
@@ -103,14 +103,14 @@ def test_a_bound_that_was_changed_in_the_log_is_refuted(run: Run, change: Any, r
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"action": 3}, "the log says action 3, and planning again gives "),
-        ({"state": 19}, "the log says state 19, and planning again gives "),
-        ({"status": "splendid"}, "the log says status splendid"),
-        ({"next_state": 19}, "the log says next state 19"),
-        ({"observation": {"a": "b" * 99}}, "the log says observation {'a': 'bbb"),
-        ({"value": 77.0}, "the log says worth 77, planning again"),
-        ({"upper": np.inf}, "the log says an upper bound of inf"),
-        ({"bounds": (0.9, 0.9)}, "the log has 2 bounds of 1 criteria"),
+        ({"action": 3}, "the action in the log is 3, but planning again gives "),
+        ({"state": 19}, "the state in the log is 19, but planning again gives "),
+        ({"status": "splendid"}, "the status in the log is splendid"),
+        ({"next_state": 19}, "the next state in the log is 19"),
+        ({"observation": {"a": "b" * 99}}, "the observation in the log is {'a': 'bbb"),
+        ({"value": 77.0}, "the value in the log is 77, but planning again"),
+        ({"upper": np.inf}, "the upper bound in the log is inf"),
+        ({"bounds": (0.9, 0.9)}, "the log has 2 bounds for 1 criteria"),
     ],
 )
 def test_anything_else_that_was_changed_in_the_step_is_refuted(
@@ -126,7 +126,7 @@ def test_anything_else_that_was_changed_in_the_step_is_refuted(
 
 def test_a_step_before_that_was_changed_is_refused(run: Run) -> None:
     forge(run, 2, next_state=19)
-    with pytest.raises(InvalidFileError, match="in step 2 the next state is recorded as 19"):
+    with pytest.raises(InvalidFileError, match="in step 2 the recorded next state is 19"):
         plan_of_step(run, 4)
 
 
@@ -180,18 +180,21 @@ def test_on_a_general_model_a_note_says_that_every_step_was_only_planned_again(h
     found = plan_of_step(hill)
     assert found.homes == ()
     assert found.notes == (
-        "the risk budget is not audited, since its model is not a move-or-stay graph: every step "
-        "was only planned again",
+        "every step was planned again, but the risk budget is not audited, since its model is not "
+        "a move-or-stay graph",
     )
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"action": 1}, "step 1: the log says action 1, and planning again gives 0"),
-        ({"bounds": (1.0,)}, "step 1: the log says bounds (1.0,), and planning again gives (0.89"),
-        ({"status": "splendid"}, "step 1: the log says status splendid"),
-        ({"value": 7.0}, "step 1: the log says value 7.0, and planning again gives"),
+        ({"action": 1}, "step 1: the action in the log is 1, but planning again gives 0"),
+        (
+            {"bounds": (1.0,)},
+            "step 1: the bounds in the log is (1.0,), but planning again gives (0.89",
+        ),
+        ({"status": "splendid"}, "step 1: the status in the log is splendid"),
+        ({"value": 7.0}, "step 1: the value in the log is 7.0, but planning again gives"),
     ],
 )
 @pytest.mark.parametrize("step", [None, 1])
@@ -218,7 +221,7 @@ def test_a_record_after_the_explorers_own_end_refutes_the_run(hill: Run) -> None
 @pytest.mark.parametrize("holding", [None, {}, {"kept": "much"}, {"kept": 7.0}])
 def test_a_record_that_does_not_say_what_is_kept_is_refused(hill: Run, holding: Any) -> None:
     forge(hill, 2, holding=holding)
-    with pytest.raises(InvalidFileError, match=r"step 2 keeps 7|step 2 does not say"):
+    with pytest.raises(InvalidFileError, match=r"the bound of step 2 is 7|step 2 has no valid"):
         plan_of_step(hill, 1)
 
 
@@ -234,4 +237,4 @@ def test_a_run_that_keeps_nothing_has_nothing_to_audit(tmp_path: Path) -> None:
     made.resume()
     found = plan_of_step(made)
     assert not found.refuted
-    assert found.notes == ("nothing was promised of this run, so there is nothing to audit",)
+    assert found.notes == ("this run has no safety level, so there is nothing to audit",)

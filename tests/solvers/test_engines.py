@@ -62,6 +62,7 @@ def test_evaluating_a_policy_is_a_dense_linear_solve(
     model: Model, discount: float, data: st.DataObject
 ) -> None:
     policy, reward = a_policy(data, model), rewards(data, model, 2)
+    reward[1] = np.where(np.isfinite(reward[1]), reward[1], 0.0)
     value = engine(model, discount, reward).evaluate(policy)
     assert value.shape == (2, model.states)
     for k in range(2):
@@ -345,7 +346,7 @@ RIDGE = Moves(np.array([[0, 1], [1, 0]]), np.ones((2, 2)))
 def test_totals_that_are_no_numbers_are_refused(wrong: float, kind: str) -> None:
     totals = np.zeros((2, 2, 2))
     totals[1, 0, 1] = wrong
-    with pytest.raises(InvalidProblemError, match=r"the totals contain NaN, or"):
+    with pytest.raises(InvalidProblemError, match=r"constraint 0 has NaN or its total"):
         engine(RIDGE if kind == "moves" else RIDGE.sparse(), 0.9, totals)
 
 
@@ -359,7 +360,7 @@ def test_totals_that_overflow_are_refused(wrong: float) -> None:
 
 @pytest.mark.parametrize("shape", [(2, 2), (0, 2, 2), (1, 2, 3), (1, 3, 2), (1, 1, 2, 2)])
 def test_totals_of_another_shape_are_refused_with_theirs(shape: tuple[int, ...]) -> None:
-    said = rf"the totals have shape {re.escape(str(shape))}, expected \[K, 2, 2\]"
+    said = rf"the totals have shape {re.escape(str(shape))}, expected \(\d, 2, 2\)"
     with pytest.raises(InvalidProblemError, match=said):
         engine(RIDGE, 0.9, np.zeros(shape))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.conftest import DISCOUNTS, dense, models, value_of
 
 from homeward.solvers import engine
-from homeward.solvers.exits import end_at
+from homeward.solvers.problems import end_at
 
 if TYPE_CHECKING:
     from homeward.models import Model

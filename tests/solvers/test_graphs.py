@@ -42,7 +42,7 @@ def ways_home(
 ) -> tuple[FloatArray, IntArray]:
     """Call the kernel."""
     ways = reverse_edges(dest, np.empty(0, np.uint8))
-    distance, choice = distances_home(dest, success, -cost, np.array(home, np.int32), *ways)
+    distance, choice = distances_home(dest, success, -cost, np.array(home, np.int32), ways)
     return distance, choice
 
 

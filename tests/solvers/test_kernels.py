@@ -64,9 +64,8 @@ DISCOUNT = st.sampled_from([0.1, 0.5, 0.99, 1.0 - 1e-9])
 def test_a_move_is_tried_until_it_works_or_exploring_is_called_off(
     success: FloatArray, discount: float
 ) -> None:
-    tries = np.empty_like(success)
     dest = np.array([[1, 0], [1, 2], [0, 2]], np.int32)
-    kernels.tries_of(dest, success, discount, tries)
+    tries = MovesEngine(Moves(dest, success), discount, np.zeros((1, 3, 2)))._problem.tries
     for s, a in product(range(3), range(2)):
         works = Fraction(success[s, a]) if dest[s, a] != s else Fraction(0)
         exact = 1 / (1 - Fraction(discount) * (1 - works))
@@ -108,20 +107,9 @@ def test_only_the_policys_own_actions_are_followed() -> None:
     assert values.tolist() == [[18.0, 17.0], [18.0, 9.0]]
 
 
-def test_what_is_better_is_taken_state_by_state() -> None:
-    worth, policy = np.array([-np.inf, 2.0, 3.0]), np.array([9, 9, 9], np.int32)
-    values, blend = np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]), np.empty(3)
-    weights, same = np.array([1.0, 1.5]), np.full(3, 5, np.int32)
-    kernels.take_better(values, np.array([0, 1, 2], np.int32), weights, blend, worth, policy)
-    assert worth.tolist() == [1.0, 2.5, 4.0]
-    assert policy.tolist() == [0, 1, 2]
-    kernels.take_better(values, same, weights, blend, worth, policy)
-    assert policy.tolist() == [0, 1, 2]
-
-
-@given(tables(st.floats(-1e300, 1e300), 9))
+@given(tables(st.floats(-1e300, 1e300), 2, 9))
 def test_the_largest_is_found_whatever_its_sign(values: FloatArray) -> None:
-    assert kernels.largest(values) == np.abs(values).max()
+    assert (kernels.sizes_of(values) == np.abs(values).max(axis=1)).all()
 
 
 def sweep(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from tests.conftest import tables
 
-from homeward.solvers.simplex import at_basis, simplex, solve_small
+from homeward.solvers.master import at_basis, simplex, solve_small
 
 
 def test_a_small_lp_is_solved_by_hand() -> None:

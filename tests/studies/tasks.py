@@ -76,3 +76,9 @@ def crooked(cell: dict[str, Any], seed: int) -> Any:
 
 
 not_callable = 3
+
+
+def refused(cell: dict[str, Any], seed: int) -> dict[str, Any]:
+    from homeward.errors import InvalidInputError
+
+    raise InvalidInputError("delta is 2, expected at most 1")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from homeward.errors import InvalidInputError
-from homeward.studies import Ledger, Outcome, Study, conduct, define, grid, table_of
+from homeward.studies import Ledger, Outcome, Study, combine, conduct, define, table_of
 from homeward.studies.conduct import BATCH_SECONDS, MAX_BATCH_TASKS, MAX_DEATHS, TaskQueue
 from homeward.studies.crews import Report
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 TASKS = "tests.studies.tasks"
-QUICK = define("quick", f"{TASKS}:quick", grid({"scale": [1.0, 2.0]}), range(30))
+QUICK = define("quick", f"{TASKS}:quick", combine({"scale": [1.0, 2.0]}), range(30))
 
 
 def all_of(path: Path, study: Study, **how: Any) -> tuple[Any, list[Outcome]]:
@@ -102,8 +102,12 @@ def desk(tmp_path: Path, tasks: int) -> TaskQueue:
         return TaskQueue(ledger)
 
 
+def positions_of(batch: Batch) -> tuple[int, ...]:
+    return tuple(position for position, _, _ in batch.items)
+
+
 def done(batch: Batch, seconds: float, count: int | None = None) -> Report:
-    positions = batch.positions[:count]
+    positions = positions_of(batch)[:count]
     return Report(batch, [Outcome(p, {}, None, seconds) for p in positions])
 
 
@@ -145,7 +149,7 @@ def test_what_a_batch_had_not_begun_is_handed_out_again_first(tmp_path: Path) ->
     office = desk(tmp_path, 100)
     office.pace = BATCH_SECONDS / 10
     first = handed(office)
-    assert first.positions == tuple(range(10))
+    assert positions_of(first) == tuple(range(10))
     assert len(office.settle(done(first, 1.0, count=4))) == 4
     assert list(office.left)[:7] == [4, 5, 6, 7, 8, 9, 10]
 
@@ -156,10 +160,10 @@ def test_tasks_whose_worker_died_are_tried_alone_and_one_at_a_time(tmp_path: Pat
     batch = handed(office)
     assert office.settle(Report(batch, [], deaths=1)) == []
     suspect, beside = handed(office, slots=4), handed(office, slots=4)
-    assert suspect.positions == (0,)
-    assert beside.positions[0] == 3
+    assert positions_of(suspect) == (0,)
+    assert positions_of(beside)[0] == 3
     office.settle(done(suspect, 0.1))
-    assert handed(office, slots=4).positions == (1,)
+    assert positions_of(handed(office, slots=4)) == (1,)
 
 
 def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None:
@@ -169,7 +173,7 @@ def test_a_task_over_which_three_workers_died_has_failed(tmp_path: Path) -> None
     outcomes: list[Outcome] = []
     while office.left or office.suspects:
         batch = handed(office)
-        deadly = 1 in batch.positions
+        deadly = 1 in positions_of(batch)
         deaths += deadly
         report = Report(batch, [], deaths=1, cause="gone") if deadly else done(batch, 0.1)
         outcomes += office.settle(report)
@@ -212,8 +216,8 @@ def test_every_task_comes_to_exactly_one_end_and_only_the_deadly_fail(
             flying.append(batch)
         assert len(flying) == office.submitted <= slots
         batch = flying.pop(data.draw(st.integers(0, len(flying) - 1)))
-        cut = next((i for i, p in enumerate(batch.positions) if p in slow), len(batch.items))
-        begun = batch.positions[: cut + 1]
+        cut = next((i for i, p in enumerate(positions_of(batch)) if p in slow), len(batch.items))
+        begun = positions_of(batch)[: cut + 1]
         if deadly & set(begun):
             outcomes += office.settle(Report(batch, [], deaths=1))
         else:

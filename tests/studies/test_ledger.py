@@ -89,9 +89,9 @@ def test_a_study_can_be_read_while_it_is_written_but_not_written_twice(tmp_path:
         ({"cells": [{"a": 1}]}, "its number of cells is 2, not 1"),
         (
             {"cells": [{"a": 1}, {"a": 2.0}]},
-            r"its cells, counted from 0, hold {'a': 2} at 1, not {'a': 2\.0}",
+            r"its cells\[1\] is {'a': 2}, not {'a': 2\.0}",
         ),
-        ({"seeds": [5, 7]}, "its seeds, counted from 0, hold 6 at 1, not 7"),
+        ({"seeds": [5, 7]}, r"its seeds\[1\] is 6, not 7"),
     ],
 )
 def test_another_definition_is_refused_and_the_file_is_left_intact(
@@ -111,6 +111,17 @@ def test_another_definition_is_refused_and_the_file_is_left_intact(
     assert [p.name for p in tmp_path.iterdir()] == ["s.sqlite"]
 
 
+def test_a_wrong_definition_does_not_block_the_corrected_one(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Ledger.open(path, STUDY) as ledger:
+        ledger.record([FAILED])
+    corrected = define(**(STUDY.model_dump(mode="json") | {"task": "x:z"}))
+    with Ledger.open(path, corrected) as ledger:
+        assert ledger.failures() == []
+    with Ledger.read(path) as ledger:
+        assert ledger.study == corrected
+
+
 def test_another_version_is_refused_but_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +132,7 @@ def test_another_version_is_refused_but_can_be_read(
     monkeypatch.setattr(module, "__version__", "9.9")
     with (
         pytest.raises(
-            InvalidFileError, match=rf"made by homeward {homeward.__version__}, this is 9\.9"
+            InvalidFileError, match=rf"made by homeward {homeward.__version__}, and this is 9\.9"
         ),
         Ledger.open(path, STUDY),
     ):
@@ -137,7 +148,7 @@ def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         pass
     monkeypatch.setattr(module, "FORMAT", 2)
     for opened in (Ledger.open(path, STUDY), Ledger.read(path)):
-        with pytest.raises(InvalidFileError, match="has format 1, this homeward reads 2"), opened:
+        with pytest.raises(InvalidFileError, match="has format 1; this homeward reads 2"), opened:
             pass
 
 
@@ -160,7 +171,7 @@ def write_damaged(path: Path) -> None:
     ("write", "message"),
     [
         (write_text, "is not a study: it is not an SQLite file"),
-        (write_other_base, "is not a study: it is a database of something else"),
+        (write_other_base, "is not a study: another program made this database"),
         (write_damaged, "can't be read"),
     ],
 )

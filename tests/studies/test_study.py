@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.studies import define, grid, read_study
+from homeward.studies import combine, define, read_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +14,7 @@ TASK = "tests.studies.tasks:quick"
 
 
 def test_a_grid_has_every_combination_and_the_last_axis_changes_fastest() -> None:
-    assert grid({"a": [1, 2], "b": ["x", "y"]}) == [
+    assert combine({"a": [1, 2], "b": ["x", "y"]}) == [
         {"a": 1, "b": "x"},
         {"a": 1, "b": "y"},
         {"a": 2, "b": "x"},
@@ -34,7 +34,7 @@ def test_tasks_are_numbered_by_cell_and_then_by_seed() -> None:
         ({"name": ""}, 'name is ""'),
         ({"cells": []}, r"cells is \[\]"),
         ({"seeds": []}, r"seeds is \[\]"),
-        ({"seeds": [1, 2, 1]}, "a seed comes twice"),
+        ({"seeds": [1, 2, 1]}, "a seed is given twice"),
         ({"seeds": [-1]}, r"seeds\.0 is -1"),
         ({"seeds": [True]}, r"seeds\.0 is true"),
         ({"cells": [{"a": 1}, {"b": 1}, {"a": 1}]}, "cell 2 is the same as cell 0"),
@@ -54,11 +54,12 @@ def test_cells_that_differ_in_type_alone_are_two() -> None:
     assert define("s", TASK, [{"a": 1}, {"a": True}, {"a": 1.0}], [0]).tasks == 3
 
 
-def test_a_study_is_read_from_toml(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["vary", "grid"])  # "grid" in files of older versions
+def test_a_study_is_read_from_toml(tmp_path: Path, key: str) -> None:
     path = tmp_path / "s.toml"
     path.write_text(
         f'name = "levels"\ntask = "{TASK}"\nseeds = 3\nversion = 2\n'
-        '[grid]\ndelta = [0.9, 0.99]\nworld = ["lake"]\n'
+        f'[{key}]\ndelta = [0.9, 0.99]\nworld = ["lake"]\n'
     )
     cells = [{"delta": 0.9, "world": "lake"}, {"delta": 0.99, "world": "lake"}]
     assert read_study(path) == define("levels", TASK, cells, range(3), version=2)
@@ -77,13 +78,13 @@ def test_cells_can_be_listed_one_by_one(tmp_path: Path) -> None:
     [
         ("name = ", "is not TOML"),
         ("", "name is missing"),
-        ('name = "s"\ntask = "x:y"\nseeds = 0\n[grid]\na = [1]', r"seeds is \[\]"),
-        ('name = "s"\ntask = "x:y"\nseeds = true\n[grid]\na = [1]', "seeds is true"),
-        ('name = "s"\ntask = "x:y"\nseeds = 1\n[grid]\na = 1', "the grid is not a table of lists"),
-        ('name = "s"\ntask = "x:y"\nseeds = 1\ngrid = 3', "the grid is not a table of lists"),
-        ('name = "s"\ntask = "x:y"\nseeds = 1\ncells = []\n[grid]\na = [1]', "both a grid and cel"),
-        ('name = "s"\ntask = "x:y"\nseeds = 1\nspeed = 1\n[grid]\na = [1]', "speed is not known"),
-        ('name = "s"\ntask = "x:y"\nseeds = 1\n[grid]\na = [1979-05-27]', "written as JSON"),
+        ('name = "s"\ntask = "x:y"\nseeds = 0\n[vary]\na = [1]', r"seeds is \[\]"),
+        ('name = "s"\ntask = "x:y"\nseeds = true\n[vary]\na = [1]', "seeds is true"),
+        ('name = "s"\ntask = "x:y"\nseeds = 1\n[vary]\na = 1', "vary is not a table of lists"),
+        ('name = "s"\ntask = "x:y"\nseeds = 1\nvary = 3', "vary is not a table of lists"),
+        ('name = "s"\ntask = "x:y"\nseeds = 1\ncells = []\n[vary]\na = [1]', "both vary and cells"),
+        ('name = "s"\ntask = "x:y"\nseeds = 1\nspeed = 1\n[vary]\na = [1]', "speed is not known"),
+        ('name = "s"\ntask = "x:y"\nseeds = 1\n[vary]\na = [1979-05-27]', "written as JSON"),
         (None, "can't be read"),
     ],
 )

@@ -31,6 +31,11 @@ def test_a_task_that_raises_leaves_its_traceback() -> None:
     assert "tasks.py" in failed.error
 
 
+def test_a_task_with_wrong_input_leaves_a_sentence_without_a_traceback() -> None:
+    (failed,) = perform(f"{TASKS}:refused", items(1), 60.0)
+    assert failed.error == "InvalidInputError: delta is 2, expected at most 1"
+
+
 def test_what_is_not_begun_when_the_time_is_used_up_is_left() -> None:
     assert len(perform(f"{TASKS}:napping", items(9, nap=0.02), 0.03)) == 2
     assert len(perform(f"{TASKS}:napping", items(9, nap=0.0), 0.0)) == 1

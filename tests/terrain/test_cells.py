@@ -20,7 +20,7 @@ def terrain(
     heights: FloatArray, height: float = 1.0, width: float = 1.0, unit: float = 1.0
 ) -> Elevation:
     place = (width, 0.0, 1000.0, 0.0, -height, 2000.0)
-    return Elevation(heights, place, "MAP", "the test ground", unit)
+    return Elevation(heights, transform=place, crs="MAP", name="the test ground", unit=unit)
 
 
 def filtered(values: FloatArray, weights: FloatArray, sigma: tuple[float, float]) -> FloatArray:
@@ -92,7 +92,9 @@ def test_working_in_bands_changes_nothing(
     case: tuple[Elevation, float, float], pixels: int
 ) -> None:
     ground, cell, blur = case
-    ground = Elevation(np.where(np.isnan(ground.heights), 3.0, ground.heights), ground.transform)
+    ground = Elevation(
+        np.where(np.isnan(ground.heights), 3.0, ground.heights), transform=ground.transform
+    )
     whole = to_cells(ground, cell, blur)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "BAND_PIXELS", pixels)
@@ -190,7 +192,7 @@ def test_every_place_in_a_cell_belongs_to_it(
         cos, sin = 20 * math.cos(turn), 20 * math.sin(turn)
         place = (cos, sin, 8_142_406.0, sin, -cos, -276_455.0)
         flat = np.ones((2, 3))
-        made = Cells(flat, flat, flat, np.zeros((2, 3), bool), place)
+        made = Cells(flat, flat, flat, np.zeros((2, 3), bool), transform=place)
         x, y = made.centre_of(row, column)
         assert made.cell_of(x, y) == (row, column)
         x += cos * (across - 0.5) + sin * (down - 0.5)

@@ -23,7 +23,7 @@ from tests.terrain.planetary import (
 
 from homeward.errors import InvalidFileError, MissingExtraError
 from homeward.terrain import read_elevation
-from homeward.terrain.gdal import told
+from homeward.terrain.gdal import FILLS, holes, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,7 @@ def test_a_model_that_is_cut_short_is_refused(
     path = tmp_path / "DTEEC.IMG"
     write_attached(path)
     path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(InvalidFileError, match=r"DTEEC\.IMG: is cut short"):
+    with pytest.raises(InvalidFileError, match=r"DTEEC\.IMG: is incomplete"):
         read_elevation(path)
     assert capfd.readouterr().err == ""
 
@@ -183,7 +183,7 @@ def test_scale_offset_and_unit_of_the_band_are_applied(tmp_path: Path) -> None:
 
 def test_a_band_that_is_not_in_a_unit_of_height_is_refused(tmp_path: Path) -> None:
     write_raster(tmp_path / "a.tif", FLAT, units=("degrees",))
-    with pytest.raises(InvalidFileError, match=r"a\.tif: band 1 is in 'degrees'"):
+    with pytest.raises(InvalidFileError, match=r"a\.tif: the unit of band 1 is 'degrees'"):
         read_elevation(tmp_path / "a.tif")
 
 
@@ -232,7 +232,7 @@ def test_degrees_are_refused_with_the_command_that_makes_metres_of_them(tmp_path
     write_raster(path, np.zeros((100, 200), np.float32), crs=MARS_DEGREES, transform=placed)
     with pytest.raises(InvalidFileError, match=r"mola\.tif: its pixels are in degrees") as caught:
         read_elevation(path)
-    command = str(caught.value).partition("as by ")[2]
+    command = str(caught.value).partition("for example with ")[2]
     assert command.startswith("gdalwarp -r bilinear -t_srs ")
     assert shlex.split(command)[-2:] == [str(path), str(folder / "mola_metres.tif")]
     target = re.search('"(.*)"', command)
@@ -247,7 +247,11 @@ def test_degrees_are_refused_with_the_command_that_makes_metres_of_them(tmp_path
 @pytest.mark.parametrize(
     ("values", "profile", "words"),
     [
-        (np.zeros((3, 4, 5), np.uint8), {"photometric": "RGB"}, "band 1 is the red of a picture"),
+        (
+            np.zeros((3, 4, 5), np.uint8),
+            {"photometric": "RGB"},
+            "band 1 is the red band of a picture",
+        ),
         (np.zeros((4, 5), np.complex64), {}, "band 1 holds complex64"),
     ],
 )
@@ -264,7 +268,7 @@ def test_a_palette_is_refused(tmp_path: Path) -> None:
     write_raster(path, np.zeros((4, 5), np.uint8), photometric="palette")
     with rasterio.open(path, "r+") as dataset:
         dataset.write_colormap(1, {0: (255, 0, 0, 255)})
-    with pytest.raises(InvalidFileError, match=r"a\.tif: band 1 is the palette of a picture"):
+    with pytest.raises(InvalidFileError, match=r"a\.tif: band 1 is the palette band of a picture"):
         read_elevation(path)
 
 
@@ -290,7 +294,7 @@ def test_netcdf_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
     path = tmp_path / "a.nc"
     path.write_bytes(netcdf3())
     with pytest.raises(
-        InvalidFileError, match=r"a\.nc: netCDF .*gdal_translate .*a\.tif"
+        InvalidFileError, match=r"a\.nc: a netCDF .*gdal_translate .*a\.tif"
     ) as caught:
         read_elevation(path)
     assert "north is up" in str(caught.value)
@@ -312,3 +316,16 @@ def test_the_deepest_cause_is_told() -> None:
     error.__cause__ = OSError("the disk is gone")
     assert told(error) == "the disk is gone"
     assert told(error.__cause__) == "the disk is gone"
+
+
+@pytest.mark.parametrize(
+    "value", [np.nan, np.inf, -np.inf, -3.4028226550889045e38, 1.0001e30, 9.96921e36]
+)
+def test_special_numbers_are_no_heights(value: float) -> None:
+    assert holes(np.array([[1.0, value, -8200.0]]), ()).tolist() == [[False, True, False]]
+
+
+def test_fills_are_no_heights_where_they_are_asked_for() -> None:
+    raw = np.array([-9999.0, -99999.0, -32767.0, -32768.0, -9998.0, 0.0])
+    assert holes(raw, FILLS).tolist() == [True, True, True, True, False, False]
+    assert not holes(raw, ()).any()

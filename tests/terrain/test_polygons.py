@@ -17,6 +17,7 @@ from tests.terrain.planetary import MARS
 from homeward.errors import InvalidFileError, InvalidInputError, MissingExtraError
 from homeward.terrain import polygons
 from homeward.terrain.cells import Cells
+from homeward.terrain.elevation import to_map
 from homeward.terrain.polygons import (
     area_from,
     area_geojson,
@@ -24,7 +25,6 @@ from homeward.terrain.polygons import (
     check_area,
     read_area,
 )
-from homeward.terrain.transforms import to_map
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,9 @@ CRS84 = "urn:ogc:def:crs:OGC:1.3:CRS84"
 
 def cells(transform: Any = UPRIGHT, crs: str | None = None, shape: Any = SHAPE) -> Cells:
     flat = np.zeros(shape)
-    return Cells(flat, flat + 1.0, flat, np.zeros(shape, bool), transform, crs, "hills")
+    return Cells(
+        flat, flat + 1.0, flat, np.zeros(shape, bool), transform=transform, crs=crs, name="hills"
+    )
 
 
 def polygon(*rings: Any) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
         (polygon(SQUARE[:3]), "ring 1 of polygon 1 has 3 positions"),
         (polygon(SQUARE[:-1]), r"ring 1 of polygon 1 is open: it begins at \(510, 810\)"),
         (polygon(SQUARE, HOLE[:-1]), "ring 2 of polygon 1 is open"),
-        (polygon([[0, 0], [1, 1], [2, 2], [0, 0]]), "ring 1 of polygon 1 encloses nothing"),
+        (polygon([[0, 0], [1, 1], [2, 2], [0, 0]]), "ring 1 of polygon 1 has no area"),
         (
             polygon([[0, 0], [2, 2], [2, 0], [0, 2], [0, 0]]),
             r"polygon 1 crosses itself: the edge \(0, 0\) – \(2, 2\) and the edge \(2, 0\) – ",
@@ -137,7 +139,7 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             polygon(SQUARE, [[500, 820], [530, 820], [530, 840], [500, 840], [500, 820]]),
             "polygon 1 crosses itself",
         ),
-        (polygon([[0, 0], [10**400, 1], [1, 1], [0, 0]]), "a corner that is not finite"),
+        (polygon([[0, 0], [10**400, 1], [1, 1], [0, 0]]), "is not a position"),
         (
             polygon([[0, 0], [1e308, 1], [-1e308, 1], [0, 0]]),
             r"ring 1 of polygon 1 has a corner at \(1e\+308, 1\), expected coordinates of 1e\+15",
@@ -152,8 +154,8 @@ def test_every_form_of_a_polygon_is_read(wrapped: Any) -> None:
             {"type": "Feature", "geometry": named(polygon(SQUARE), CRS84)},
             "the geometry of it has its own crs member",
         ),
-        (nested(21), "is nested more than 20 deep, at geometry 1"),
-        (nested(900), "is nested more than 20 deep, at geometry 1"),
+        (nested(21), "has more than 20 levels of nesting, at geometry 1"),
+        (nested(900), "has more than 20 levels of nesting, at geometry 1"),
     ],
 )
 def test_what_is_no_area_is_refused(value: Any, message: str) -> None:

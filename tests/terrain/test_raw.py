@@ -41,7 +41,7 @@ def test_a_pds3_image_that_is_cut_short_is_refused_with_both_sizes(
     assert (read_elevation(path, window=window).heights == 1.0).all()
     write_pds3(path, shape, share)
     size = path.stat().st_size
-    words = rf"a\.IMG: is cut short: a\.IMG holds {size:,} bytes, but .* need {whole:,}$"
+    words = rf"a\.IMG: is incomplete: a\.IMG has {size:,} bytes, but .* need {whole:,}$"
     with pytest.raises(InvalidFileError, match=words):
         read_elevation(path, window=window)
 
@@ -52,7 +52,7 @@ def test_numbers_may_begin_at_a_record_or_at_a_byte(tmp_path: Path, image: str) 
     write_pds3(path, (30, 50), 1.0, image)
     assert (read_elevation(path).heights == 1.0).all()
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InvalidFileError, match="is cut short"):
+    with pytest.raises(InvalidFileError, match="is incomplete"):
         read_elevation(path)
 
 
@@ -61,10 +61,10 @@ def test_the_numbers_beside_a_label_are_held_against_it(tmp_path: Path) -> None:
     write_detached(image, label)
     image.write_bytes(image.read_bytes()[:-1])
     for path in (image, label):
-        with pytest.raises(InvalidFileError, match=r"a\.IMG holds 47,999 bytes, .* need 48,000"):
+        with pytest.raises(InvalidFileError, match=r"a\.IMG has 47,999 bytes, .* need 48,000"):
             read_elevation(path)
     image.write_bytes(b"")
-    with pytest.raises(InvalidFileError, match=r"a\.IMG holds 0 bytes"):
+    with pytest.raises(InvalidFileError, match=r"a\.IMG has 0 bytes"):
         read_elevation(label)
 
 
@@ -94,11 +94,11 @@ def test_other_bare_numbers_are_read_whole_and_refused_short_of_a_byte(
         np.testing.assert_array_equal(read_elevation(tmp_path / name).heights, heights)
     data = max(tmp_path.iterdir(), key=lambda path: path.stat().st_size)
     data.write_bytes(data.read_bytes()[: need - 1])
-    words = f"{data.name} holds {need - 1:,} bytes, but 400 x 500 pixels need {need:,}$"
+    words = f"{data.name} has {need - 1:,} bytes, but 400 x 500 pixels need {need:,}$"
     with pytest.raises(InvalidFileError, match=words):
         read_elevation(tmp_path / name)
     data.write_bytes(data.read_bytes()[: need // 2])
-    with pytest.raises(InvalidFileError, match="is cut short"):
+    with pytest.raises(InvalidFileError, match="is incomplete"):
         read_elevation(tmp_path / name, window=PixelWindow(0, 0, 5, 5))
 
 

@@ -67,7 +67,7 @@ def test_a_window_of_parts_of_pixels_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["0,0,81,1", "0,0,1,51", "-1,0,2,2", "0,-1,2,2", "79,49,2,1"])
 def test_a_window_that_passes_the_raster_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="of a raster of 80 columns and 50 rows"):
+    with pytest.raises(InvalidInputError, match="but the raster has 80 columns and 50 rows"):
         parse_window(text).within(SHAPE, NORTH_UP)
 
 

@@ -35,7 +35,7 @@ def grid(crs: str | None = MARS, rows: int = 3, columns: int = 4) -> Cells:
     flat = np.ones((rows, columns))
     blocked = np.zeros((rows, columns), bool)
     blocked[-1, -1] = True
-    return Cells(flat, flat, flat, blocked, PLACE, crs, "the test ground")
+    return Cells(flat, flat, flat, blocked, transform=PLACE, crs=crs, name="the test ground")
 
 
 def wkt(crs: str) -> str:
@@ -92,7 +92,7 @@ def test_what_is_written_comes_back_as_terrain(
     blocked = rng.random((rows, columns)) < 0.3
     blocked[0, 0] = False
     values = rng.normal(-4000, 30, (rows, columns))
-    write_heights(path, values, Cells(flat, flat, flat, blocked, PLACE, crs))
+    write_heights(path, values, Cells(flat, flat, flat, blocked, transform=PLACE, crs=crs))
     back = read_elevation(path)
     expected = np.where(blocked, np.nan, values.astype(np.float32))
     np.testing.assert_array_equal(back.heights, expected)

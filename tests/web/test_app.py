@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import numpy as np
 import pytest
+from tests.web.frames import unpack
 from tests.web.rasters import geotiff
 from tests.web.site import CHANGE, Site, serving, until
 
 from homeward import __version__
 from homeward.runs import Run
-from homeward.web.frames import unpack
-from homeward.web.refusals import STATUS, Refusal, RefusalError
+from homeward.web.refusals import Refusal, RefusalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(site: Site, path: str, statu
     answer = site.get(path)
     assert answer.status_code == status
     assert len(answer.json()["error"]) > 10
-    assert STATUS[Refusal(answer.json()["code"])] == status
+    assert Refusal(answer.json()["code"]).status == status
     assert "Traceback" not in answer.text
 
 
@@ -288,9 +288,9 @@ def test_a_pair_is_made_in_the_same_world(busy: Site) -> None:
         ({"kind": "grid", "config": {"map": "b1\n1"}}, "the row has 1 squares"),
         ({"kind": "toytext", "config": {}}, "kind of run"),
         ({"kind": "grid", "config": []}, "not a JSON object"),
-        ({"kind": "grid", "name": "../up"}, "a run's name"),
-        ({"kind": "grid", "name": 5}, "a run's name"),
-        ({"kind": "grid", "speed": 5}, "'speed' is not known"),
+        ({"kind": "grid", "name": "../up"}, "the name of a run"),
+        ({"kind": "grid", "name": 5}, "the name of a run"),
+        ({"kind": "grid", "speed": 5}, "'speed' is not a key"),
         (
             {"kind": "rover", "config": {"start": [900, 900], "rows": 99, "columns": 99}},
             "off the map",
@@ -353,7 +353,7 @@ def test_a_damaged_run_is_told_of_and_the_rest_goes_on(site: Site, runs: Path) -
     _, arrays = unpack(site.get("/api/runs/broken/records").content)
     assert arrays["state"].size == 2
     assert site.get("/api/runs/broken/steps/2/fields").status_code == 200
-    for text, said in (("{", "broken is damaged"), ('{"format": 2}', "made by a newer version")):
+    for text, said in (("{", "broken is damaged"), ('{"format": 2}', "a newer version")):
         (folder / "manifest.json").write_text(text)
         answer = site.get("/api/runs/broken")
         assert answer.status_code == 409

@@ -74,7 +74,7 @@ def test_no_part_of_the_page_is_elsewhere(fort: Site, path: str) -> None:
     assert ask(fort, "/static/part.json")[0] == 200
     status, answer = ask(fort, path)
     assert status == 404
-    assert b"nothing at this address" in answer
+    assert b"this address does not exist" in answer
 
 
 def test_another_sites_page_can_not_have_something_worked_out(fort: Site) -> None:

@@ -116,14 +116,14 @@ def test_a_run_that_goes_away_as_it_is_looked_at_is_gone(
     streams = streams_of(own)
     seen = streams._poll("grid-safe", None)
     assert seen is not None
-    count = streams.catalogue._count
+    count = streams.catalogue.count
 
     def gone(name: str) -> tuple[int, str | None]:
         found = count(name)
         shutil.rmtree(own / name, ignore_errors=True)
         return found
 
-    monkeypatch.setattr(streams.catalogue, "_count", gone)
+    monkeypatch.setattr(streams.catalogue, "count", gone)
     assert streams._poll("grid-safe", None if late == "summary" else seen[0]) is None
 
 

@@ -121,7 +121,7 @@ async def process_of(jobs: Jobs, name: str) -> asyncio.subprocess.Process:
 
 async def has_steps(jobs: Jobs, name: str) -> None:
     async with asyncio.timeout(40):
-        while not jobs.catalogue.steps(name):
+        while not jobs.catalogue.count(name)[0]:
             await asyncio.sleep(0.02)
 
 
@@ -142,7 +142,7 @@ def test_a_run_goes_to_its_end_and_the_next_follows(tmp_path: Path) -> None:
         jobs.start("a")
         jobs.start("b")
         assert (jobs.status("a"), jobs.status("b")) == ("running", "queued")
-        assert jobs.standing("b").place == 1  # type: ignore[union-attr]
+        assert jobs.queue_state("b").place == 1  # type: ignore[union-attr]
         assert journal(tmp_path) == [("a", "going"), ("b", "queued")]
         await stands(jobs, "b", "finished")
         assert jobs.status("a") == "finished"
@@ -159,11 +159,11 @@ def test_pause_resume_and_cancel(tmp_path: Path) -> None:
         await has_steps(jobs, "a")
         await jobs.stop("a", "paused")
         assert jobs.status("a") == "paused"
-        taken = jobs.catalogue.steps("a")
+        taken = jobs.catalogue.count("a")[0]
         assert Run(tmp_path / "a").status is RunStatus.INTERRUPTED
         jobs.start("a")
         async with asyncio.timeout(40):
-            while jobs.catalogue.steps("a") == taken:
+            while jobs.catalogue.count("a")[0] == taken:
                 await asyncio.sleep(0.02)
         await jobs.stop("a", "cancelled")
         assert jobs.status("a") == "cancelled"
@@ -180,7 +180,7 @@ def test_a_run_that_is_still_stopping_is_resumed_once_it_has_stopped(tmp_path: P
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
         await has_steps(jobs, "a")
-        taken = jobs.catalogue.steps("a")
+        taken = jobs.catalogue.count("a")[0]
         stopping = asyncio.create_task(jobs.stop("a", "paused"))
         await asyncio.sleep(0)  # it is told to stop, and has not yet
         assert jobs.status("a") == "running"
@@ -188,9 +188,9 @@ def test_a_run_that_is_still_stopping_is_resumed_once_it_has_stopped(tmp_path: P
         assert jobs.status("a") == "queued"
         await stopping
         async with asyncio.timeout(40):
-            while jobs.catalogue.steps("a") <= taken:
+            while jobs.catalogue.count("a")[0] <= taken:
                 await asyncio.sleep(0.02)
-        with pytest.raises(RefusalError, match="a is running already"):
+        with pytest.raises(RefusalError, match="a is already running"):
             jobs.start("a")
 
     play(tmp_path, scene)
@@ -217,7 +217,7 @@ def test_a_run_is_not_started_twice(tmp_path: Path) -> None:
 
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
-        with pytest.raises(RefusalError, match="a is running already") as refusal:
+        with pytest.raises(RefusalError, match="a is already running") as refusal:
             jobs.start("a")
         assert refusal.value.status == 409
         with pytest.raises(RefusalError, match="cancel it first"):
@@ -257,8 +257,8 @@ def test_a_process_that_dies_is_told_of(tmp_path: Path) -> None:
         await has_steps(jobs, "a")
         os.kill(process.pid, signal.SIGKILL)
         await stands(jobs, "a", "failed")
-        summary = jobs.catalogue.summary("a", jobs.standing("a"))
-        assert summary["error"] == "its process ended before the run did"
+        summary = jobs.catalogue.summary("a", jobs.queue_state("a"))
+        assert summary["error"] == "its process died"
         jobs.start("a")
         assert jobs.status("a") == "running"
 
@@ -271,7 +271,7 @@ def test_a_run_that_can_not_go_on_says_why(tmp_path: Path) -> None:
     async def scene(jobs: Jobs) -> None:
         jobs.start("a")
         await stands(jobs, "a", "failed")
-        error = jobs.catalogue.summary("a", jobs.standing("a"))["error"]
+        error = jobs.catalogue.summary("a", jobs.queue_state("a"))["error"]
         assert error == "steps.jsonl: line 1 is damaged"
 
     play(tmp_path, scene)
@@ -286,7 +286,7 @@ def test_a_run_that_another_process_writes_is_left_to_it(
     async def scene(jobs: Jobs) -> None:
         with locked(tmp_path / "a" / "lock", "run"):
             assert jobs.status("a") == "running"
-            with pytest.raises(RefusalError, match="by another process"):
+            with pytest.raises(RefusalError, match="in another process"):
                 await jobs.stop("a", "paused")
             jobs._note("a", "queued")
             jobs._turn()

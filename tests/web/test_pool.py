@@ -51,7 +51,9 @@ def planner(connection: Any, root: Path) -> None:
         name, _ = connection.recv()
         if name == "why":
             stopped = connection.poll(20.0)
-            connection.send(("refused", (503, "ask again")) if stopped else ("done", "planned"))
+            connection.send(
+                ("refused", (Refusal.RESTARTING, "ask again")) if stopped else ("done", "planned")
+            )
         elif name != "stop":
             connection.send(("done", name))
 
@@ -185,7 +187,7 @@ def test_a_run_has_its_process() -> None:
     async def scene() -> None:
         pool = Pool(Path("/runs"), 2)
         names = [f"run-{n}" for n in range(20)]
-        assert {pool.workers.index(pool.worker_of(name)) for name in names} == {0, 1}
+        assert {(*pool.viewers, pool.maker).index(pool.worker_of(name)) for name in names} == {0, 1}
         assert all(pool.worker_of(name) is pool.worker_of(name) for name in names)
         pool.close()
 

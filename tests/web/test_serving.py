@@ -173,7 +173,7 @@ def test_a_folder_that_can_not_be_served_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_one_server(tmp_path: Path) -> None:
-    with claimed(tmp_path), pytest.raises(BusyError, match="served already"), claimed(tmp_path):
+    with claimed(tmp_path), pytest.raises(BusyError, match="already served"), claimed(tmp_path):
         pass
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from homeward.kinds.rover.form import pixels_of, shape_of
-from homeward.web.terrains import name_of, path_of
+from homeward.web.uploads import name_of, path_of
 
 if TYPE_CHECKING:
     from pathlib import Path

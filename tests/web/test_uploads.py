@@ -12,8 +12,7 @@ from tests.web.rasters import geotiff
 from homeward.terrain import read_elevation
 from homeward.web import uploads as module
 from homeward.web.refusals import RefusalError
-from homeward.web.terrains import path_of
-from homeward.web.uploads import Uploads
+from homeward.web.uploads import Uploads, path_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -95,7 +94,7 @@ def test_where_a_configuration_can_not_be_read_all_is_kept(tmp_path: Path) -> No
 
 def test_a_name_says_what_kind_of_file_it_is(tmp_path: Path) -> None:
     for name in ("hills", "hills.exe", "hills.vrt", "hills.zip", ".tif.html", "x" * 300 + ".tif"):
-        refused(Uploads(tmp_path), 415, "ends in one of", name, None, b"x")
+        refused(Uploads(tmp_path), 415, "must end in one of", name, None, b"x")
 
 
 def test_an_oversized_upload_is_refused_before_a_byte_is_read(tmp_path: Path) -> None:

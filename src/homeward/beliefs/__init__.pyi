@@ -12,6 +12,7 @@ from .heights import entropy_reduction as entropy_reduction
 from .levels import HeightBelief as HeightBelief
 from .levels import Reveal as Reveal
 from .observations import Rows as Rows
+from .observations import Sensor as Sensor
 from .observations import Transition as Transition
 from .observations import Visit as Visit
 from .protocol import Belief as Belief
@@ -22,6 +23,5 @@ from .protocol import MoveBelief as MoveBelief
 from .protocol import RewardLimits as RewardLimits
 from .protocol import SureMoves as SureMoves
 from .protocol import corrections_of as corrections_of
-from .sensor import Sensor as Sensor
 
 __all__: list[str]

@@ -1,18 +1,18 @@
-"""Bounds on the success of moves, given which other moves worked or failed.
+"""Bounds on the probability that a move works, given which attempted moves worked or failed.
 
-Heights are independent normal given the measurements; A are the informative outcomes (see
+Given the measurements, heights are independent and normal. A are the informative outcomes (see
 `attempts`), B the almost certain ones. A move that touches no cell of A is independent of A. For
-the others ``docs/theory.md``, section 12, proves two bounds on the probability of an event E of the
-move (it works, or it does not), given A; the smaller one counts.
+the other moves, ``docs/theory.md``, section 12, proves two upper bounds on the probability of an
+event E (the move works, or the move fails), given A. The smaller bound is used.
 
 *Ratio.* Pr(E | A) ≤ Pr(E) / Pr(A_K), with A_K the outcomes of the components K that E touches.
 Pr(A_K) is at least the mass of any product of intervals that agrees with A_K (`witness`).
 
 *Box.* Each outcome *boxes* the one of its two cells that has the smaller variance; a cell without a
-box is *free*. Given the boxed heights, free cells are independent, each normal and restricted to a
-union of intervals by its own outcomes. All boxed heights lie within k standard deviations, their
-boxes, with probability 1 − `BOX_DOUBT` given A. Apart from that slack, Pr(E | A) is at most the
-mass of the outer set with E over the mass of the inner set.
+box is *free*. Given the boxed heights, free cells are independent. Each is normal, restricted by
+its own outcomes to a union of intervals. A box is an interval of ±k standard deviations. Given A,
+all boxed heights lie in their boxes with probability at least 1 − `BOX_DOUBT`. If they do,
+Pr(E | A) is at most mass(outer set with E) / mass(inner set).
 
 Outcomes in B cost a factor 1/(1 − τ), where τ bounds the probability that one of them is violated.
 """
@@ -20,11 +20,12 @@ Outcomes in B cost a factor 1/(1 − τ), where τ bounds the probability that o
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from homeward.beliefs.attempts import SURE, Components, Edges, components_of, witness
+from homeward.beliefs.corrections import changes_state
 from homeward.beliefs.grid_graph import STEPS, back
 from homeward.beliefs.intervals import LINE, drop, keep, mass, mass_in, mass_with_rise, padded
 
@@ -32,53 +33,59 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.beliefs.height_kernels import Ground
 
+    Normal: TypeAlias = tuple[FloatArray, FloatArray]
+    Bounds: TypeAlias = tuple[FloatArray, FloatArray]
+
 BOX_DOUBT = 1e-12
-"""Largest probability that some boxed height near a move lies outside its box."""
+"""Largest probability that any boxed height near a move lies outside its box."""
 
 MAX_BOXED = 17
-"""Largest number of boxed cells near a move: the neighbours of both its ends."""
+"""Largest number of boxed cells near a move: its two ends and their neighbours."""
 
 ROUNDING = 2.0**-36
-"""Added to a computed mass: more than the rounding error of a bivariate normal probability."""
+"""Upper bound on the rounding error of a bivariate normal probability; added to each mass."""
 
 PLAIN, BOXED, FREE = range(3)
 
 
-class Ends(NamedTuple):
-    """Moves between two cells; one works if −down ≤ h[end] − h[start] ≤ up."""
+class Event(NamedTuple):
+    """Moves [e] that work if −down ≤ h[end] − h[start] ≤ up, where both heights are normal."""
 
-    start: IntArray  # [e] cell
-    end: IntArray  # [e] cell
-    down: FloatArray  # [e] m
-    up: FloatArray  # [e] m
+    here: Normal  # mean and standard deviation [e] of h[start], m
+    there: Normal  # mean and standard deviation [e] of h[end], m
+    down: FloatArray  # [e] largest descent, m
+    up: FloatArray  # [e] largest climb, m
+    x: IntArray  # [e] index of the start in `Components.cells`
+    w: IntArray | None  # [e] index of the end in `Components.cells`; None if it is in no component
 
 
-class Lesson(NamedTuple):
+class HeightBounds(NamedTuple):
     """Bounds on the distribution of the heights given the measurements and the attempts."""
 
     parts: Components
     log_mass: FloatArray  # [components] lower bound on ln Pr(A_K)
     doubt: float  # τ: upper bound on the probability that an outcome of B is violated, given A
     role: IntArray  # [m] BOXED or FREE
-    low: FloatArray  # [m] m, the box
-    high: FloatArray  # [m]
-    outer: FloatArray  # [m, intervals, 2] m, superset of the heights of a free cell that agree
-    inner: FloatArray  # [m] mass of a subset of them
+    low: FloatArray  # [m] lower end of each box, m
+    high: FloatArray  # [m] upper end of each box, m
+    outer: FloatArray  # [m, intervals, 2] superset of a free cell's heights that agree with A, m
+    inner: FloatArray  # [m] mass of a subset of a free cell's heights that agree with A
 
 
 def move_bounds(
     success: FloatArray, dest: IntArray, edges: Edges, doubt: FloatArray, ground: Ground
-) -> tuple[FloatArray, FloatArray]:
+) -> Bounds:
     """Return bounds (low, high) [S, A] on the probability that each move works.
 
     Parameters
     ----------
-    success : [S, A] that probability given the measurements alone
+    success : [S, A] probability that each move works, given the measurements alone
     dest : [S, A] destinations
-    edges, doubt : [n] attempted moves, and the probability of the opposite outcome of each
+    edges : [n] attempted moves with their outcomes
+    doubt : [n] probability of the opposite outcome of each attempt, given the measurements
     ground : Heights given the measurements, blocked cells, and limits of the slopes
     """
-    lesson = _learn(edges, doubt, ground.height, ground.variance)
+    lesson = _height_bounds(edges, doubt, ground.height, ground.variance)
     cells, actions = lesson.parts.cells, len(STEPS)
     ways = np.arange(1, actions)
     there, ways_back = dest[cells][:, ways], np.array([back(int(a)) for a in ways])
@@ -89,24 +96,24 @@ def move_bounds(
     end = dest[state, action]
     affected = ~(ground.blocked[state] | ground.blocked[end]) & (state != end)
     state, action, end = state[affected], action[affected], end[affected]
-    moves = Ends(state, end, ground.descend[action], ground.climb[action])
     low, high = success.copy(), success.copy()
     low[state, action], high[state, action] = _bounds_on(
-        moves, success[state, action], lesson, ground.height, ground.variance
+        state, end, action, success[state, action], lesson, ground
     )
     if lesson.doubt >= 2.0**-54:
-        certain = dest == np.arange(len(dest))[:, None]
         sure = 1.0 - min(lesson.doubt, 0.5)  # each doubt is below SURE, and they are few
-        low = np.where(certain, 1.0, np.maximum(0.0, 1.0 - (1.0 - low) / sure))
+        low = np.where(changes_state(dest), np.maximum(0.0, 1.0 - (1.0 - low) / sure), 1.0)
         high = np.minimum(1.0, high / sure)
     return low, high
 
 
-def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray) -> Lesson:
-    """Return the bounds that outcomes with these doubts [n] imply.
+def _height_bounds(
+    edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray
+) -> HeightBounds:
+    """Return the bounds given outcomes [n]; `doubt` [n] is the probability of the opposite outcome.
 
-    An outcome also counts as informative if it is not proven to be almost certain given the
-    informative ones at its cells.
+    An outcome is informative if its doubt exceeds `SURE`, either given the measurements alone or
+    given also the informative outcomes at its cells.
     """
     informative, found = doubt > SURE, doubt > np.inf
     while (informative != found).any():
@@ -142,11 +149,11 @@ def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArr
             outer[cell], inner[cell] = drop(outer[cell], *tight), drop(inner[cell], *wide)
     sure = mass_in(padded(inner), centre, deviation)
     total = float(missed[~found].sum())
-    return Lesson(parts, log_mass, total, role, low, high, padded(outer), sure)
+    return HeightBounds(parts, log_mass, total, role, low, high, padded(outer), sure)
 
 
 def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:
-    """Return the positions of cells [e] in the components, and the mask of those in one."""
+    """Return the index [e] of each cell in `parts.cells`, and the mask [e] of the cells found."""
     at = np.minimum(np.searchsorted(parts.cells, cells), len(parts.cells) - 1)
     return at, parts.cells[at] == cells
 
@@ -154,7 +161,7 @@ def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:
 def _logmass_in(
     start: IntArray, end: IntArray, parts: Components, log_mass: FloatArray
 ) -> FloatArray:
-    """Return ln Pr(A_K) [e], where K are the distinct components of two cells."""
+    """Return ln Pr(A_K) [e], where K are the distinct components of the cells start and end [e]."""
     total = np.zeros(len(start))
     (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)
     same = is_here & is_there & (parts.label[here] == parts.label[there])
@@ -165,28 +172,27 @@ def _logmass_in(
 
 
 def _bounds_on(
-    moves: Ends, success: FloatArray, lesson: Lesson, mean: FloatArray, variance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    start: IntArray,
+    end: IntArray,
+    action: IntArray,
+    success: FloatArray,
+    lesson: HeightBounds,
+    ground: Ground,
+) -> Bounds:
     """Return bounds (low, high) [e]; ``success`` [e] is conditioned on measurements alone."""
-    parts = lesson.parts
+    parts, (down, up) = lesson.parts, ground.limits(start, action)
     with np.errstate(over="ignore"):
-        scale = np.exp(-_logmass_in(moves.start, moves.end, parts, lesson.log_mass))
-    (here, is_here), (there, is_there) = _places(moves.start, parts), _places(moves.end, parts)
-    roles = (
-        np.where(is_here, lesson.role[here], PLAIN),
-        np.where(is_there, lesson.role[there], PLAIN),
+        scale = np.exp(-_logmass_in(start, end, parts, lesson.log_mass))
+    (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)
+    first = np.where(is_here, lesson.role[here], PLAIN)
+    second = np.where(is_there, lesson.role[there], PLAIN)
+    swap = second > first
+    pairs = (first, second), (here, there), (start, end), (down, up)
+    (first, second), (here, there), (start, end), (down, up) = (
+        (np.where(swap, two, one), np.where(swap, one, two)) for one, two in pairs
     )
-    swap = roles[1] > roles[0]
-
-    def ordered(one: Any, other: Any) -> tuple[Any, Any]:
-        return np.where(swap, other, one), np.where(swap, one, other)
-
-    ends = Ends(*ordered(moves.start, moves.end), *ordered(moves.down, moves.up))
-    first, second = ordered(*roles)
-    x, w = ordered(here, there)
     fails = np.minimum(1.0, (1.0 - success + 2.0**-52) * scale)
     works = np.minimum(1.0, (success + 2.0**-52) * scale)
-    usable = np.isfinite(scale)
     for kinds, bound in (
         ((BOXED, PLAIN), _box_and_plain),
         ((BOXED, BOXED), _box_and_box),
@@ -194,73 +200,67 @@ def _bounds_on(
         ((FREE, PLAIN), _free_and_other),
         ((FREE, FREE), _free_and_other),
     ):
-        chosen = np.flatnonzero(usable & (first == kinds[0]) & (second == kinds[1]))
+        chosen = np.flatnonzero(np.isfinite(scale) & (first == kinds[0]) & (second == kinds[1]))
         if not len(chosen):
             continue
-        other = w[chosen] if kinds[1] != PLAIN else None
-        event = Ends._make(part[chosen] for part in ends)
-        found = bound(event, x[chosen], other, lesson, mean, variance)
-        for total, part in ((fails, found[0]), (works, found[1])):
+        one, two = (
+            (ground.height[cells], np.sqrt(ground.variance[cells]))
+            for cells in (start[chosen], end[chosen])
+        )
+        w = there[chosen] if kinds[1] != PLAIN else None
+        event = Event(one, two, down[chosen], up[chosen], here[chosen], w)
+        for total, part in zip((fails, works), bound(event, lesson), strict=True):
             total[chosen] = np.fmin(total[chosen], part + BOX_DOUBT)
-    low, high = 1.0 - fails, works
-    return np.minimum(low, high), high
+    return np.minimum(1.0 - fails, works), works
 
 
-def _box_and_plain(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Bound by the worst height in the box of the first end; the second end is normal."""
-    centre, deviation = mean[event.end], np.sqrt(v[event.end])
+def _box_and_plain(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] by the worst height in the start's box; the end is normal."""
+    centre, deviation = event.there
 
     def chance(height: FloatArray) -> FloatArray:
         low, high = height - event.down - centre, height + event.up - centre
         return mass(low / deviation, high / deviation)
 
-    low, high = lesson.low[x], lesson.high[x]
+    low, high = lesson.low[event.x], lesson.high[event.x]
     best = np.clip(centre - 0.5 * (event.up - event.down), low, high)
     least = np.minimum(chance(low), chance(high))
     return 1.0 - least + ROUNDING, chance(best) + ROUNDING
 
 
-def _box_and_box(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Bound by the outcomes that the boxes of both ends rule out."""
-    least, most = lesson.low[w] - lesson.high[x], lesson.high[w] - lesson.low[x]
+def _box_and_box(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] by 0 if the boxes of both ends rule that out, else by 1."""
+    low, high = lesson.low, lesson.high
+    least, most = low[event.w] - high[event.x], high[event.w] - low[event.x]
     always = (least >= -event.down) & (most <= event.up)
     never = (most < -event.down) | (least > event.up)
     return np.where(always, 0.0, 1.0), np.where(never, 0.0, 1.0)
 
 
-def _free_and_box(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Restrict a free height to where the move may fail, or work, for some height in the box."""
-    low, high = lesson.low[w], lesson.high[w]
-    law = mean[event.start], np.sqrt(v[event.start])
-    outer, given = lesson.outer[x], lesson.inner[x]
+def _free_and_box(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] by the worst height in the end's box; the start is free."""
+    low, high = lesson.low[event.w], lesson.high[event.w]
+    outer, given = lesson.outer[event.x], lesson.inner[event.x]
     sure_low, sure_high = high - event.up, low + event.down
     sure_high = np.maximum(sure_low, sure_high)  # if empty, any height may fail
-    fails = mass_in(outer, *law, above=sure_high) + mass_in(outer, *law, below=sure_low)
-    works = mass_in(outer, *law, low - event.up, high + event.down)
+    fails = mass_in(outer, *event.here, above=sure_high)
+    fails = fails + mass_in(outer, *event.here, below=sure_low)
+    works = mass_in(outer, *event.here, low - event.up, high + event.down)
     return _over(fails, given), _over(works, given)
 
 
-def _free_and_other(
-    event: Ends, x: IntArray, w: IntArray | None, lesson: Lesson, mean: FloatArray, v: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Restrict one free height or two to their outer sets, and the rise to its limits."""
-    here, there = ((mean[end], np.sqrt(v[end])) for end in (event.start, event.end))
-    outer, outer_there = lesson.outer[x], np.array([[[-np.inf, np.inf]]])
-    total, given = mass_in(outer, *here), lesson.inner[x]
-    if w is not None:
-        outer_there = lesson.outer[w]
-        total, given = total * mass_in(outer_there, *there), given * lesson.inner[w]
-    works = mass_with_rise(outer, *here, outer_there, *there, event.down, event.up)
+def _free_and_other(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] of a free start; the end is normal or free as well."""
+    outer, outer_there = lesson.outer[event.x], np.array([[[-np.inf, np.inf]]])
+    total, given = mass_in(outer, *event.here), lesson.inner[event.x]
+    if event.w is not None:
+        outer_there = lesson.outer[event.w]
+        total, given = total * mass_in(outer_there, *event.there), given * lesson.inner[event.w]
+    works = mass_with_rise(outer, *event.here, outer_there, *event.there, event.down, event.up)
     return _over(total - works, given), _over(works, given)
 
 
 def _over(part: FloatArray, given: FloatArray) -> FloatArray:
-    """Return an upper bound on a conditional probability; 1 where the condition has no mass."""
+    """Return min(1, part / given) [e], rounded up: an upper bound on a conditional probability."""
     with np.errstate(divide="ignore"):
         return np.minimum(1.0, (np.maximum(0.0, part) + ROUNDING) / given)

@@ -1,13 +1,15 @@
 """Dirichlet beliefs: unknown outcome distributions, one per state-action or shared by several.
 
-A state-action has O possible outcomes, which lead to states or end the process. Its unknown
-outcome distribution is one of C kinds; each kind is Dirichlet, independently. With one kind per
-state-action these are the classical independent rows. State-actions that share a kind are tied:
-an observation of one informs all, so an explorer can judge states where it has not been.
+A state-action has O outcomes. Each outcome leads to a state or ends the process. Each state-action
+has one of C kinds. A kind is an unknown distribution over the O outcomes, with a Dirichlet prior
+that is independent of the other kinds. With one kind per state-action, these are the classical
+independent rows. State-actions of the same kind are tied: an observation of one informs all of
+them, so an explorer can predict transitions in states that it has not visited.
 
-Outcomes of a state-action that lead to the same state are merged; their sum is Dirichlet again.
-All state-actions of a kind must merge the same outcomes; otherwise an observation could not be
-assigned to one outcome of the kind, and the posterior would not be Dirichlet.
+Outcomes of a state-action that lead to the same state are merged: their concentrations are added,
+and the distribution is Dirichlet again. All state-actions of a kind must merge the same outcomes.
+Otherwise an observation would not determine one outcome of the kind, and the posterior would not be
+Dirichlet.
 """
 
 from __future__ import annotations
@@ -18,20 +20,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from homeward.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    floats,
-    frozen,
-    indices,
-    marks,
-    names,
-    place,
-    rewards,
-    tally,
-    unless_given,
-)
+from homeward import arrays
+from homeward.arrays import BoolArray, FloatArray, IntArray, place, set_fields, unless_given
 from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -41,10 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MAX_CONCENTRATION = 1e150
-"""Largest sum of a kind's concentrations; a certain outcome can be given alone."""
+"""Largest sum of a kind's concentrations; a certain outcome needs no large one, only no others."""
 
 END = -1
-"""Outcome that ends the process."""
+"""Value in `outcomes` instead of a state: the outcome ends the process."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +43,8 @@ class DirichletBelief:
 
     Attributes
     ----------
-    outcomes : [S, A, O] state that an outcome leads to, or END
-    alpha : [C, O] concentrations; zero for an impossible outcome
+    outcomes : [S, A, O] next state of each outcome, or END
+    alpha : [C, O] concentrations; 0 for an impossible outcome
     kinds : [S, A] kind of each state-action; all different by default
     reward : [S, A], zero by default
     visited : [S] states that were entered
@@ -76,59 +66,55 @@ class DirichletBelief:
         if len(shape) != 3 or 0 in shape:
             raise error(f"the outcomes have shape {shape}, expected [S, A, O]")
         states, actions, count = shape
-        outcomes = indices(self.outcomes, "outcome", shape, (END, states), "sao", error)
-        alpha = floats(self.alpha, "alpha", None, error)
+        outcomes = arrays.indices(self.outcomes, "outcome", shape, (END, states), "sao", error)
+        alpha = arrays.floats(self.alpha, "alpha", None, error)
         if alpha.ndim != 2 or alpha.shape[1] != count or len(alpha) == 0:
             raise error(f"alpha has shape {alpha.shape}, expected [C, {count}]")
         bad = (alpha < 0) | ~np.isfinite(alpha)
         if bad.any():
-            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            at = arrays.first_of(bad)
             raise error(f"alpha {place(at, 'ko')} is {alpha[at]:g}, expected >= 0")
         with np.errstate(over="ignore"):
             sums = alpha.sum(axis=1)
         if not (sums > 0).all():
             raise error(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
         if not (sums < MAX_CONCENTRATION).all():
-            raise error(
-                f"the concentrations of kind {int(np.argmax(sums))} pass {MAX_CONCENTRATION:g}"
-            )
-        if self.kinds is None:
-            if len(alpha) != states * actions:
-                raise error(f"{len(alpha)} kinds for {states * actions} untied state-actions")
-            given = np.arange(states * actions, dtype=np.int32).reshape(states, actions)
-        else:
-            given = np.asarray(self.kinds)
-        kinds = indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
-        if self.tallies is None:  # an update keeps the merged outcomes
-            alpha = frozen(_merge(outcomes, alpha, kinds))
-        for name, value in {
-            "outcomes": outcomes,
-            "kinds": kinds,
-            "alpha": alpha,
-            "reward": rewards(self.reward, (states, actions), error),
-            "visited": marks(self.visited, states, error),
-            "tallies": tally(self.tallies, (len(alpha),), error),
-            "state_names": names(self.state_names, states, "state", error),
-            "action_names": names(self.action_names, actions, "action", error),
-        }.items():
-            object.__setattr__(self, name, value)
+            kind = int(np.argmax(sums))
+            raise error(f"the concentrations of kind {kind} sum to {MAX_CONCENTRATION:g} or more")
+        if self.kinds is None and len(alpha) != states * actions:
+            raise error(f"alpha has {len(alpha)} rows for {states * actions} untied state-actions")
+        untied = np.arange(states * actions).reshape(states, actions)
+        given = untied if self.kinds is None else self.kinds
+        kinds = arrays.indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
+        if self.tallies is None:  # after an update the outcomes are merged already
+            alpha = arrays.frozen(_merge(outcomes, alpha, kinds))
+        set_fields(
+            self,
+            outcomes=outcomes,
+            kinds=kinds,
+            alpha=alpha,
+            reward=arrays.rewards(self.reward, (states, actions), error),
+            visited=arrays.marks(self.visited, states, error),
+            tallies=arrays.checked_counts(self.tallies, (len(alpha),), error),
+            state_names=arrays.names(self.state_names, states, "state", error),
+            action_names=arrays.names(self.action_names, actions, "action", error),
+        )
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
-        """Build untied rows from concentrations [S, A, S] over next states; zero is impossible."""
-        dense = floats(alpha, "alpha", None, InvalidBeliefError)
-        if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
-            raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected [S, A, S]")
-        if 0 in dense.shape:
-            raise InvalidBeliefError(f"alpha has shape {dense.shape}, expected S, A >= 1")
+        """Return a belief with untied rows, from concentrations [S, A, S]; 0 is impossible."""
+        error = InvalidBeliefError
+        dense = arrays.floats(alpha, "alpha", None, error)
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
+            raise error(f"alpha has shape {dense.shape}, expected [S, A, S] with S, A >= 1")
         width = max(1, int((dense != 0).sum(axis=2).max()))
         outcomes = np.argsort(dense == 0, axis=2, kind="stable")[:, :, :width]
         rows = np.take_along_axis(dense, outcomes, axis=2).reshape(-1, width)
-        return cls(outcomes, rows, reward=rewards(reward, dense.shape[:2], InvalidBeliefError))
+        return cls(outcomes, rows, reward=arrays.rewards(reward, dense.shape[:2], error))
 
     @property
     def counts(self) -> IntArray:
-        """Number of observations [S, A] of a state-action and those tied to it."""
+        """Number of observations [S, A] of each kind: of a state-action and those tied to it."""
         shared: IntArray = self.tallies[self.kinds]
         return shared
 
@@ -138,8 +124,8 @@ class DirichletBelief:
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A] in closed form: each entry of a row is marginally Beta."""
-        # The sum of the other concentrations is not computed as total − alpha: next to 1e16,
-        # a concentration of 0.5 would lose its digits.
+        # The sum of the other concentrations is not computed as total − alpha: beside 1e16,
+        # a concentration of 0.5 would be rounded away.
         before = np.zeros_like(self.alpha)
         before[:, 1:] = np.cumsum(self.alpha[:, :-1], axis=1)
         after = np.zeros_like(self.alpha)
@@ -154,13 +140,13 @@ class DirichletBelief:
         return float(paid.min()), float(paid.max())
 
     def update(self, observation: Visit | Transition) -> Self:
-        """Return the belief with an observed transition counted for its kind."""
+        """Return the belief after a visit, or after a transition that is counted for its kind."""
         visited = self.visited.copy()
         match observation:
             case Visit(state):
                 observation.check(len(visited))
                 visited[state] = True
-                return replace(self, visited=frozen(visited))
+                return replace(self, visited=visited)
             case Transition(state, action, next_state):
                 observation.check(*self.kinds.shape)
                 target = END if next_state is None else next_state
@@ -172,12 +158,12 @@ class DirichletBelief:
                 alpha[kind, np.argmax(seen)] += 1.0
                 tallies[kind] += 1
                 visited[[state] if next_state is None else [state, next_state]] = True
-                return replace(self, alpha=alpha, tallies=frozen(tallies), visited=frozen(visited))
+                return replace(self, alpha=alpha, tallies=tallies, visited=visited)
             case _:
                 raise InvalidBeliefError(f"a Dirichlet belief can't learn from {observation!r}")
 
     def sample(self, rng: np.random.Generator) -> SparseMDP:
-        """Draw one concrete model."""
+        """Return one model drawn from the belief."""
         drawn = np.zeros_like(self.alpha)
         for kind, alpha in enumerate(self.alpha):
             possible = alpha > 0
@@ -186,27 +172,27 @@ class DirichletBelief:
         return self._model(drawn)
 
     def _model(self, shares: FloatArray) -> SparseMDP:
-        """Return the model whose outcomes have these probabilities [C, O], per kind."""
+        """Return the model in which the outcomes of each kind have the probabilities [C, O]."""
         states, actions, count = self.outcomes.shape
         data = shares[self.kinds].ravel()
         target = self.outcomes.ravel()
         kept = (data > 0) & (target != END)
         row = np.repeat(np.arange(states * actions), count)
-        matrix = csr_array(
-            (data[kept], (row[kept], target[kept])), shape=(states * actions, states)
-        )
+        at = row[kept], target[kept]
+        matrix = csr_array((data[kept], at), shape=(states * actions, states))
         return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
 
 
 def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:
-    """Add up the concentrations of outcomes that lead to the same state; check that ties agree."""
+    """Return concentrations [C, O] in which outcomes that lead to the same state are merged.
+
+    Raise unless all state-actions of a kind merge the same outcomes.
+    """
     states, actions, count = outcomes.shape
     possible = alpha[kinds] > 0  # [S, A, O]
     apart = np.where(possible, outcomes, END - 1 - np.arange(count))
     same = apart[:, :, :, None] == apart[:, :, None, :]
-    label = same.argmax(axis=3).reshape(
-        states * actions, count
-    )  # first outcome with the same target
+    label = same.argmax(axis=3).reshape(-1, count)  # first outcome with the same target
     flat = kinds.ravel()
     model = np.zeros(len(alpha), np.int64)
     model[flat[::-1]] = np.arange(states * actions)[::-1]  # first row of each kind
@@ -215,8 +201,8 @@ def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray
         row = int(np.argmax(odd))
         here, there = (place((r // actions, r % actions), "sa") for r in (row, model[flat[row]]))
         raise InvalidBeliefError(
-            f"state-actions {here} and {there} are tied as kind {flat[row]}, but different "
-            "outcomes of them lead to the same state; give them different kinds"
+            f"state-actions {here} and {there} share kind {flat[row]}, but different outcomes "
+            "lead to the same state; give them different kinds"
         )
     used = np.unique(flat)
     merged = alpha.copy()

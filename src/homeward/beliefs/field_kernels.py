@@ -7,6 +7,7 @@ unused.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from numba import njit
@@ -72,12 +73,12 @@ def fill_correlated(
                 if blocked[s] or blocked[t]:
                     success[s, a] = success[t, back(a)] = 0.0
                     continue
-                doubt = max(0.0, spread[a - FIRST, s]) + least
-                near, far, near_back, far_back = limits(
-                    height[s], height[t], doubt, climb[a], descend[a]
-                )
+                variance = max(0.0, spread[a - FIRST, s]) + least
+                rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * variance)
+                near, far = limits(rise, per, climb[a], descend[a])
                 success[s, a] = chance(near, far)
-                success[t, back(a)] = chance(near_back, far_back)
+                near, far = limits(-rise, per, climb[a], descend[a])
+                success[t, back(a)] = chance(near, far)
 
 
 @njit(cache=True)

@@ -59,8 +59,8 @@ from homeward.beliefs.field_kernels import (
 )
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
 from homeward.beliefs.height_kernels import FIRST, LAST
+from homeward.beliefs.heights import Heights
 from homeward.beliefs.intervals import mass
-from homeward.beliefs.measurements import Heights
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 

@@ -1,30 +1,27 @@
-"""A belief over finitely many explicit MDPs, correlated in any way."""
+"""A belief over finitely many explicit MDPs; transitions may be correlated in any way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import compress
 from math import fsum
+from operator import add
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from homeward.arrays import (
-    BoolArray,
     FloatArray,
-    IntArray,
+    checked_counts,
     floats,
     frozen,
     marks,
-    tally,
+    set_fields,
     unless_given,
 )
-from homeward.beliefs.corrections import (
-    blocked_random_moves,
-    changes_state,
-    random_moves_corrections,
-)
+from homeward.beliefs import corrections as sigma
 from homeward.beliefs.observations import Rows, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 from homeward.models import Moves, SparseMDP
@@ -34,20 +31,21 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
+    from homeward.arrays import BoolArray, IntArray
     from homeward.models import Model
 
 EPSILON = float(np.finfo(np.float64).eps)
 
 ROW_TOLERANCE = 1e-9
-"""Largest difference of an entry between a world's row and an observed one."""
+"""Largest difference between an entry of a world's row and of an observed row that agree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiniteBelief:
-    """M explicit worlds and their probabilities; exactly one of them is true.
+    """M explicit worlds and their probabilities; exactly one world is the true one.
 
-    The worlds are all `Moves` with the same destinations, or all `SparseMDP`, and have the same
-    available actions.
+    The worlds are all `Moves` with the same destinations, or all `SparseMDP`. The same actions can
+    be chosen in all of them.
 
     Attributes
     ----------
@@ -63,47 +61,49 @@ class FiniteBelief:
     counts: IntArray = unless_given()
 
     def __post_init__(self) -> None:
+        error = InvalidBeliefError
         if not isinstance(self.worlds, Iterable):
-            raise InvalidBeliefError("the worlds of a finite belief are not a sequence of models")
+            raise error("the worlds of a finite belief are not a sequence of models")
         worlds = tuple(self.worlds)
         if not worlds:
-            raise InvalidBeliefError("a finite belief needs at least one world")
+            raise error("a finite belief needs at least one world")
         first = worlds[0]
         for i, world in enumerate(worlds):
+            kind = type(world).__name__
             if not isinstance(world, Moves | SparseMDP):
-                raise InvalidBeliefError(f"world {i} is a {type(world).__name__}, not a model")
+                raise error(f"world {i} is a {kind}, not a model")
             if type(world) is not type(first):
-                raise InvalidBeliefError(
-                    f"world {i} is a {type(world).__name__}, world 0 a {type(first).__name__}"
-                )
+                raise error(f"world {i} is a {kind}, but world 0 is a {type(first).__name__}")
             if (world.states, world.actions) != (first.states, first.actions):
-                raise InvalidBeliefError(
+                raise error(
                     f"world {i} has {world.states} states and {world.actions} actions, "
-                    f"world 0 has {first.states} and {first.actions}"
+                    f"but world 0 has {first.states} states and {first.actions} actions"
                 )
             if (
                 isinstance(world, Moves)
                 and isinstance(first, Moves)
                 and (world.dest != first.dest).any()
             ):
-                raise InvalidBeliefError(f"the moves of world {i} lead elsewhere than world 0's")
+                raise error(f"world {i} and world 0 have different destinations")
             if (np.isfinite(world.reward) != np.isfinite(first.reward)).any():
-                raise InvalidBeliefError(f"world {i} allows other actions than world 0")
-        count = len(worlds)
+                raise error(f"world {i} and world 0 differ in the actions that can be chosen")
+        count, shape = len(worlds), (first.states, first.actions)
         given = np.full(count, 1.0 / count) if self.weights is None else self.weights
-        weights = floats(given, "the weights", (count,), InvalidBeliefError)
-        if (weights < 0).any() or not np.isfinite(weights).all():
-            worst = int(np.argmax((weights < 0) | ~np.isfinite(weights)))
-            raise InvalidBeliefError(f"weight {worst} is {weights[worst]:g}, expected >= 0")
+        weights = floats(given, "the weights", (count,), error)
+        bad = (weights < 0) | ~np.isfinite(weights)
+        if bad.any():
+            worst = int(np.argmax(bad))
+            raise error(f"weight {worst} is {weights[worst]:g}, expected >= 0")
         with np.errstate(over="ignore"):
             total = float(weights.sum())
         if not 0 < total < np.inf:
-            raise InvalidBeliefError(f"the weights sum to {total:g}")
-        object.__setattr__(self, "worlds", worlds)
-        object.__setattr__(self, "weights", frozen(weights / total))
-        shape = (first.states, first.actions)
-        object.__setattr__(self, "visited", marks(self.visited, shape[0], InvalidBeliefError))
-        object.__setattr__(self, "counts", tally(self.counts, shape, InvalidBeliefError))
+            raise error(f"the weights sum to {total:g}, expected a finite number above 0")
+        visited, counts = (
+            marks(self.visited, shape[0], error),
+            checked_counts(self.counts, shape, error),
+        )
+        set_fields(self, worlds=worlds, weights=frozen(weights / total))
+        set_fields(self, visited=visited, counts=counts)
 
     def mean(self) -> Model:
         """Return the mean model, of the same type as the worlds."""
@@ -125,9 +125,8 @@ class FiniteBelief:
         if isinstance(first, Moves):
             success = self._success()
             gap = np.abs(success - np.tensordot(self.weights, success, axes=1))
-            return np.where(
-                changes_state(first.dest), -np.tensordot(self.weights, gap, axes=1), 0.0
-            )
+            changes = sigma.changes_state(first.dest)
+            return np.where(changes, -np.tensordot(self.weights, gap, axes=1), 0.0)
         mean = self._mean_rows()
         total = np.zeros(mean.shape[0])
         for weight, world in zip(self.weights, self.worlds, strict=True):
@@ -137,7 +136,7 @@ class FiniteBelief:
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Return the moves corrections (returning, exploring), each [S, A]."""
         first = self._first_moves()
-        return random_moves_corrections(first.dest, self._success(), self.weights, discount)
+        return sigma.random_moves_corrections(first.dest, self._success(), self.weights, discount)
 
     def reward_limits(self) -> tuple[float, float]:
         """Return the least and the greatest finite reward of any world."""
@@ -150,72 +149,68 @@ class FiniteBelief:
         first = self.worlds[0]
         if not isinstance(first, Moves):
             return False
-        success = self._success()[self.weights > 0.0]
-        return not ((success > 0.0) & (success < 1.0) & changes_state(first.dest)).any()
+        success, changes = (
+            self._success()[self.weights > 0.0],
+            sigma.changes_state(first.dest),
+        )
+        return not ((success > 0.0) & (success < 1.0) & changes).any()
 
     def blocked_probability(self) -> FloatArray:
         """Return Pr(P = 0) [S, A]: the weight of the worlds in which a move never works."""
         first = self._first_moves()
-        return blocked_random_moves(first.dest, self._success(), self.weights)
+        return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
     def update(self, observation: Visit | Transition | Rows) -> Self:
-        """Return the belief with weights multiplied by the observation's likelihood, normalised."""
+        """Return the belief after an observation, by Bayes' rule; impossible worlds are removed."""
         visited, counts = self.visited.copy(), self.counts
         match observation:
             case Visit(state):
                 observation.check(len(visited))
                 visited[state] = True
-                return replace(self, visited=frozen(visited))
+                return replace(self, visited=visited)
             case Transition(state, action, next_state):
                 observation.check(*counts.shape)
-                likelihood = np.array(
-                    [_chance(world, state, action, next_state) for world in self.worlds]
-                )
+                chances = (_chance(w, state, action, next_state) for w in self.worlds)
+                likelihood = np.array(list(chances))
                 visited[[state] if next_state is None else [state, next_state]] = True
                 counts = counts.copy()
                 counts[state, action] += 1
             case Rows(pairs, probabilities):
                 observation.check(*counts.shape)
-                likelihood = np.array([_has_rows(w, pairs, probabilities) for w in self.worlds])
+                rows = (np.array([w.row(*pair) for pair in pairs]) for w in self.worlds)
+                gaps = (np.abs(world_rows - probabilities).max(initial=0.0) for world_rows in rows)
+                likelihood = np.array([float(gap <= ROW_TOLERANCE) for gap in gaps])
             case _:
                 raise InvalidBeliefError(f"a finite belief can't learn from {observation!r}")
         weights = self.weights * likelihood
         if weights.sum() <= 0:
             raise ImpossibleObservationError(f"no possible world allows {observation}")
         kept = weights > 0
-        return replace(
-            self,
-            worlds=tuple(w for w, keep in zip(self.worlds, kept, strict=True) if keep),
-            weights=weights[kept],
-            visited=frozen(visited),
-            counts=frozen(counts),
-        )
+        worlds = list(compress(self.worlds, kept))
+        return replace(self, worlds=worlds, weights=weights[kept], visited=visited, counts=counts)
 
     def sample(self, rng: np.random.Generator) -> Model:
-        """Draw one of the worlds."""
+        """Return one of the worlds, drawn with its probability."""
         return self.worlds[int(rng.choice(len(self.worlds), p=self.weights))]
 
     def _first_moves(self) -> Moves:
         first = self.worlds[0]
         if not isinstance(first, Moves):
-            raise InvalidBeliefError("moves corrections need move-or-stay worlds, not SparseMDP")
+            raise InvalidBeliefError("the moves correction needs Moves worlds, not SparseMDP")
         return first
 
     def _success(self) -> FloatArray:
         return np.stack([w.success for w in self.worlds if isinstance(w, Moves)])
 
     def _mean_rows(self) -> csr_array:
-        parts = [
-            weight * world.sparse().transitions
-            for weight, world in zip(self.weights, self.worlds, strict=True)
-        ]
-        return reduce(lambda a, b: a + b, parts)
+        pairs = zip(self.weights, self.worlds, strict=True)
+        return reduce(add, [weight * world.sparse().transitions for weight, world in pairs])
 
 
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:
-    """Return the probability of a transition, or of ending (None), in one world.
+    """Return the probability that the next state is `next_state`, or that the process ends (None).
 
-    A row that sums to 1 up to rounding does not end.
+    If a row sums to 1 up to rounding, its probability of ending is 0.
     """
     row = world.row(state, action)
     if next_state is not None:
@@ -223,13 +218,3 @@ def _chance(world: Model, state: int, action: int, next_state: int | None) -> fl
     entries = row[row > 0.0]
     missing = fsum([1.0, *-entries])
     return missing if missing > EPSILON * len(entries) else 0.0
-
-
-def _has_rows(world: Model, pairs: tuple[tuple[int, int], ...], rows: FloatArray) -> float:
-    """Return 1 if a world has the observed rows [n, S], else 0."""
-    return float(
-        all(
-            np.abs(world.row(s, a) - row).max() <= ROW_TOLERANCE
-            for (s, a), row in zip(pairs, rows, strict=True)
-        )
-    )

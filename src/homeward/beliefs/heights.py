@@ -1,8 +1,9 @@
 """Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
-A move to one of eight neighbours works if the slope over the true distance is between a descent and
-a climb limit; given the heights it works surely or never. No move leads into or out of a blocked
-cell. Measurements are normal around the true height, so updates are Kalman updates.
+A move to one of eight neighbours works if the rise between the cells is between two limits. By
+default they are the slopes between the cells' centres. Given the heights, a move works surely or
+never. No move leads into or out of a blocked cell. Measurements are normal around the true height,
+so updates are Kalman updates.
 
 An attempted move is known from then on: it works surely or never. Its effect on other moves is
 bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
@@ -14,35 +15,19 @@ result equals that of a new belief bit by bit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
-from homeward.arrays import (
-    BoolArray,
-    FloatArray,
-    frozen,
-    marks,
-    number,
-    numbers,
-    own,
-    unless_given,
-)
+from homeward import arrays
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
+from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
-from homeward.beliefs.corrections import moves_corrections
+from homeward.beliefs.corrections import changes_state, moves_corrections
 from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
-from homeward.beliefs.height_kernels import (
-    Ground,
-    correct_moves,
-    doubts,
-    fill,
-    fill_in_parallel,
-    refresh,
-)
-from homeward.beliefs.measurements import Heights as Heights
 from homeward.beliefs.observations import Transition
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
@@ -61,6 +46,56 @@ REFRESH_SHARE = 0.25
 """Largest share of measured cells for which only their moves are computed again."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Heights:
+    """Measured heights of some cells.
+
+    Attributes
+    ----------
+    cells : [n] measured cells
+    heights : [n] m, measured heights
+    variances : [n] m², variances of the errors; infinite for a measurement without information
+    moved : Move before the measurement; None if there was no move
+    """
+
+    cells: IntArray
+    heights: FloatArray
+    variances: FloatArray
+    moved: Transition | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        error = InvalidBeliefError
+        if self.moved is not None and not isinstance(self.moved, Transition):
+            raise error(f"the move before a measurement is {self.moved!r}, expected a Transition")
+        cells = arrays.indices(self.cells, "measured cell", None, (0, 2**31 - 1), "n", error)
+        if cells.ndim != 1:
+            raise error(f"the measured cells have shape {cells.shape}, expected [n]")
+        heights = arrays.numbers(self.heights, "the measured heights", cells.shape, error)
+        variances = arrays.numbers(self.variances, "their variances", cells.shape, error)
+        set_fields(self, cells=cells, heights=arrays.own(heights, self.heights))
+        set_fields(self, variances=arrays.own(variances, self.variances))
+
+    def take_in(
+        self, blocked: BoolArray, height: FloatArray, variance: FloatArray, measured: BoolArray
+    ) -> None:
+        """Write the posterior into `height` and `variance` [S]; mark `measured` cells [S]."""
+        given = self.cells, self.heights, self.variances
+        fault, at = kernels.learn(*given, blocked, height, variance, measured)
+        if fault == kernels.FINE:
+            return
+        cell, seen, error = (part[at] for part in given)
+        measurement = f"cell s={cell} is measured"
+        faults = {
+            kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
+            kernels.BLOCKED: f"{measurement} and blocked",
+            kernels.TWICE: f"{measurement} twice at once",
+            kernels.NO_HEIGHT: f"{measurement} at a height of {seen:g} m",
+            kernels.NO_VARIANCE: f"{measurement} with a variance of {error:g}, expected > 0",
+            kernels.NOTHING_LEFT: f"{measurement} until no variance is left",
+        }
+        raise InvalidBeliefError(faults[fault])
+
+
 @dataclass(frozen=True, eq=False)
 class TerrainBelief:
     """Independent normal heights, one per cell of a grid; states are row-major.
@@ -75,6 +110,9 @@ class TerrainBelief:
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
+    looked : [S] cells from which was measured: those measured with the least error at once
+    limits : [S, A] m, largest drop and largest rise of each move, −inf if it never works; from the
+        slopes between the cells' centres by default
     """
 
     shape: tuple[int, int]
@@ -85,31 +123,42 @@ class TerrainBelief:
     descend: float = 45.0
     blocked: BoolArray = unless_given()
     attempts: Attempts = unless_given()
+    looked: BoolArray = unless_given()
+    limits: tuple[FloatArray, FloatArray] | None = None
 
     moves_work_or_never: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         error = InvalidBeliefError
-        blocked = marks(self.blocked, grid_size(self.shape, error), error)
-        object.__setattr__(self, "blocked", blocked)
-        for name in ("height", "variance"):
-            value = _finite(getattr(self, name), f"the {name}", blocked)
-            object.__setattr__(self, name, value)
-        low = np.where(blocked, np.inf, self.variance) if blocked.any() else self.variance
+        blocked = arrays.marks(self.blocked, grid_size(self.shape, error), error)
+        height = _finite(self.height, "the height", blocked)
+        variance = _finite(self.variance, "the variance", blocked)
+        low = np.where(blocked, np.inf, variance) if blocked.any() else variance
         if not low.min() > 0.0:
             raise error(f"the variance of cell {int(low.argmin())} is {low.min():g}, expected > 0")
         sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
         if len(sides) != 2:
             raise error(f"a cell's sides are {sides!r}, expected (height, width)")
         for side in sides:
-            if not 0.0 < number(side, "a cell's side", error) < np.inf:
+            if not 0.0 < arrays.number(side, "a cell's side", error) < np.inf:
                 raise error(f"a cell's side is {side:g} m, expected > 0")
-        object.__setattr__(self, "cell", (float(sides[0]), float(sides[1])))
         for name in ("climb", "descend"):
-            if not 0.0 <= number(getattr(self, name), name, error) < 90.0:
+            if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
         attempts = Attempts.none() if self.attempts is None else self.attempts
-        object.__setattr__(self, "attempts", attempts)
+        set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
+        looked = arrays.marks(self.looked, len(blocked), error)
+        set_fields(self, cell=(float(sides[0]), float(sides[1])), looked=looked)
+        if self.limits is not None:
+            limits = []
+            for given, what in zip(self.limits, ("drop", "rise"), strict=True):
+                shape = len(blocked), len(STEPS)
+                limit = arrays.numbers(given, f"the largest {what}", shape, error)
+                if np.isnan(limit).any():
+                    at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
+                    raise error(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
+                limits.append(arrays.own(limit, given))
+            set_fields(self, limits=tuple(limits))
         if len(attempts):
             edges = self._edges
             shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
@@ -180,16 +229,15 @@ class TerrainBelief:
                 f"state · {len(STEPS)} + action below {dest.size}"
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
-        _, _, _, _, _, climb, descend = self._ground
-        end = dest[state, action].astype(np.int64)
-        return Edges(state, end, descend[action], climb[action], self.attempts.worked)
+        ground, end = self._ground, dest[state, action].astype(np.int64)
+        return Edges(state, end, *ground.limits(state, action), self.attempts.worked)
 
     @cached_property
     def _doubt(self) -> FloatArray:
         """Probability [n] of the opposite outcome of each attempted move, by measurements alone."""
         doubt = np.empty(len(self.attempts))
         if len(doubt):
-            doubts(self._edges, self.height, self.variance, doubt)
+            kernels.doubts(self._edges, self.height, self.variance, doubt)
         return doubt
 
     @cached_property
@@ -198,19 +246,27 @@ class TerrainBelief:
         before, changed = self.__dict__.pop("_before", (None, None))
         if before is not None and np.count_nonzero(changed) < REFRESH_SHARE * len(changed):
             success: FloatArray = before.copy()
-            refresh(self._ground, changed, success)
         else:
-            success = np.ones((len(self.height), len(STEPS)))
-            (fill if success.size < PARALLEL_SIZE else fill_in_parallel)(self._ground, success)
+            success, changed = np.ones((len(self.height), len(STEPS))), np.ones_like(self.blocked)
+        if changed.all() and success.size >= PARALLEL_SIZE:
+            kernels.fill(self._ground, success)
+        else:
+            kernels.refresh(self._ground, changed, success)
         return frozen(success)
 
     @property
-    def _ground(self) -> Ground:
-        tall, wide = self.size
-        length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
-        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
-        limits = climb * length, descend * length
-        return Ground(*self.shape, self.height, self.variance, self.blocked, *limits)
+    def _ground(self) -> kernels.Ground:
+        if self.limits is None:
+            tall, wide = self.size
+            length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
+            drop, rise = (
+                frozen(math.tan(math.radians(slope)) * length)
+                for slope in (self.descend, self.climb)
+            )
+        else:
+            drop, rise = self.limits
+        rows, columns = self.shape
+        return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
@@ -218,20 +274,13 @@ class TerrainBelief:
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
         """Return the moves corrections (returning, exploring), each [S, A]."""
-        low, high = self.success_bounds()
-        if low is high:
-            return correct_moves(self._mean.dest, low, discount)
-        return moves_corrections(self._mean.dest, low, high, discount)
+        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
 
     def update(self, observation: Heights | Transition) -> Self:
         """Return the belief after measured heights, a move that was tried, or both."""
-        match observation:
-            case Heights():
-                moved = observation.moved
-            case Transition():
-                moved = observation
-            case _:
-                raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        if not isinstance(observation, Heights | Transition):
+            raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        moved = observation.moved if isinstance(observation, Heights) else observation
         attempts = self.attempts if moved is None else self._attempts_after(moved)
         new = object.__new__(type(self))  # skips the checks: all values are valid already
         new.__dict__.update(self.__dict__)
@@ -239,21 +288,23 @@ class TerrainBelief:
             new.__dict__.pop(name, None)
         if attempts is not self.attempts:
             new.__dict__.pop("_edges", None)
-            new.__dict__["attempts"] = attempts
+            set_fields(new, attempts=attempts)
         if isinstance(observation, Transition):
             return new
         height, variance = self.height.copy(), self.variance.copy()
         measured = np.zeros(len(height), dtype=bool)
         observation.take_in(self.blocked, height, variance, measured)
         known = new.__dict__.pop("_success", None)
-        if (
-            known is None and "_before" in self.__dict__
-        ):  # several updates without a call of `mean` in between
+        if known is None and "_before" in self.__dict__:  # `mean` was not called in between
             known, changed = self.__dict__["_before"]
             measured |= changed
         if known is not None:
-            new.__dict__["_before"] = known, measured
-        new.__dict__.update(height=frozen(height), variance=frozen(variance))
+            set_fields(new, _before=(known, measured))
+        set_fields(new, height=frozen(height), variance=frozen(variance))
+        if len(observation.cells):
+            looked = self.looked.copy()
+            looked[observation.cells[observation.variances.argmin()]] = True
+            set_fields(new, looked=frozen(looked))
         return new
 
     def _attempts_after(self, moved: Transition) -> Attempts:
@@ -269,7 +320,9 @@ class TerrainBelief:
         pair = state * len(STEPS) + action
         try:
             attempts = self.attempts.with_outcome(pair, worked)
-            if self.climb == self.descend:  # a move works if and only if its reverse does
+            ways = np.array([[state, there], [action, back(action)]])
+            (drop, drop_back), (rise, rise_back) = self._ground.limits(*ways)
+            if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
             raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
@@ -290,7 +343,7 @@ class TerrainBelief:
         open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
         rise = open_heights[graph.dest] - open_heights[:, None]
         works = (-ground.descend <= rise) & (rise <= ground.climb)
-        works |= graph.dest == np.arange(len(known))[:, None]
+        works |= ~changes_state(graph.dest)
         return graph.with_success(frozen(works.astype(np.float64)))
 
 
@@ -304,11 +357,11 @@ def entropy_reduction(prior: TerrainBelief, posterior: TerrainBelief) -> float:
 
 def _finite(values: ArrayLike, name: str, blocked: BoolArray) -> FloatArray:
     """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
-    array = numbers(values, name, blocked.shape, InvalidBeliefError)
+    array = arrays.numbers(values, name, blocked.shape, InvalidBeliefError)
     if blocked.any():
         array = np.where(blocked, 0.0, array)
     if not np.isfinite([array.min(), array.max()]).all():
         at = int(np.argmin(np.isfinite(array)))
         kind = "NaN" if np.isnan(array[at]) else "infinite"
         raise InvalidBeliefError(f"{name} is {kind} at ({at},)")
-    return own(array, values)
+    return arrays.own(array, values)

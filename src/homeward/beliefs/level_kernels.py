@@ -1,6 +1,6 @@
-"""Compiled passes over categorical heights: success probabilities of moves, and updates.
+"""Compiled functions for categorical heights: success probabilities of moves, and updates.
 
-The arithmetic of a move is in `chance` alone, so an update equals a new belief bit by bit.
+Only `chance` computes the probability of a move, so an updated belief equals a new one bit by bit.
 """
 
 from __future__ import annotations
@@ -16,34 +16,25 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
 WALL, UNKNOWN = -1, 0
-"""Codes in place of a height: the square is a wall, or unknown."""
+"""Codes instead of a height: the square is a wall, or its height is unknown."""
 
 FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
-"""Results of `find_fault`."""
+"""Codes that `find_fault` returns; FINE means that no observation is invalid."""
 
 
 class Tables(NamedTuple):
-    """The prior of the squares; each table has a single row if all squares share it."""
+    """The prior of the squares; a table has one row if all squares have the same prior."""
 
     mass: FloatArray  # [1 or S, H] probability of each height from 1 to H
-    below: FloatArray  # [1 or S, H + 2] probability of a height of at most 0, 1, ..., H + 1
-    wall: FloatArray  # [1 or S] probability to be a wall
-
-
-class Squares(NamedTuple):
-    """Known heights of squares, and the probabilities that follow; see `HeightBelief`."""
-
-    known: IntArray  # [S]
-    success: FloatArray  # [S, A]
-    returning: FloatArray  # [S, A]
-    unseen: IntArray  # [S]
+    below: FloatArray  # [1 or S, H + 2] probability that the height is at most 0, 1, ..., H + 1
+    wall: FloatArray  # [1 or S] probability that a square is a wall
 
 
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
     """Return the probability that the move from s to its neighbour t works.
 
-    No move leads out of a wall: its code −1 is two below the lowest height.
+    Moves out of a wall never work, since its code −1 is two below the lowest height.
     """
     mass, below, wall = tables
     here, there = known[s], known[t]
@@ -67,12 +58,11 @@ def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
 
 
 @njit(cache=True)
-def fill(dest: IntArray, first: int, tables: Tables, squares: Squares) -> None:
-    """Write `success`, `returning` and `unseen` of all squares from `known`.
-
-    `first` is the index of the action north: 1 if the action `stay` exists, else 0.
-    """
-    known, success, returning, unseen = squares
+def fill(
+    dest: IntArray, tables: Tables, known: IntArray, success: FloatArray, unseen: IntArray
+) -> None:
+    """Compute `success` [S, A] and `unseen` [S] of all squares from `known` [S], in place."""
+    first = dest.shape[1] - 8  # the action north comes after `stay`, if that exists
     states, actions = dest.shape
     for s in range(states):
         unseen[s] = 1 if known[s] == UNKNOWN else 0
@@ -83,14 +73,16 @@ def fill(dest: IntArray, first: int, tables: Tables, squares: Squares) -> None:
                 p = chance(s, t, known, tables)
                 unseen[s] += 1 if known[t] == UNKNOWN else 0
             success[s, a] = p
-            returning[s, a] = p * (p - 1.0)
 
 
 @njit(cache=True)
 def find_fault(
     cells: IntArray, heights: IntArray, known: IntArray, tables: Tables
 ) -> tuple[int, int, int]:
-    """Return the first fault of seen heights [n], its position, and how many squares are new."""
+    """Return the code of the first invalid height of `heights` [n], its index, and a count.
+
+    The count is the number of squares up to there whose height was unknown.
+    """
     mass, _, wall = tables
     news = 0
     for i in range(len(cells)):
@@ -115,10 +107,19 @@ def find_fault(
 
 @njit(cache=True)
 def learn(
-    cells: IntArray, heights: IntArray, dest: IntArray, first: int, tables: Tables, squares: Squares
+    cells: IntArray,
+    heights: IntArray,
+    dest: IntArray,
+    tables: Tables,
+    known: IntArray,
+    success: FloatArray,
+    unseen: IntArray,
 ) -> int:
-    """Write seen heights [n] and their effects; return the first contradiction or −1."""
-    known, success, returning, unseen = squares
+    """Add seen heights [n] to `known` [S], and update `success` [S, A] and `unseen` [S] in place.
+
+    Returns the index of the first height that contradicts an earlier one, or −1.
+    """
+    first = dest.shape[1] - 8
     new = np.empty(len(cells), np.int32)
     news = 0
     for i in range(len(cells)):
@@ -133,26 +134,8 @@ def learn(
         unseen[c] -= 1
         for a in range(first, dest.shape[1]):
             t = dest[c, a]
-            if t == c:
-                continue
-            unseen[t] -= 1
-            out = chance(c, t, known, tables)
-            success[c, a] = out
-            returning[c, a] = out * (out - 1.0)
-            reverse = back(a + 1 - first) - 1 + first
-            into = chance(t, c, known, tables)
-            success[t, reverse] = into
-            returning[t, reverse] = into * (into - 1.0)
+            if t != c:
+                unseen[t] -= 1
+                success[c, a] = chance(c, t, known, tables)
+                success[t, back(a + 1 - first) - 1 + first] = chance(t, c, known, tables)
     return -1
-
-
-@njit(cache=True)
-def expect_unseen(
-    dest: IntArray, success: FloatArray, unseen: IntArray, expected: FloatArray
-) -> None:
-    """Write success × unseen[dest] [S, A]; 0 for moves off the map."""
-    states, actions = dest.shape
-    for s in range(states):
-        for a in range(actions):
-            t = dest[s, a]
-            expected[s, a] = success[s, a] * unseen[t] if t != s else 0.0

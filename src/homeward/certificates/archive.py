@@ -1,12 +1,9 @@
-"""Plans on disk: one file, an npz archive whose ``header.json`` lists its arrays.
+"""Plan files: an npz archive whose ``header.json`` lists its arrays.
 
-The arrays are ``.npy`` members that NumPy reads without pickle; nothing in the file is executed.
-Equal plans give equal bytes. Each member has a checksum. A file that is cut short, damaged, of
-another program or of a newer format raises an `InvalidFileError`.
-
-The header is read first and lists every array with its type and shape. An array that is not listed,
-or that is larger than listed, is refused before it is unpacked, so a small file can't fill the
-memory with more than its header declares.
+Reading a file executes nothing in it. Equal plans give equal bytes. A file that is truncated or
+damaged, or that has another format, raises an `InvalidFileError`. If an array is not listed in the
+header, or is larger than listed, the file is refused before the array is unpacked, so a small file
+can't fill the memory.
 """
 
 from __future__ import annotations
@@ -26,9 +23,9 @@ from homeward import __version__
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionClaims, CriterionClaims, PlanClaims
 from homeward.certificates.codecs import decode_belief, encode_belief
-from homeward.certificates.stored import StoredPlan
+from homeward.certificates.stored_plan import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
-from homeward.files import refusing, replace_file
+from homeward.files import refusing, replace_file, spelled
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
@@ -42,7 +39,7 @@ KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"
 MAX_HEADER_BYTES = 2**26
 MAX_PREFACE_BYTES = 2**14
-"""Largest size of the header of an array's member."""
+"""Largest size in bytes of the npy header of an array."""
 
 T = TypeVar("T")
 
@@ -60,28 +57,23 @@ def save_stored(stored: StoredPlan, path: Path | str) -> None:
 
 
 def load_plan(path: Path | str) -> StoredPlan:
-    """Return a saved plan; raise `InvalidFileError` if the file does not contain one."""
+    """Return the plan of a file; raise `InvalidFileError` if the file does not contain a plan."""
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
-    return read_plan(data, str(path))
-
-
-def read_plan(data: bytes, name: str) -> StoredPlan:
-    """Return the plan in a file's content; messages of `InvalidFileError` start with `name`."""
     try:
         return unpack(data)
     except InvalidFileError as cause:
-        raise InvalidFileError(f"{name}: {cause}") from cause
+        raise InvalidFileError(f"{path}: {cause}") from cause
     except HomewardError as cause:
-        raise InvalidFileError(f"{name}: contains an invalid plan: {cause}") from cause
-    except Exception as cause:  # a damaged archive can make its readers raise anything
+        raise InvalidFileError(f"{path}: contains an invalid plan: {cause}") from cause
+    except Exception as cause:  # zipfile and numpy raise various exceptions on a damaged archive
         said = f"{type(cause).__name__}: {cause}"
-        raise InvalidFileError(f"{name}: is damaged or not a plan: {said}") from cause
+        raise InvalidFileError(f"{path}: is damaged or not a plan: {said}") from cause
 
 
 def pack(stored: StoredPlan) -> bytes:
-    """Return a stored plan as bytes."""
+    """Return the bytes of a plan file."""
     plan = stored.plan
     name, (values, belief) = encode_belief(stored.belief)
     arrays: dict[str, NDArray[Any]] = {f"belief.{key}": array for key, array in belief.items()}
@@ -103,26 +95,33 @@ def pack(stored: StoredPlan) -> bytes:
         "criteria": criteria,
         "arrays": {key: _listed(np.asarray(array)) for key, array in arrays.items()},
         "evidence": [
-            {key: _to_json(value) for key, value in row._asdict().items()}
-            | {"verdict": row.verdict.upper(), "safety": [_to_json(b) for b in row.safety]}
+            {key: spelled(value) for key, value in row._asdict().items()}
+            | {"verdict": row.verdict.upper(), "safety": [spelled(b) for b in row.safety]}
             for row in plan.evidence
         ],
     }
     text = json.dumps(header, indent=1, ensure_ascii=False, allow_nan=False).encode()
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, HEADER, text)
+
+        def add(name: str, content: bytes) -> None:
+            about = zipfile.ZipInfo(name)  # with a fixed date, so that equal plans give equal bytes
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = 0o644 << 16
+            archive.writestr(about, content)
+
+        add(HEADER, text)
         for key, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            _add(archive, f"{key}.npy", member.getvalue())
+            add(f"{key}.npy", member.getvalue())
     return file.getvalue()
 
 
 def unpack(data: bytes) -> StoredPlan:
-    """Return what `pack` wrote."""
+    """Return the stored plan from the bytes of a plan file."""
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise InvalidFileError("is not a plan, or was cut short")
+        raise InvalidFileError("is not a plan, or is truncated")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         header = _header_of(archive)
         arrays = _arrays_of(archive, header["arrays"])
@@ -160,39 +159,36 @@ def unpack(data: bytes) -> StoredPlan:
 
 
 def _written(claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON; its arrays are added to `arrays` instead."""
+    """Return the fields of a dataclass that are not arrays, as JSON; add the others to `arrays`."""
     values = {field.name: getattr(claims, field.name) for field in fields(claims)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
-    return {key: _to_json(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
+    return {key: spelled(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
 
 
 def _read(
     cls: type[T], said: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str, **known: Any
 ) -> T:
-    """Return a dataclass whose fields `_written` wrote; those that are `known` are not read."""
+    """Return a dataclass from the fields that `_written` wrote; `known` fields are not read."""
     values = dict(known)
     for field in fields(cls):  # type: ignore[arg-type]
         name, kind = field.name, str(field.type)
-        if name in known:
-            continue
-        if "Array" in kind:
-            optional = kind.endswith("None")
-            values[name] = arrays.get(prefix + name) if optional else arrays[prefix + name]
-        elif kind == "float":
-            values[name] = float(said[name])
+        if name in known or (kind.endswith("Array | None") and prefix + name not in arrays):
+            values.setdefault(name, None)
+        elif "Array" in kind:
+            values[name] = arrays[prefix + name]
         else:
-            given = said[name]
+            given = float(said[name]) if kind == "float" else said[name]
             values[name] = tuple(given) if isinstance(given, list) else given
     return cls(**values)
 
 
 def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return the header of an archive; raise if it is of another program or format."""
+    """Return the header of an archive; raise if it is not that of a plan in this format."""
     found = [about for about in archive.infolist() if about.filename == HEADER]
     if len(found) != 1:
         raise InvalidFileError("is an archive, but was not written by homeward")
-    if found[0].file_size > MAX_HEADER_BYTES:
-        size = found[0].file_size
+    size = found[0].file_size
+    if size > MAX_HEADER_BYTES:
         raise InvalidFileError(f"has a header of {size} bytes, expected at most {MAX_HEADER_BYTES}")
     header = json.loads(archive.read(found[0]))
     if not isinstance(header, dict) or header.get("kind") != KIND:
@@ -205,13 +201,18 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that a header lists; others, and larger ones, are not unpacked."""
+    """Return the arrays of an archive; raise unless they are exactly those in `listed`.
+
+    An array that is not listed, or larger than listed, is not unpacked.
+    """
     members = [about for about in archive.infolist() if about.filename != HEADER]
     lost = Counter(about.filename for about in members)
     lost.subtract(f"{key}.npy" for key in listed)
     wrong = sorted(name for name, count in lost.items() if count)
     if wrong:
-        raise InvalidFileError(f"its arrays differ from its header: {', '.join(wrong)}")
+        raise InvalidFileError(
+            f"these arrays are missing, or are not listed in the header: {', '.join(wrong)}"
+        )
     arrays = {}
     for about in members:
         key = about.filename.removesuffix(".npy")
@@ -219,36 +220,20 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
         size = np.dtype(dtype).itemsize * math.prod(int(count) for count in shape)
         if about.file_size > size + MAX_PREFACE_BYTES:
             raise InvalidFileError(
-                f"its array {key} unpacks to {about.file_size} bytes, and is listed as {dtype} of "
-                f"shape {tuple(shape)}"
+                f"the array {key} unpacks to {about.file_size} bytes, but the header lists {dtype} "
+                f"of shape {tuple(shape)}"
             )
         content = io.BytesIO(archive.read(about))
         array = np.lib.format.read_array(content, allow_pickle=False)
         if _listed(array) != [dtype, shape]:
             raise InvalidFileError(
-                f"its array {key} is {array.dtype} of shape {array.shape}, and is listed as "
+                f"the array {key} is {array.dtype} of shape {array.shape}, but the header lists "
                 f"{dtype} of shape {tuple(shape)}"
             )
         arrays[key] = array
     return arrays
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
-    """Add a member without a date, so that equal plans give equal bytes."""
-    about = zipfile.ZipInfo(name)
-    about.compress_type = zipfile.ZIP_DEFLATED
-    about.external_attr = 0o644 << 16
-    archive.writestr(about, content)
-
-
 def _listed(array: NDArray[Any]) -> list[Any]:
-    """Return the type and the shape of an array, as the header lists them."""
+    """Return the header's entry for an array: [dtype, shape]."""
     return [array.dtype.str, list(array.shape)]
-
-
-def _to_json(value: Any) -> Any:
-    """Return a value as JSON; infinities and NaN, which JSON lacks, as their names."""
-    if not isinstance(value, float | np.floating):
-        return value
-    value = float(value)
-    return value if value - value == 0.0 else repr(value)

@@ -1,20 +1,20 @@
 r"""The mean model of a belief and its corrections, recomputed from the belief's definition.
 
-Nothing here calls a belief's own `mean` or `correction`, or any solver. The numbers that define a
-belief give its mean model and its corrections by the formulas of ``docs/theory.md``. With
-f(P) = (1 − γ)/(1 − γ + γP):
+This module calls no solver, and not the belief's own `mean` or `correction`. It computes both from
+the numbers that define the belief, by the formulas of ``docs/theory.md``. With
+f(P) = (1 − γ)/(1 − γ + γP), the corrections are:
 
 - general: Σ_t E[min(0, P[t] − p[t])], for any model;
 - on a move-or-stay graph, with P the probability that a move works in a world and p its mean:
-  returning −p·Pr(P = 0), exploring −E[|P − p| f(P)], and staying inside half of that, or
-  −(1 − γ)p(1 − p) if every move either always works or never.
+  −p·Pr(P = 0) for returning, −E[|P − p| f(P)] for exploring, and half of the latter for staying
+  inside a set. If every move works surely or never in each world, staying has −(1 − γ)p(1 − p).
 
-For such a move P is 1 with probability p and else 0. An entry of a Dirichlet row is X ~ Beta(a, b)
-with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is
-the regularised incomplete beta function. If a + b is so large that only rounding would be left,
-asymptotic limits are used. They are symmetric in a and b, so let a be the smaller: −√(2/π)/2 of a
-standard deviation if both are large, else −μ aᵃe⁻ᵃ/Γ(a + 1) of the gamma distribution, times
-√(b/(a + b)), which is within 1/b of the beta's.
+An entry of a Dirichlet row is X ~ Beta(a, b) with mean μ, and
+E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is the regularised
+incomplete beta function. If a + b is so large that this difference would be mostly rounding,
+asymptotic limits are used. They are symmetric in a and b, so let a be the smaller. If both are
+large, the limit is −√(2/π)/2 standard deviations. Otherwise it is −μ aᵃe⁻ᵃ/Γ(a + 1), from the gamma
+distribution, times √(b/(a + b)); its relative error is at most about 1/b.
 """
 
 from __future__ import annotations
@@ -36,31 +36,30 @@ if TYPE_CHECKING:
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief
-    from homeward.models import Model
 
 Support = list[tuple["FloatArray | float", "FloatArray | float"]]
 
 COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
-"""Rows down and columns right, from N clockwise."""
+"""Offset of each move: rows down, columns to the right; from N clockwise."""
 
 WALL, UNKNOWN, END = -1, 0, -1
 MAX_CONCENTRATION = 1e12
-"""Concentration a + b above which a shortfall is taken from its limits."""
+"""Sum a + b above which the asymptotic limits of a shortfall are used."""
 
 MIN_NORMAL_CONCENTRATION = 1e6
-"""Smaller concentration above which that limit is the normal distribution, else the gamma."""
+"""If min(a, b) is above this, the normal limit is used, otherwise the gamma limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A move-or-stay graph whose moves work with random probabilities P."""
+    """A move-or-stay graph in which P, the probability that a move works, is random."""
 
-    dest: IntArray  # [S, A]
+    dest: IntArray  # [S, A] destinations
     success: FloatArray  # [S, A] p, the mean of P
-    support: Support  # pairs (probability, value of P), each [S, A] or one for all
+    support: Support  # pairs (probability, value of P), each [S, A] or one number for all moves
 
     def expect(self, what: Callable[[Any], Any]) -> FloatArray:
-        """Return E[what(P)] [S, A]; zero if a move would not change the state."""
+        """Return E[what(P)] [S, A]; 0 for a move whose destination is its own state."""
         total = np.zeros(self.dest.shape)
         for chance, works in self.support:
             total += chance * what(works)
@@ -72,26 +71,32 @@ class Graph:
 
     def exploring(self, discount: float) -> FloatArray:
         """Return −E[|P − p| f(P)] [S, A]."""
-        return -self.expect(lambda works: np.abs(works - self.success) * _held(works, discount))
+        return self._held(np.abs, discount)
 
     def staying(self, discount: float) -> FloatArray:
-        """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move always works or never."""
+        """Return the correction [S, A] of staying inside a set; see the top of this module."""
         between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
-        p = self.success
         if between.any():
             return 0.5 * self.exploring(discount)
-        return -self.expect(lambda works: np.maximum(works - p, 0.0) * _held(works, discount))
+        return self._held(lambda excess: np.maximum(excess, 0.0), discount)
+
+    def _held(self, part: Callable[[Any], Any], discount: float) -> FloatArray:
+        """Return −E[part(P − p) f(P)] [S, A]."""
+        stop = 1.0 - discount
+        return -self.expect(
+            lambda works: part(works - self.success) * (stop / (stop + discount * works))
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanModel:
-    """The mean model and its corrections."""
+    """The mean model of a belief and its corrections."""
 
     rows: csr_array  # [S·A, S] mean probabilities of the next state
     ending: FloatArray  # [S·A] mean probability that the process ends
-    reward: FloatArray  # [S, A] mean; −inf where an action can't be chosen
+    reward: FloatArray  # [S, A] mean reward; −inf if an action can't be chosen
     general: FloatArray  # [S, A] Theorem 2's σ
-    graph: Graph | None  # if the worlds are move-or-stay graphs
+    graph: Graph | None  # the graph if the worlds are move-or-stay; else None
     paid: tuple[float, float]  # the least and the greatest reward of any world
 
     @property
@@ -101,7 +106,7 @@ class MeanModel:
         return int(states), int(actions)
 
     def among(self, states: IntArray) -> MeanModel:
-        """Return the same on some states [n] alone, in that order; no action may leave them."""
+        """Return the model restricted to `states` [n], in this order; no action may leave these."""
         actions = self.shape[1]
         at = (states[:, None] * actions + np.arange(actions)).ravel()
         rows, reward, general = self.rows[at][:, states], self.reward[states], self.general[states]
@@ -109,48 +114,33 @@ class MeanModel:
 
 
 def mean_model(belief: Belief) -> MeanModel:
-    """Return the mean model of a belief; raise `InvalidInputError` if its kind is not known."""
-    if isinstance(belief, FiniteBelief):
-        return _finite(belief)
-    if isinstance(belief, DirichletBelief):
-        return _dirichlet(belief)
-    if isinstance(belief, HeightBelief):
-        return _heights(belief)
-    if isinstance(belief, TerrainBelief):
-        return _terrain(belief)
+    """Return the mean model of a belief; raise `InvalidInputError` if its type is not known."""
+    known: tuple[tuple[type, Callable[[Any], MeanModel]], ...] = (
+        (FiniteBelief, _finite),
+        (DirichletBelief, _dirichlet),
+        (HeightBelief, _heights),
+        (TerrainBelief, _terrain),
+    )
+    for kind, recompute in known:
+        if isinstance(belief, kind):
+            return recompute(belief)
     raise InvalidInputError(
-        f"the arithmetic of a {type(belief).__name__} can't be checked: only its own code defines "
-        "its mean model"
+        f"the arithmetic of a {type(belief).__name__} can't be checked: no formula for its mean "
+        "model is known"
     )
 
 
-def _held(works: Any, discount: float) -> Any:
-    """Return f(P) = (1 − γ)/(1 − γ + γP)."""
-    return (1.0 - discount) / (1.0 - discount + discount * works)
-
-
 def _of_graph(
-    dest: IntArray,
-    success: FloatArray,
-    support: Support,
-    reward: FloatArray,
-    paid: tuple[float, float],
+    dest: IntArray, success: FloatArray, support: Support, reward: FloatArray, paid: Any
 ) -> MeanModel:
     """Return the mean model of a move-or-stay graph."""
     graph = Graph(dest, success, support)
     general = -graph.expect(lambda works: np.abs(works - success))
-    rows = _move_rows(dest, success)
-    return MeanModel(rows, np.zeros(dest.size), reward, general, graph, paid)
-
-
-def _move_rows(dest: IntArray, success: FloatArray) -> csr_array:
-    """Return moves as rows [S·A, S]: the destination, and staying."""
-    states, actions = dest.shape
-    row = np.repeat(np.arange(states * actions), 2)
-    here = np.repeat(np.arange(states), actions)
+    pairs, here = np.arange(dest.size), np.repeat(np.arange(len(dest)), dest.shape[1])
     column = np.stack([dest.ravel(), here], axis=1).ravel()
     chance = np.stack([success.ravel(), 1.0 - success.ravel()], axis=1).ravel()
-    return csr_array((chance, (row, column)), shape=(states * actions, states))
+    rows = csr_array((chance, (np.repeat(pairs, 2), column)), shape=(dest.size, len(dest)))
+    return MeanModel(rows, np.zeros(dest.size), reward, general, graph, paid)
 
 
 def _finite(belief: FiniteBelief) -> MeanModel:
@@ -166,25 +156,17 @@ def _finite(belief: FiniteBelief) -> MeanModel:
         success = np.minimum(sum(w * p for w, p in zip(weights, chances, strict=True)), 1.0)
         support: Support = [(float(w), p) for w, p in zip(weights, chances, strict=True)]
         return _of_graph(first.dest, success, support, reward, paid)
-    each = [_rows(world) for world in worlds]
+    each = []
+    for world in worlds:  # rows whose sum is above 1 are normalised
+        rows = world.sparse().transitions
+        each.append(diags_array(1.0 / np.maximum(np.asarray(rows.sum(axis=1)), 1.0)) @ rows)
     mean = sum(w * rows for w, rows in zip(weights, each, strict=True))
+    lacks = [1.0 - np.asarray(rows.sum(axis=1)) for rows in each]  # below 1e-15 counts as rounding
+    left = sum(w * np.where(x > 1e-15, x, 0.0) for w, x in zip(weights, lacks, strict=True))
     short = sum(
         w * (rows - mean).minimum(0).sum(axis=1) for w, rows in zip(weights, each, strict=True)
     )
-    left = sum(w * _missing(rows) for w, rows in zip(weights, each, strict=True))
     return MeanModel(csr_array(mean), left, reward, short.reshape(usable.shape), None, paid)
-
-
-def _rows(world: Model) -> csr_array:
-    """Return a world's rows [S·A, S]; rows whose sum is above 1 are scaled down to it."""
-    rows = world.sparse().transitions
-    return csr_array(diags_array(1.0 / np.maximum(np.asarray(rows.sum(axis=1)), 1.0)) @ rows)
-
-
-def _missing(rows: csr_array) -> FloatArray:
-    """Return 1 − the sum of each row; 0 if it is only rounding."""
-    lack = 1.0 - np.asarray(rows.sum(axis=1))
-    return np.where(lack > 1e-15, lack, 0.0)
 
 
 def _dirichlet(belief: DirichletBelief) -> MeanModel:
@@ -199,10 +181,8 @@ def _dirichlet(belief: DirichletBelief) -> MeanModel:
     chance, ends = mean[kinds], outcomes == END
     row = np.repeat(np.arange(states * actions), count)
     kept = ~ends.ravel()
-    rows = csr_array(
-        (chance.ravel()[kept], (row[kept], outcomes.ravel()[kept])),
-        shape=(states * actions, states),
-    )
+    entries = (chance.ravel()[kept], (row[kept], outcomes.ravel()[kept]))
+    rows = csr_array(entries, shape=(states * actions, states))
     left = np.where(ends, chance, 0.0).sum(axis=2).ravel()
     general = np.where(ends, 0.0, short[kinds]).sum(axis=2)
     given = belief.reward[np.isfinite(belief.reward)]
@@ -226,29 +206,26 @@ def _shortfall(a: float, b: float) -> float:
 
 
 def _neighbours(shape: tuple[int, int]) -> IntArray:
-    """Return the neighbours [S, 8] of every cell; the cell itself if a neighbour is off the map."""
+    """Return the neighbours [S, 8] of each cell; the cell itself for a neighbour off the map."""
     rows, columns = shape
-    row, column = np.divmod(np.arange(rows * columns), columns)
-    found = np.empty((rows * columns, len(COMPASS)), np.int64)
-    for a, (down, right) in enumerate(COMPASS):
-        there, across = row + down, column + right
-        inside = (there >= 0) & (there < rows) & (across >= 0) & (across < columns)
-        found[:, a] = np.where(inside, there * columns + across, row * columns + column)
-    return found
+    cells = np.arange(rows * columns)[:, None]
+    down, right = np.array(COMPASS).T
+    row, column = cells // columns + down, cells % columns + right
+    inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    return np.where(inside, row * columns + column, cells)
 
 
 def _on_grid(
     success: FloatArray, dest: IntArray, stay: bool, high: FloatArray | None = None
 ) -> MeanModel:
-    """Return the mean model of moves [S, 8] that always work or never, with staying if allowed.
+    """Return the mean model of moves [S, 8] that work surely or never; `stay` adds action 0.
 
-    If `success` is only a lower bound, `high` is an upper one; each outcome then has the larger of
-    its probabilities.
+    If `success` is only a lower bound, `high` is an upper bound. Corrections then use the largest
+    probability of each outcome: 1 − success for failure, and high for success.
     """
-    states = len(dest)
     high = success if high is None else high
     if stay:
-        dest = np.concatenate([np.arange(states)[:, None], dest], axis=1)
+        dest = np.insert(dest, 0, np.arange(len(dest)), axis=1)
         success, high = (np.insert(chance, 0, 1.0, axis=1) for chance in (success, high))
     support: Support = [(1.0 - success, 0.0), (high, 1.0)]
     return _of_graph(dest, success, support, np.zeros(dest.shape), (0.0, 0.0))
@@ -257,41 +234,38 @@ def _on_grid(
 def _heights(belief: HeightBelief) -> MeanModel:
     known, states = belief.known, len(belief.known)
     prior = np.broadcast_to(belief.prior, (states, belief.prior.shape[-1]))
-    top = prior.shape[1]
     seen = known > UNKNOWN
-    heights = np.where(seen[:, None], np.arange(1, top + 1) == known[:, None], prior)
+    heights = np.where(seen[:, None], 1 + np.arange(prior.shape[1]) == known[:, None], prior)
     below = np.minimum(np.cumsum(heights, axis=1), 1.0)  # Pr(height ≤ 1 … H)
     below[:, -1] = 1.0
     reach = np.concatenate([below[:, 1:], np.ones((states, 1))], axis=1)  # Pr(height ≤ h + 1)
     free = np.where(known == WALL, 0.0, np.where(seen, 1.0, 1.0 - belief.walls))
     dest = _neighbours(belief.shape)
-    success = np.stack(
-        [(heights * reach[dest[:, a]]).sum(axis=1) * free[dest[:, a]] for a in range(len(COMPASS))],
-        axis=1,
-    )
+    success = np.stack([(heights * reach[to]).sum(axis=1) * free[to] for to in dest.T], axis=1)
     success[known == WALL] = 0.0
     return _on_grid(np.clip(success, 0.0, 1.0), dest, belief.stay)
 
 
 def _terrain(belief: TerrainBelief) -> MeanModel:
     dest = _neighbours(belief.shape)
-    high, wide = belief.size
-    length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
-    climb = math.tan(math.radians(belief.climb)) * length
-    descend = math.tan(math.radians(belief.descend)) * length
+    if belief.limits is None:
+        high, wide = belief.size
+        length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
+        slopes = belief.descend, belief.climb
+        descend, climb = (math.tan(math.radians(slope)) * length for slope in slopes)
+    else:
+        descend, climb = (limit[:, 1:] for limit in belief.limits)
     rise = belief.height[dest] - belief.height[:, None]
-    spread = np.sqrt(
-        np.where(belief.blocked, 1.0, belief.variance)[dest]
-        + np.where(belief.blocked, 1.0, belief.variance)[:, None]
-    )
+    variance = np.where(belief.blocked, 1.0, belief.variance)
+    spread = np.sqrt(variance[dest] + variance[:, None])
     up, down = (climb - rise) / spread, (descend + rise) / spread
-    # Pr(not too steep up) − Pr(too steep down), from the tail that is smaller.
+    # Pr(not too steep up) − Pr(too steep down), computed from the smaller tails.
     success = np.where(up < down, ndtr(up) - ndtr(-down), ndtr(down) - ndtr(-up))
     shut = belief.blocked[dest] | belief.blocked[:, None]
     success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
     if not len(belief.attempts):
         return _on_grid(success, dest, True)
-    # Moves at cells with attempts are taken from the belief; only sampling checks them.
+    # For moves at cells with attempts the belief's own bounds are used; only sampling checks these.
     start, action = np.divmod(belief.attempts.pairs, len(COMPASS) + 1)
     tried = np.zeros(len(dest), dtype=bool)
     tried[start] = tried[dest[start, action - 1]] = True

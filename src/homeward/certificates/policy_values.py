@@ -1,8 +1,8 @@
-"""Exact values of policies in a concrete world; no code is shared with the planner.
+"""Exact values of policies in a concrete world, and their mean over a finite belief.
 
-The planner works on the mean model with corrections. Here the world is known, and the probability
-of going out and coming back is computed by plain linear solves, or simulated. Its average over a
-belief is the exact value, which no bound may exceed.
+The planner uses the mean model with corrections. This module evaluates policies in one known world,
+by plain linear solves or by simulation. The mean over a belief's worlds is the exact value, which
+no lower bound may exceed. The module shares no code with the planner.
 """
 
 from __future__ import annotations
@@ -12,29 +12,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from homeward.beliefs import FiniteBelief
 from homeward.solvers import GIVE_UP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
+    from homeward.certificates.stored_plan import StoredPlan
     from homeward.models import Model
 
+MAX_ENTRIES = 2_000_000
+"""Largest number of entries of a world's dense transitions [S, A, S]."""
+
 MAX_SINGLE_STEPS = 100
-"""Steps of one return policy up to which they are taken one by one."""
+"""Largest number of steps of a return policy that are computed one by one."""
 
 
 def dense_transitions(model: Model) -> FloatArray:
-    """Return the transitions [S, A, S] of a small model."""
+    """Return the transition probabilities [S, A, S] of a small model."""
     dense: FloatArray = model.sparse().transitions.toarray()
     return dense.reshape(model.states, model.actions, model.states)
 
 
+def _return_rows(transitions: FloatArray, policy: IntArray) -> FloatArray:
+    """Return the transition rows [S, S] under a return policy; 0 in states where it gives up."""
+    rows: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
+    rows[policy == GIVE_UP] = 0.0
+    return rows
+
+
 def can_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> BoolArray:
-    """Return the mask [S] of states from which a return policy may reach home."""
-    followed = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
-    followed[policy == GIVE_UP] = 0.0
+    """Return the mask [S] of states from which a return policy reaches home with Pr > 0."""
+    followed = _return_rows(transitions, policy)
     reached = np.zeros(len(policy), dtype=bool)
     reached[home] = True
     while True:
@@ -45,10 +54,10 @@ def can_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> Boo
 
 
 def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> FloatArray:
-    """Return the probability [S] that a return policy [S] reaches home in a world [S, A, S].
+    """Return the probability [S] that a return policy [S] reaches `home` [n] in a world [S, A, S].
 
-    States are eliminated one after the other, without any subtraction, so that no digits are lost
-    even if a state is left very rarely.
+    States are eliminated one after the other without subtractions, so no digits are lost even if
+    the probability of leaving a state is tiny.
     """
     states = np.arange(len(policy))
     alive = can_return(transitions, policy, home)
@@ -73,26 +82,9 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
 def exact_recall(
     transitions: FloatArray, policy: IntArray, way_home: FloatArray, discount: float
 ) -> FloatArray:
-    """Return E[way_home at recall] [S] under `policy`; recall has probability 1 − γ per step."""
-    rows = transitions[np.arange(len(policy)), policy]
-    among = np.eye(len(policy)) - discount * rows
-    return np.asarray(np.linalg.solve(among, (1.0 - discount) * way_home), np.float64)
-
-
-def exact_return_within(
-    transitions: FloatArray, policies: Sequence[IntArray], home: IntArray
-) -> FloatArray:
-    """Return the probability [S] of reaching home within as many steps as there are policies.
-
-    The last of the policies [S] is followed first, with all steps left; the first of them last.
-    """
-    states = np.arange(transitions.shape[0])
-    value = np.zeros(len(states))
-    value[home] = 1.0
-    for policy in policies:
-        value = transitions[states, np.maximum(policy, 0)] @ value * (policy != GIVE_UP)
-        value[home] = 1.0
-    return value
+    """Return E[way_home[state at recall]] [S] under `policy` [S]; Pr(recall) is 1 − γ per step."""
+    gain = np.repeat((1.0 - discount) * way_home[:, None], transitions.shape[1], axis=1)
+    return exact_total(transitions, gain, policy, discount)
 
 
 def exact_total(
@@ -106,8 +98,8 @@ def exact_total(
 ) -> FloatArray:
     """Return the discounted total [S] of rewards [S, A] under a policy [S] in a world [S, A, S].
 
-    Once an action out of `exits` [S, A] is taken, `afterwards` [S] is followed instead. An action
-    out of `ends` [S, A] earns its reward and ends the process.
+    After an action in `exits` [S, A], the process follows `afterwards` [S]. An action in `ends`
+    [S, A] earns its reward and ends the process.
     """
     states = np.arange(len(policy))
 
@@ -126,46 +118,15 @@ def exact_total(
     return np.asarray(np.linalg.solve(np.eye(len(policy)) - onward, gain), np.float64)
 
 
-def exact_total_over(
-    transitions: FloatArray,
-    reward: FloatArray,
-    final: FloatArray,
-    policy: IntArray,
-    exits: BoolArray | None = None,
-    afterwards: IntArray | None = None,
-    ends: BoolArray | None = None,
-) -> FloatArray:
-    """Return the total [S] of rewards [S, A] over n steps of a policy [n, S], plus `final` [S].
-
-    `exits`, `ends` [S, A] and `afterwards` [n, S] are as in `exact_total`.
-    """
-    states = np.arange(len(final))
-    nothing = np.zeros(reward.shape, dtype=bool)
-    ended = nothing if ends is None else ends
-    left = nothing if exits is None else exits
-    inside, outside = final.copy(), final.copy()
-    for step in range(len(policy) - 1, -1, -1):
-        act = policy[step]
-        ahead = transitions[states, act]
-        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
-        if afterwards is not None:
-            then = afterwards[step]
-            on = (transitions[states, then] @ outside) * ~ended[states, then]
-            outside = reward[states, then] + on
-        inside = reward[states, act] + ahead * ~ended[states, act]
-    return inside
-
-
 def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray:
-    """Return the probability [S] that a criterion's way home works, within its limit if any."""
+    """Return the probability [S] that a criterion's return policy reaches home within its limit."""
     home = criterion.home
     if criterion.within is None:
         return exact_return(transitions, criterion.return_policy, home)
     value = np.zeros(len(transitions))
     value[home] = 1.0
     for policy, steps in criterion.stages():
-        walk: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
-        walk[policy == GIVE_UP] = 0.0
+        walk = _return_rows(transitions, policy)
         walk[home] = 0.0
         walk[home, home] = 1.0
         value = _repeat(walk, value, steps)
@@ -173,9 +134,10 @@ def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray
 
 
 def _repeat(walk: FloatArray, value: FloatArray, steps: int) -> FloatArray:
-    """Return ``walkⁿ·value`` for n steps: one by one if few, else by squaring.
+    """Return ``walkⁿ·value`` [S] for n = `steps`: step by step if n is small, else by squaring.
 
-    An additional state collects the missing mass of rows, so that rounding does not accumulate.
+    For squaring, an additional state gets the missing probability of each row; rows are then
+    normalised, so that rounding errors do not accumulate.
     """
     if steps <= MAX_SINGLE_STEPS:
         for _ in range(steps):
@@ -203,12 +165,12 @@ def exact_value(
     afterwards: IntArray | None = None,
     way: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the exact value [S] of a criterion in one world [S, A, S] with its rewards [S, A].
+    """Return the exact value [S] of a criterion in one world [S, A, S] with `rewards` [S, A].
 
-    The policy [S] is followed until recall, `afterwards` [S] once it took an action out of `exits`
-    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after
-    n steps, others at each step with probability 1 − γ. A `way` home [S] that is given is not
-    computed again.
+    The process follows `policy` until the recall, or `afterwards` after an action in `exits`
+    [S, A]. After the recall it follows the criterion's return policy. If the policies are [n, S],
+    the recall comes after n steps; if they are [S], with probability 1 − γ at each step. `way` [S]
+    is the return probability; None computes it.
     """
     shape = transitions.shape[:2]
     final, ends = np.zeros(shape[0]), None
@@ -217,12 +179,24 @@ def exact_value(
         final, ends = np.ones(shape[0]), ~criterion.allowed
     elif criterion.kind == "return":
         final = exact_way(transitions, criterion) if way is None else way
-    earns = criterion.kind == "earn"
-    if policy.ndim == 2:
-        rewards = rewards if earns else np.zeros(shape)
-        return exact_total_over(transitions, rewards, final, policy, exits, afterwards, ends)
-    rewards = rewards if earns else np.repeat((1.0 - discount) * final[:, None], shape[1], axis=1)
-    return exact_total(transitions, rewards, policy, discount, exits, afterwards, ends)
+    if criterion.kind != "earn":
+        now = 0.0 if policy.ndim == 2 else 1.0 - discount
+        rewards = np.repeat(now * final[:, None], shape[1], axis=1)
+    if policy.ndim == 1:
+        return exact_total(transitions, rewards, policy, discount, exits, afterwards, ends)
+    states, nothing = np.arange(shape[0]), np.zeros(shape, dtype=bool)
+    left, ended = (nothing if mask is None else mask for mask in (exits, ends))
+    inside = outside = final
+    for step in range(len(policy) - 1, -1, -1):
+        act = policy[step]
+        ahead = transitions[states, act]
+        ahead = np.where(left[states, act], ahead @ outside, ahead @ inside)
+        if afterwards is not None:
+            then = afterwards[step]
+            on = (transitions[states, then] @ outside) * ~ended[states, then]
+            outside = rewards[states, then] + on
+        inside = rewards[states, act] + ahead * ~ended[states, act]
+    return inside
 
 
 def play_out(
@@ -234,9 +208,10 @@ def play_out(
     discount: float,
     rng: np.random.Generator,
 ) -> bool:
-    """Simulate one excursion, `outbound` until recalled, then `back`; return whether it gets home.
+    """Simulate one episode and return whether it reaches `home` [n].
 
-    It fails if the process ends, or in a state from which the return policy can't reach home.
+    The episode follows `outbound` [S] until the recall and then `back` [S]. It fails if the process
+    ends, or in a state from which `back` can't reach home.
     """
     cumulative = transitions.cumsum(axis=2)
     hopeful = can_return(transitions, back, home)
@@ -256,3 +231,42 @@ def play_out(
             return True
         state = act(state, int(back[state]))
     return False
+
+
+def why_not_enumerable(stored: StoredPlan) -> str | None:
+    """Return the reason why a plan's exact values can't be computed; None if they can."""
+    belief = stored.belief
+    if not isinstance(belief, FiniteBelief):
+        return f"only a FiniteBelief can be enumerated, but this is a {type(belief).__name__}"
+    states, actions = belief.counts.shape
+    if states * actions * states > MAX_ENTRIES:
+        return f"a world of {states} states and {actions} actions is too large to enumerate"
+    return None
+
+
+def enumerated_values(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
+    """Return the exact values of all criteria under a finite belief, for each mixture of the plan.
+
+    The keys are the names in `StoredPlan.parts`. Rows whose sum is above 1 by rounding are
+    normalised, since over 1/(1 − γ) steps they would give probabilities above 1. The weights of the
+    worlds are normalised too.
+    """
+    belief, plan = stored.belief, stored.plan
+    assert isinstance(belief, FiniteBelief)
+    found = {part.name: np.zeros(len(plan.criteria)) for part in stored.parts}
+    ways = (stored.exits, plan.afterwards)
+    for chance, world in zip(belief.weights / belief.weights.sum(), belief.worlds, strict=True):
+        if chance == 0.0:
+            continue
+        rows = dense_transitions(world)
+        rows /= np.maximum(rows.sum(axis=2, keepdims=True), 1.0)
+        for k, criterion in enumerate(plan.criteria):
+            given = stored.rewards[k]
+            paid = world.reward if given is None else given
+            paid = np.where(np.isfinite(world.reward), paid, 0.0)
+            way = exact_way(rows, criterion) if criterion.kind == "return" else None
+            for part in stored.parts:
+                for weight, policy in zip(part.weights, part.outbound, strict=True):
+                    value = exact_value(rows, paid, criterion, policy, plan.discount, *ways, way)
+                    found[part.name][k] += chance * weight * value[plan.state]
+    return {name: tuple(float(v) for v in values) for name, values in found.items()}

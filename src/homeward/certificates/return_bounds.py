@@ -1,16 +1,17 @@
 """Bounds on the probability of returning, for a stored return policy and for the best one.
 
-A state from which the policy can't end, or whose value would be negative, counts as giving up:
-0 is below any probability.
+A state from which a return policy never ends, or whose value would be negative, counts as giving
+up: its value is 0.
 
-"No plan is safe" and "no plan is worth more" are claims on all plans, also on those with another
-way home. So the best way home is found as well, by policy iteration from the stored one, and
-rounded up: an error of ε in each move changes a value by ε times the expected number of moves.
+The claims that no plan is safe, or that no safe plan has a larger value, concern all plans and all
+return policies. So the best return policy is found too, by policy iteration from the stored one.
+Its value is rounded up: an error of ε per move changes a value by ε times the expected number of
+moves.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,30 +25,25 @@ if TYPE_CHECKING:
     from homeward.certificates.mean_model import MeanModel
 
 GAIN_TOLERANCE = 1e-14
-"""Largest gain of a move that counts as rounding."""
+"""Largest gain of an action that counts as rounding."""
 
 MOVE_ROUNDING = 2.0**-49
-"""Rounding of the value of a way home for each of its moves."""
+"""Upper bound on the rounding error of a return probability, per expected move."""
 
 STEADY_TOLERANCE = 1e-16
-"""If a step changes no value by more than this, further equal steps do not either."""
+"""If one step changes no value by more than this, the remaining steps of a stage are skipped."""
 
 MAX_LAYERS = 100_000
-"""Largest number of steps of a limited way home that is followed."""
+"""Largest number of steps of a limited return that are computed."""
 
 MIN_MOVE_PROBABILITY = 1e-250
-"""Moves that work with a smaller probability are left out of the best way home."""
+"""The best return policy uses no action that leaves its state with a smaller probability."""
 
 
-class ReturnBounds(NamedTuple):
-    """Bounds on the probability of returning."""
-
-    value: FloatArray  # [S] lower bound for the stored return policy
-    most: FloatArray  # [S] upper bound on the bound of any return policy
-
-
-def return_bounds(world: MeanModel, correction: str, criterion: CriterionClaims) -> ReturnBounds:
-    """Return the bounds for the stored way home and for the best one."""
+def return_bounds(
+    world: MeanModel, correction: str, criterion: CriterionClaims
+) -> tuple[FloatArray, FloatArray]:
+    """Return the bound [S] of the stored return policy, and an upper bound [S] on that of any."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)
@@ -55,13 +51,12 @@ def return_bounds(world: MeanModel, correction: str, criterion: CriterionClaims)
     if criterion.within is not None:
         value, _ = _within(world, sigma, [*criterion.stages()], at_home, at_once)
         most, layers = _within(world, sigma, [(None, criterion.within)], at_home, at_once)
-        return ReturnBounds(value, np.minimum(1.0, most + layers * MOVE_ROUNDING))
+        return value, np.minimum(1.0, most + layers * MOVE_ROUNDING)
     if at_once:
         assert world.graph is not None
         sigma = world.graph.returning()
     value, moves = _follow(world, sigma, criterion.return_policy, at_home)
-    most = _best(world, sigma, criterion.return_policy, at_home, value, moves)
-    return ReturnBounds(value, most)
+    return value, _best(world, sigma, criterion.return_policy, at_home, value, moves)
 
 
 def _follow(
@@ -69,12 +64,11 @@ def _follow(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lower bound [S] of a return policy [S], and its expected number of moves [S].
 
-    A failed attempt counts as part of the move that it repeats.
+    All attempts of a move count as one move.
     """
     active = (policy >= 0) & ~at_home
     pair = np.arange(len(policy)) * world.shape[1] + np.maximum(policy, 0)
-    edges = rows_of(world.rows)
-    away = _away(world)
+    edges, away = rows_of(world.rows), _away(world)
     value, moves = at_home.astype(np.float64), np.zeros(len(policy))
     while active.any():
         ends = ~active | (world.ending[pair] > 0.0)
@@ -97,11 +91,9 @@ def _follow(
 
 def _away(world: MeanModel) -> FloatArray:
     """Return the probability [S·A] that an action changes the state or ends the process."""
-    states, actions = world.shape
-    here = np.repeat(np.arange(states), actions)
     rows = world.rows.tocoo()
-    moved = rows.col != here[rows.row]
-    out = np.bincount(rows.row[moved], rows.data[moved], minlength=states * actions)
+    moved = rows.col != rows.row // world.shape[1]
+    out = np.bincount(rows.row[moved], rows.data[moved], minlength=rows.shape[0])
     return np.asarray(out + world.ending, np.float64)
 
 
@@ -113,16 +105,15 @@ def _best(
     value: FloatArray,
     moves: FloatArray,
 ) -> FloatArray:
-    """Return an upper bound [S] on the bound of any return policy.
+    """Return an upper bound [S] on the lower bounds of all return policies.
 
-    Uses policy iteration from a policy [S] with its values and expected moves [S].
+    Policy iteration starts from `policy` [S] with its `value` [S] and expected `moves` [S].
     """
     states, actions = world.shape
     away = _away(world).reshape(states, actions)
     usable = np.isfinite(world.reward) & (away > MIN_MOVE_PROBABILITY)
-    here = np.repeat(np.arange(states), actions)
     others = world.rows.tocoo()
-    others.data = np.where(others.col == here[others.row], 0.0, others.data)
+    others.data = np.where(others.col == others.row // actions, 0.0, others.data)
     others = others.tocsr()
     for _ in range(MAX_ROUNDS):
         ahead = sigma + (others @ value).reshape(states, actions)
@@ -147,9 +138,9 @@ def _within(
     at_home: BoolArray,
     at_once: bool,
 ) -> tuple[FloatArray, int]:
-    """Return the lower bound [S] of a limited way home, and the number of layers computed.
+    """Return the lower bound [S] of a limited return, and the number of layers computed.
 
-    Each stage is a policy [S], None for the best action, and its number of steps.
+    Each stage is a pair: a policy [S], or None for the best actions, and its number of steps.
     """
     states, actions = world.shape
     each, usable = np.arange(states), np.isfinite(world.reward)
@@ -160,8 +151,8 @@ def _within(
             if layers > MAX_LAYERS:
                 within = sum(steps for _, steps in stages)
                 raise InvalidInputError(
-                    f"the way home within {within} steps has not settled after {MAX_LAYERS}, "
-                    "and is not followed further"
+                    f"the return within {within} steps can't be checked: its values still change "
+                    f"after {MAX_LAYERS} steps"
                 )
             q = sigma + (world.rows @ value).reshape(states, actions)
             if at_once:

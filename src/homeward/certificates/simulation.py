@@ -1,8 +1,8 @@
-"""Compiled simulation of policies in one world: out until the recall, and back home.
+"""Compiled simulation of policies in one world: outbound until the recall, and back home.
 
-A world is a tuple of sparse rows as in `SparseMDP`: where each row starts [S·A + 1], and for each
-entry its next state and its probability. Row s·A + a belongs to action a in state s; its missing
-mass is the probability that the process ends.
+A world is given as sparse rows, as in `SparseMDP`: a tuple of the row starts [S·A + 1], the next
+state of each entry, and its probability. Row s·A + a belongs to action a in state s; its missing
+probability is that of ending the process.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     Rows = tuple[IntArray, IntArray, FloatArray]
 
 ENDED, CUT = -1, -2
-"""Codes in place of a state: the process has ended, or the walk was cut at its limit."""
+"""Codes instead of a state: the process has ended, or the walk was cut at its limit."""
 
 LOST, HOME, LONG = 0, 1, 2
-"""Outcome of a way back; LONG if it was cut."""
+"""Outcomes of a walk back: did not reach home, reached home, or was cut."""
 
 
 def rows_of(matrix: csr_array) -> Rows:
-    """Return a copy of sparse rows [S·A, S] as the compiled functions take them."""
+    """Return a copy of sparse rows [S·A, S] as the tuple that the compiled functions take."""
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.array(matrix.data)
 
 
 @njit(cache=True)
 def step(rng: np.random.Generator, rows: Rows, row: int) -> int:
-    """Draw the next state, or ENDED."""
+    """Return the next state drawn from a row, or ENDED."""
     starts, next_state, chance = rows
     draw = rng.random()
     for i in range(starts[row], starts[row + 1]):
@@ -59,27 +59,27 @@ def walk_out(
     rewards: FloatArray,
     episodes: int,
 ) -> tuple[IntArray, BoolArray, FloatArray]:
-    """Follow a mixture of policies until recall, in each of E episodes.
+    """Follow a mixture of policies until the recall, in each of E episodes.
 
     Parameters
     ----------
     mixture
         Cumulative weights [J] and policies [J, n, S]; one policy is drawn per episode.
     fixed
-        Whether the recall comes after n steps. Else n is 1, and the recall comes before each step
-        with probability 1 − γ.
+        Whether the recall comes after n steps. Otherwise n is 1, and the recall comes before each
+        step with probability 1 − γ.
     limit
         Steps after which an episode is cut.
     afterwards, exits
-        The policy [n, S] that is followed once an action out of `exits` [S, A] is taken.
+        The policy [n, S] that is followed after an action in `exits` [S, A].
     allowed, rewards
         Sets to stay inside and rewards to earn, each [K, S, A].
 
     Returns
     -------
-    The state [E] at the recall, or ENDED, or CUT; whether [K, E] every action was allowed and the
-    process did not end; and the earnings [K, E]: the sum over a fixed number of steps, or else the
-    reward of the action at the recall.
+    The state [E] at the recall, or ENDED, or CUT; the mask [K, E] of episodes in which every action
+    was allowed and the process did not end; and the earnings [K, E]: the sum of rewards if the
+    recall is fixed, otherwise the reward of the action at the recall.
     """
     shares, outbound = mixture
     ends = np.empty(episodes, np.int64)
@@ -132,31 +132,26 @@ def walk_back(
     hopeful: BoolArray,
     limit: int,
 ) -> IntArray:
-    """Follow return policies from `ends` [E]; return LOST, HOME or LONG for each.
+    """Follow return policies from the states `ends` [E]; return LOST, HOME or LONG for each.
 
-    `policies` [L, S] are followed while at least `since` [L] steps are left of `within`. If
+    ``policies[i]`` [S] is followed while at least ``since[i]`` of the `within` steps are left. If
     `within` is 0, steps are not limited, and the only policy is followed while it can reach home
-    from the state (`hopeful` [S]). A walk that gives up or whose process has ended is LOST.
+    (`hopeful` [S]). A walk is LOST if its policy gives up or the process has ended.
     """
-    came = np.empty(len(ends), np.int64)
+    came = np.full(len(ends), LOST)
     for e in range(len(ends)):
-        state, left, layer = ends[e], within, len(since) - 1
+        state, taken, layer = ends[e], 0, len(since) - 1
         if state == CUT:
             came[e] = LONG
             continue
-        came[e] = LOST
-        taken = 0
         while state != ENDED:
             if at_home[state]:
                 came[e] = HOME
                 break
-            if within > 0:
-                if left == 0:
-                    break
-                while layer > 0 and since[layer] > left:
-                    layer -= 1
-            elif not hopeful[state]:
+            if taken == within if within > 0 else not hopeful[state]:
                 break
+            while layer > 0 and since[layer] > within - taken:
+                layer -= 1
             action = policies[layer, state]
             if action < 0:
                 break
@@ -165,47 +160,37 @@ def walk_back(
                 break
             state = step(rng, rows, state * actions + action)
             taken += 1
-            left -= 1
     return came
 
 
 @njit(cache=True)
 def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
-    """Return the mask [S] of states from which a policy [S] may reach a `goal` [S].
+    """Return the mask [S] of states from which a policy [S] reaches a `goal` [S] with Pr > 0.
 
-    A negative action gives up. From all other states the policy never reaches a goal.
+    A negative action means giving up.
     """
     starts, next_state, chance = rows
-    states = len(policy)
-    first = np.zeros(states + 1, np.int64)  # counts of predecessors, then their offsets
-    for s in range(states):
+    # Linked lists of the entries that lead to each state: `last` [S] is the head of a list, and
+    # `before` has the next element of each entry.
+    last, before = np.full(len(policy), -1), np.empty(len(chance), np.int64)
+    source = np.empty(len(chance), np.int64)
+    for s in range(len(policy)):
         if policy[s] >= 0 and not goal[s]:
             row = s * actions + policy[s]
             for i in range(starts[row], starts[row + 1]):
                 if chance[i] > 0.0:
-                    first[next_state[i] + 1] += 1
-    for s in range(states):
-        first[s + 1] += first[s]
-    source, place = np.empty(first[states], np.int64), first[:-1].copy()
-    for s in range(states):
-        if policy[s] >= 0 and not goal[s]:
-            row = s * actions + policy[s]
-            for i in range(starts[row], starts[row + 1]):
-                if chance[i] > 0.0:
-                    source[place[next_state[i]]] = s
-                    place[next_state[i]] += 1
-    found, queue = goal.copy(), np.empty(states, np.int64)
-    count, at = 0, 0
-    for s in range(states):
-        if goal[s]:
-            queue[count] = s
-            count += 1
-    while at < count:
-        t = queue[at]
-        at += 1
-        for i in range(first[t], first[t + 1]):
+                    source[i], before[i] = s, last[next_state[i]]
+                    last[next_state[i]] = i
+    found, waiting = goal.copy(), np.empty(len(policy), np.int64)
+    count = np.count_nonzero(goal)
+    waiting[:count] = np.flatnonzero(goal)
+    while count:
+        count -= 1
+        i = last[waiting[count]]
+        while i >= 0:
             if not found[source[i]]:
                 found[source[i]] = True
-                queue[count] = source[i]
+                waiting[count] = source[i]
                 count += 1
+            i = before[i]
     return found

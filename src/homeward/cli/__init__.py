@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def run_app(app: typer.Typer, name: str) -> None:
-    """Run a command line; a user's mistake is one line on standard error and exit code 2."""
+    """Run a command line; a `HomewardError` prints one line on stderr and exits with code 2."""
     from homeward.errors import HomewardError
     from homeward.memory import keep_freed
 

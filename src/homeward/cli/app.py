@@ -1,4 +1,4 @@
-"""The command tree. Heavy imports stay inside the commands, so that --help is quick."""
+"""The commands of ``homeward``. Heavy imports are inside the commands, so that --help is fast."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from homeward.cli.retired import check_retired
 
 
 class Root(TyperGroup):
-    """The commands; the options of ``explore`` are made when it is called."""
+    """The top-level commands; the options of ``explore`` are created only when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the words name; raise if it was renamed."""
+        """Return the command for the arguments; raise if it was renamed."""
         check_retired(args)
         name, found, rest = super().resolve_command(ctx, args)
         if name == "explore":
@@ -29,9 +29,8 @@ class Root(TyperGroup):
 app = typer.Typer(
     name="homeward",
     cls=Root,
-    help="Explore unknown worlds and keep a way home, with a probability that you set.\n\n"
-    "Exit codes: 0 all went well, 1 a check did not hold or a run failed, 2 the input was wrong, "
-    "130 stopped by Ctrl-C.",
+    help="Explore unknown worlds and stay able to return home, with a probability that you set.\n\n"
+    "Exit codes: 0 success, 1 a check or a run failed, 2 invalid input, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -39,7 +38,7 @@ app = typer.Typer(
 
 @app.command()
 def explore() -> None:
-    """Explore terrain with a vehicle that keeps a way home, and draw the map."""
+    """Explore terrain with a vehicle that stays able to return home, and draw the map."""
 
 
 app.command()(demo.demo)
@@ -63,4 +62,4 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Explore unknown worlds and keep a way home, with a probability that you set."""
+    """Explore unknown worlds and stay able to return home, with a probability that you set."""

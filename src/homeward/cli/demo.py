@@ -13,19 +13,19 @@ from homeward.cli.show import check_writable, save, say, track
 
 def demo(
     delta: Annotated[
-        float, typer.Option(help="Probability of coming home, for the safe rover.")
+        float, typer.Option(help="Least probability that the safe rover can return home.")
     ] = 0.98,
     steps: Annotated[int, typer.Option(min=1, help="Maximum steps per rover.")] = 1500,
-    seed: Annotated[int, typer.Option(min=0, help="Which ground.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the terrain.")] = 0,
     out: Annotated[Path, typer.Option(help="The picture: .png, .pdf or .svg.")] = Path("demo.png"),
 ) -> None:
     """Explore synthetic Mars, safely and unsafely, and draw both side by side.
 
-    Two rovers start in the same place, 2 km x 1 km of cratered ground around them. They climb 5°
-    and descend 45°, so they may drive into a place that they cannot leave. Each knows the ground as
-    seen from orbit, measures the cells around it, and goes where it learns most per step. Whenever
-    the safe one is called off, it comes back to the start with probability δ or more, over the
-    whole run; the unsafe one promises nothing.
+    Two rovers start in the same place on 2 km x 1 km of cratered terrain. They can climb 5° and
+    descend 45°, so they can enter places that they can't leave. Each rover has a map from orbit,
+    measures the cells around it, and goes where it learns most per step. Whenever the safe rover is
+    recalled, it can return to the start with probability at least δ, over the whole run. The unsafe
+    rover keeps no safety level.
 
     Example: homeward demo --seed 3 --out rovers.png
     """
@@ -40,6 +40,6 @@ def demo(
         name = f"{cell['explorer']}{level}"
         say(f"{name}: {story_of(row)}")
         panels.append(replace(panel_of(row), title=name.capitalize()))
-    title = f"The same ground, the same rover: {panels[0].cells.name}"
+    title = f"A safe and an unsafe rover on the same terrain: {panels[0].cells.name}"
     save(draw_terrain(panels, 2, title), out)
     say(f"picture: {out}")

@@ -1,4 +1,4 @@
-"""``homeward explore``: explore a terrain model with a rover, safely."""
+"""``homeward explore``: explore a terrain model with a rover."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def explore(
     naive: Annotated[
         bool,
         typer.Option(
-            "--naive", help="Keep the level on the average terrain only, which proves nothing."
+            "--naive", help="Keep the level on the mean terrain only, which proves nothing."
         ),
     ] = False,
     out: Out = None,
     config: ConfigFile = None,
     as_json: Json = False,
 ) -> None:
-    """Explore terrain with a vehicle that keeps a way home, and draw the map.
+    """Explore terrain with a vehicle that stays able to return home, and draw the map.
 
-    The rover measures heights from afar and can drive slopes between two limits. It goes where
-    there is most to learn per step, and only where it keeps a way home: whenever it is called off,
-    it can come home to the start with probability δ. In the run's folder: path.geojson, terrain.tif
-    (heights and their deviations), map.png, summary.md, and the record.
+    The rover measures heights from a distance and can drive slopes between two limits. It goes
+    where it learns most per step, and only where it stays able to return: whenever it is recalled,
+    it can return to the start with probability at least δ. The folder of the run gets path.geojson,
+    terrain.tif (heights and their deviations), map.png, summary.md, and the record.
 
-    Ctrl-C stops it. Run the same command with the same --out, or only --out, to resume; a larger
-    --steps extends a run that reached its limit. A place is ROW,COL, a cell of the terrain counted
-    from 0, or map:X,Y in map coordinates.
+    Ctrl-C stops the run. To resume, run the same command with the same --out, or only with --out. A
+    larger --steps extends a run that reached its limit. A place is ROW,COL (a cell of the terrain,
+    counted from 0) or map:X,Y (map coordinates).
 
     Examples: homeward explore --steps 500
 
@@ -62,15 +62,15 @@ def explore(
     homeward explore DTM.IMG --keep-in area.geojson --back-within 2000 --base 10,12
     """
     if raster == "":
-        raise InvalidInputError("the raster has an empty name")
+        raise InvalidInputError("the name of the raster is empty")
     if unsafe and naive:
-        raise InvalidInputError("--unsafe and --naive: choose one")
+        raise InvalidInputError("--unsafe and --naive exclude each other: choose one")
     if sample and raster is not None:
-        raise InvalidInputError(f"{raster} and --sample: choose one terrain")
+        raise InvalidInputError(f"{raster} and --sample exclude each other: choose one terrain")
     if sample:
         settings["terrain"] = SAMPLE
     elif raster is not None:
-        # A file may have the name of a terrain that needs no file; its path does not.
+        # A relative path could equal the name of a built-in terrain; an absolute path can't.
         settings["terrain"] = str(Path(raster).absolute())
     if unsafe or naive:
         settings["explorer"] = "unsafe" if unsafe else "naive"

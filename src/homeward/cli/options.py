@@ -1,34 +1,42 @@
-"""Options that several commands take, declared once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-STUDY_HELP = "File that stores finished runs; the same command resumes from it."
-"""Help of --study; each command names its own default."""
-
-Table = Annotated[Path | None, typer.Option(help="Every run as a table: .csv or .parquet.")]
+Table = Annotated[
+    Path | None, typer.Option(help="Also write a table of all runs: .csv or .parquet.")
+]
 Workers = Annotated[
     int | None,
-    typer.Option(min=0, help="Worker processes; 0 runs in this one.", show_default="one per core"),
+    typer.Option(
+        min=0, help="Number of worker processes; 0 uses none.", show_default="one per core"
+    ),
 ]
 Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler, instead of processes.")
+    str | None, typer.Option(help="Address of a Dask scheduler, instead of local workers.")
 ]
-Figure = Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")]
+Figure = Annotated[Path, typer.Option(help="File of the figure: .png, .pdf or .svg.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
+
+def study_option(default: str) -> Any:
+    """Return the option --study with a description of its default."""
+    text = "File that stores finished runs; the same command resumes from it."
+    return typer.Option(help=text, show_default=default)
+
+
 STOPPED = 130
-"""The exit code of a command that was stopped by Ctrl-C."""
+"""Exit code of a command that Ctrl-C stopped."""
 
 
 def find_modules_here() -> None:
-    """Let module:name refer to a file in the current folder too, as ``python -m`` does."""
+    """Add the current folder to the module search path, as ``python -m`` does."""
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -1,7 +1,8 @@
-"""``homeward paper``: the paper's small stories, figures and tables."""
+"""``homeward paper``: the paper's small examples; its studies are in `paper_studies`."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent, wrap
@@ -9,14 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from homeward.cli.coverage import coverage
-from homeward.cli.criteria import criteria
-from homeward.cli.levels import levels
-from homeward.cli.mars import mars, timing
 from homeward.cli.options import Figure, Json
+from homeward.cli.paper_studies import coverage, levels, mars, timing, toytext
 from homeward.cli.safemdp import safemdp
-from homeward.cli.show import check_writable, save, say_json, show, track
-from homeward.cli.toytext import toytext
+from homeward.cli.show import check_writable, print_table, save, say, say_json, show, track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,19 +21,45 @@ if TYPE_CHECKING:
     from homeward.paper.counterexamples import Row
     from homeward.paper.formulas import Formula
 
-FORMULAS = 200
 DRAWN_AT = 0.99
 MIN_TABLE_COLUMNS = 120
 """Minimum terminal width, in columns, of a table with sentences."""
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
-app.command()(coverage)
-app.command()(criteria)
-app.command()(levels)
-app.command()(mars)
-app.command()(safemdp)
-app.command()(timing)
-app.command()(toytext)
+for command in (coverage, levels, mars, safemdp, timing, toytext):
+    app.command()(command)
+
+
+@app.command()
+def criteria(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the pictures.")] = Path(
+        "criteria"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Show what each criterion means, on small worlds that can be solved by hand.
+
+    The paper lists further criteria that its framework covers: return within a horizon, staying in
+    a set, earning at least a given amount, several criteria at once, and a recall at a fixed step.
+    Each criterion has a world of two or three states, and a picture that plots each policy by its
+    value and by the probability or amount of the criterion.
+
+    Example: homeward paper criteria --out docs/criteria
+    """
+    from homeward.files import refusing
+    from homeward.paper.criteria import rows, stories
+    from homeward.paper.figures.criteria import draw_criterion
+
+    with refusing(out, "can't be written"):
+        out.mkdir(parents=True, exist_ok=True)
+    pictures = {out / f"{story.name}.png": story for story in stories()}
+    for picture in pictures:
+        check_writable(picture)
+    for picture, story in pictures.items():
+        save(draw_criterion(story), picture)
+    found = {"pictures": [str(picture) for picture in pictures], "rows": rows()}
+    title = "Criteria and value of each policy"
+    show(found, {"rows": title}, f"{len(pictures)} pictures are in {out}.", as_json)
 
 
 @app.command()
@@ -44,35 +67,60 @@ def counterexamples(
     out: Figure = Path("counterexamples.png"),
     as_json: Json = False,
 ) -> None:
-    """Show why safety is defined as it is: three worlds that fool simpler definitions.
+    """Show why simpler definitions of safety fail, on three small worlds.
 
-    Each story of the paper's section 3.3 has a policy that a simpler definition
-    of safety accepts although it is not safe: judging state-actions one by one,
-    asking for some way home in every sampled MDP, or trusting the mean model.
+    Each example of the paper's section 3.3 has an unsafe policy that a simpler
+    definition of safety accepts: judge each state-action pair by itself, require
+    some way home in every sampled MDP, or use the mean model.
 
-    The table gives, for each policy and γ: the naive definition's number; the
-    exact probability of getting home when called off, by enumeration; and the
-    lower bounds that the planner proves with the paper's "general" correction
-    and with our "moves" correction. A policy is accepted at safety level δ if
-    its bound is at least δ. Bounds are never above the exact value.
+    The table shows, for each policy and γ: the number of the naive definition;
+    the exact probability of returning home after the recall, by enumeration; and
+    the lower bounds that the planner proves with the paper's "general" correction
+    and with our "moves" correction. A policy is accepted at safety level δ if its
+    bound is at least δ. Bounds are never above the exact probability.
 
     Example: homeward paper counterexamples --out stories.pdf
     """
-    from homeward.paper.counterexamples import DISCOUNTS, SERIES, compare, panels
+    from homeward.paper.counterexamples import compare
     from homeward.paper.figures.stories import draw_stories
 
     check_writable(out)
-    rows = compare(DISCOUNTS)
-    caption = (
-        f"γ = {DRAWN_AT:g}. Blue: home. Grey: no way home in that world. A number beside an action "
-        "is its probability; without one it is sure."
-    )
-    save(draw_stories(panels(rows, DRAWN_AT), SERIES, caption), out)
+    rows = compare()
+    save(draw_stories(rows, DRAWN_AT), out)
     if as_json:
         say_json({"figure": str(out), "rows": [asdict(row) for row in rows]})
     else:
         _print_stories(rows)
-        typer.echo(f"The figure is in {out}.")
+        say(f"The figure is in {out}.")
+
+
+def _print_stories(rows: Sequence[Row]) -> None:
+    """Print the table, then the title and lesson of each example."""
+    from rich.console import Console
+
+    from homeward.paper.counterexamples import all_stories
+
+    width, digits = Console().width, 4 if sys.stdout.isatty() else 6
+    names = ("naive", "exact", "general", "moves")
+    shown = []
+    for row in rows:
+        values = ["-" if value is None else f"{value:.{digits}f}" for value in row.values]
+        cells = {"story": row.story, "policy": row.policy, "γ": f"{row.discount:g}"}
+        shown.append(cells | dict(zip(names, values, strict=True)) | {"shows": row.shows})
+    if sys.stdout.isatty():
+        if width < MIN_TABLE_COLUMNS:
+            shown = [{k: cell for k, cell in row.items() if k != "shows"} for row in shown]
+        print_table(shown, right=names)
+    else:
+        lines = [list(shown[0]), *(list(row.values()) for row in shown)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            padded = (cell.ljust(w) for cell, w in zip(line, widths, strict=True))
+            say("  ".join(padded).rstrip())
+    for story in all_stories():
+        say(f"\n{story.title}. The naive definition: {story.naive}.")
+        say(indent("\n".join(wrap(story.lesson, min(100, width) - 2)), "  "))
+    say("")
 
 
 @app.command()
@@ -80,54 +128,54 @@ def examples(
     out: Figure = Path("examples.png"),
     as_json: Json = False,
 ) -> None:
-    """Explore three grid worlds, safely and boldly: the paper's figure of examples, run anew.
+    """Explore three grid worlds, safely and unsafely: reproduce the paper's figure of examples.
 
-    Heights are unknown until seen from next to them; a square more than one
-    higher can't be climbed, and any drop can be taken. A safe explorer keeps a
-    way back with probability δ. Adapted R-max keeps none.
+    The explorer sees a height only from a neighbouring square. It can climb one
+    level per move, and descend any number of levels. A safe explorer stays able
+    to return with probability at least δ. Adapted R-max has no safety level.
 
-    The pit: a drop that the safe explorer refuses is a trap for the other. The
-    detour: a drop is refused until a way back has come into sight, then taken.
-    The gamble: moving East is safe with probability .8; it is taken at δ ≤ .6
-    with the paper's "general" correction and at δ ≤ .8 with our "moves".
+    The pit: the safe explorer refuses a descent that traps the other explorer.
+    The detour: the safe explorer refuses a descent until it has seen a way back.
+    The gamble: moving East is safe with probability .8. The explorer moves East
+    at δ ≤ .6 with the paper's "general" correction, and at δ ≤ .8 with "moves".
 
-    The maps are our own, made for the paper's captions; every panel is found by
-    exploring. A caption that does not come true gives exit code 1.
+    We made the maps to match the paper's captions, and every panel is a new run.
+    The exit code is 1 if a run contradicts its caption.
 
     Example: homeward paper examples --out worlds.pdf
     """
     from homeward.kinds.grid.figure import draw_panels
-    from homeward.paper.examples import DISCOUNT, TITLE, WORLDS, run_all
+    from homeward.paper.examples import TITLE, WORLDS, run_all
+    from homeward.paper.tours import DISCOUNT
 
     check_writable(out)
     findings = run_all()
     save(draw_panels([f.panel for f in findings], title=TITLE), out)
     failed = [f.letter for f in findings if not f.holds]
     if as_json:
+        worlds = {name: str(grid).splitlines() for name, grid in WORLDS.items()}
         told = [
             {
-                "panel": f.letter,
-                "claim": f.claim,
-                "holds": f.holds,
-                "caption": f.panel.caption,
-                "numbers": f.numbers,
+                **{"panel": f.letter, "claim": f.claim, "holds": f.holds},
+                **{"caption": f.panel.caption, "numbers": f.numbers},
             }
             for f in findings
         ]
-        worlds = {name: str(grid).splitlines() for name, grid in WORLDS.items()}
         say_json({"figure": str(out), "discount": DISCOUNT, "worlds": worlds, "panels": told})
     else:
-        levels = findings[-1].numbers["levels"]
         tables = {
             "panels": [
-                {"panel": f.letter, "what was found": f.panel.caption, "as in the paper": f.holds}
+                {"panel": f.letter, "result": f.panel.caption, "as in the paper": f.holds}
                 for f in findings
             ],
-            "levels": [{"δ": row.pop("delta"), **row} for row in map(dict, levels)],
+            "levels": [
+                {"δ" if name == "delta" else name: value for name, value in row.items()}
+                for row in findings[-1].numbers["levels"]
+            ],
         }
-        titles = {"panels": "The nine panels", "levels": "Is moving East taken?"}
-        all_true = "Every caption of the paper comes true."
-        verdict = f"Not as in the paper: {', '.join(failed)}." if failed else all_true
+        titles = {"panels": "The nine panels", "levels": "Does the explorer move East?"}
+        all_true = "All panels agree with the paper."
+        verdict = f"Panels that differ from the paper: {', '.join(failed)}." if failed else all_true
         show(tables, titles, f"{verdict} The figure is in {out}.", as_json=False)
     if failed:
         raise typer.Exit(1)
@@ -138,7 +186,7 @@ def sat(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FILE.cnf", help="A DIMACS CNF file to decide, with at most 16 variables."
+            metavar="FILE.cnf", help="A formula as DIMACS CNF file, with at most 16 variables."
         ),
     ] = None,
     formulas: Annotated[
@@ -148,7 +196,10 @@ def sat(
     variables: Annotated[
         int | None,
         typer.Option(
-            min=3, max=16, help="Without a file: variables each.", show_default="6 to 11, drawn"
+            min=3,
+            max=16,
+            help="Without a file: number of variables per formula.",
+            show_default="random, 6 to 11",
         ),
     ] = None,
     seed: Annotated[
@@ -158,33 +209,28 @@ def sat(
 ) -> None:
     """Decide 3SAT by asking whether a safe policy exists (the paper's Theorem 1).
 
-    A formula becomes a belief with one world per truth assignment. From D the
-    explorer goes to S and waits; the way back leads through one literal of each
-    clause, and a move out of a literal works only where the literal is true. So
-    there is a chance to return iff some assignment makes every clause true. That
-    is why deciding safety exactly is NP-hard, and why the planner keeps a lower
-    bound instead.
+    A formula becomes a belief with one world per truth assignment. The explorer
+    goes from D to S and waits. The way back visits one literal of each clause,
+    and a move out of a literal succeeds only in worlds where the literal is true.
+    So the explorer may return with positive probability iff some assignment makes
+    every clause true. This is why exact safety is NP-hard to decide, and why the
+    planner uses a lower bound.
 
-    With a file, decides it and gives the likeliest way back. Without one, draws
-    random formulas at 4.26 clauses per variable, where they are hardest, and
-    compares every verdict with a SAT solver's (it comes with the extra "sat").
-    Any disagreement is printed and gives exit code 1.
+    With a file, the command decides its formula and prints the likeliest way
+    back. Without a file, it draws random formulas with 4.26 clauses per variable,
+    where they are hardest, and compares each answer with a SAT solver (extra
+    "sat"). It prints every disagreement, and then exits with code 1.
 
     Examples: homeward paper sat formula.cnf
 
     homeward paper sat --formulas 50 --variables 9 --seed 1
     """
     if file is None:
-        _sat_random(
-            FORMULAS if formulas is None else formulas,
-            variables,
-            0 if seed is None else seed,
-            as_json=as_json,
-        )
+        _sat_random(200 if formulas is None else formulas, variables, seed or 0, as_json=as_json)
         return
     for name, given in (("formulas", formulas), ("variables", variables), ("seed", seed)):
         if given is not None:
-            raise typer.BadParameter(f"--{name} is for random formulas and does not go with a file")
+            raise typer.BadParameter(f"--{name} applies only to random formulas, without a file")
     from homeward.paper.formulas import read_dimacs
 
     _sat_file(read_dimacs(file), as_json=as_json)
@@ -205,89 +251,49 @@ def _sat_file(formula: Formula, *, as_json: bool) -> None:
     names = belief.worlds[0].state_names or ()
     path = [names[s] for s in decision.path]
     found = None if decision.world is None else list(assignment(formula, decision.world))
+    answer = {True: "satisfiable", False: "unsatisfiable", None: "not installed (homeward[sat])"}
     if as_json:
-        say_json(
-            {
-                "file": formula.name,
-                "variables": formula.variables,
-                "clauses": len(formula.clauses),
-                "worlds": decision.worlds,
-                "open_worlds": decision.open_worlds,
-                "satisfiable": decision.safe,
-                "assignment": found,
-                "return_path": path,
-                "probability": decision.probability,
-                "solver": solver,
-            }
-        )
+        size = {"variables": formula.variables, "clauses": len(formula.clauses)}
+        worlds = {"worlds": decision.worlds, "open_worlds": decision.open_worlds}
+        way = {"return_path": path, "probability": decision.probability, "solver": solver}
+        said = {"satisfiable": decision.safe, "assignment": found}
+        say_json({"file": formula.name, **size, **worlds, **said, **way})
     else:
-        typer.echo(f"{formula.name}: {'satisfiable' if decision.safe else 'unsatisfiable'}")
-        typer.echo(
+        say(f"{formula.name}: {answer[decision.safe]}")
+        say(
             f"{decision.open_worlds} of {decision.worlds} worlds "
             f"({formula.variables} variables, {len(formula.clauses)} clauses) "
             "have a way back from S to D."
         )
         if found is not None:
-            typer.echo(f"Assignment: {' '.join(str(k) for k in found)}")
-            typer.echo(f"Likeliest way back, with probability {decision.probability:.6g}:")
-            typer.echo(f"  {' → '.join(path)}")
-        typer.echo(
-            "SAT solver: not installed (homeward[sat])"
-            if solver is None
-            else f"SAT solver: {'satisfiable' if solver else 'unsatisfiable'}"
-        )
+            say(f"Assignment: {' '.join(map(str, found))}")
+            say(f"Likeliest way back, with probability {decision.probability:.6g}:")
+            say(f"  {' → '.join(path)}")
+        say(f"SAT solver: {answer[solver]}")
     if solver is not None and solver != decision.safe:
         raise typer.Exit(1)
 
 
 def _sat_random(formulas: int, variables: int | None, seed: int, *, as_json: bool) -> None:
-    """Compare verdicts on random formulas."""
+    """Decide random formulas, and compare the answers with a SAT solver's."""
     import numpy as np
 
-    from homeward.paper.satisfiability import tally, try_formulas
+    from homeward.paper.satisfiability import try_formulas
 
     trials = try_formulas(formulas, np.random.default_rng(seed), variables)
-    result = tally(track(trials, "deciding", quiet=as_json, total=formulas))
+    found = list(track(trials, "deciding", quiet=as_json, total=formulas))
+    yes = sum(solver for _, _, solver in found)
+    disputed = [formula.dimacs() for formula, ours, solver in found if ours != solver]
+    agreed = formulas - len(disputed)
     if as_json:
-        disputed = [formula.dimacs() for formula in result.disputed]
-        say_json({**asdict(result), "seed": seed, "disputed": disputed})
+        counts = {"formulas": formulas, "satisfiable": yes, "unsatisfiable": formulas - yes}
+        say_json({**counts, "agreements": agreed, "disputed": disputed, "seed": seed})
     else:
-        typer.echo(
-            f"{result.formulas} random formulas (seed {seed}): {result.satisfiable} satisfiable, "
-            f"{result.unsatisfiable} unsatisfiable; the belief and the SAT solver agree on "
-            f"{result.agreements}."
+        say(
+            f"{formulas} random formulas (seed {seed}): {yes} satisfiable, {formulas - yes} "
+            f"unsatisfiable; our answer and the SAT solver's agree on {agreed}."
         )
-        for formula in result.disputed:
-            typer.echo(f"They disagree on:\n{formula.dimacs()}")
-    if result.disputed:
+        for text in disputed:
+            say(f"They disagree on:\n{text}")
+    if disputed:
         raise typer.Exit(1)
-
-
-def _print_stories(rows: Sequence[Row]) -> None:
-    """Print the table, and a sentence or two per story."""
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    from homeward.paper.counterexamples import as_text
-    from homeward.paper.worlds import all_stories
-
-    console = Console()
-    if console.is_terminal:
-        wide = console.width >= MIN_TABLE_COLUMNS
-        table = Table("story", Column("policy", no_wrap=True), Column("γ", no_wrap=True))
-        for name in ("naive", "exact", "general", "moves"):
-            table.add_column(name, justify="right", no_wrap=True)
-        if wide:
-            table.add_column("shows")
-        for row in rows:
-            values = ("-" if v is None else f"{v:.4f}" for v in row.values)
-            note = (row.shows,) if wide else ()
-            table.add_row(row.story, row.policy, f"{row.discount:g}", *values, *note)
-        console.print(table)
-    else:
-        typer.echo(as_text(rows))
-    for story in all_stories():
-        typer.echo(f"\n{story.title}. The naive definition: {story.naive}.")
-        lines = wrap(story.lesson, min(100, console.width) - 2)
-        typer.echo(indent("\n".join(lines), "  "))
-    typer.echo("")

@@ -32,11 +32,11 @@ OPTIONS = {
     ("paper", "mars"): {"--grounds": "--terrains"},
 }
 LAB = ("check", "bench")
-"""Commands that left the package for its repository."""
+"""Commands that are now in the repository, not in the package."""
 
 
 def check_retired(words: Sequence[str]) -> None:
-    """Raise if a command line has a command or an option of an earlier version."""
+    """Raise if a command line uses a command or an option of an earlier version."""
     if words and words[0] in LAB:
         now = shlex.join(["python", "-m", "lab", *words])
         raise InvalidInputError(

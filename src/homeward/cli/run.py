@@ -1,27 +1,24 @@
-"""``homeward run KIND``: a run of any kind, with the options of its configuration."""
+"""``homeward run KIND``: start or resume a run of any kind, with the options of that kind."""
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from homeward.cli.options import Json, find_modules_here
 
-if TYPE_CHECKING:
-    from homeward.runs.kind import Kind
-
 Out = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="The run's folder.", show_default="a new one in runs"),
+    typer.Option(metavar="DIR", help="Folder of the run.", show_default="a new one in runs"),
 ]
 
 
 def run_command(name: str) -> Any:
-    """Return the command that makes runs of a kind."""
+    """Return the command that starts or resumes runs of a kind."""
     from homeward.cli.running import run_and_report
     from homeward.cli.settings import ConfigFile, Settings, make_command
     from homeward.runs.kind import find_kind
@@ -38,22 +35,19 @@ def run_command(name: str) -> Any:
         run_and_report(kind, given, out, stem=kind.name, as_json=as_json)
 
     run.__annotations__ |= {"out": Out, "config": ConfigFile, "as_json": Json}
-    return make_command(run, kind.config, name, summary=_summary(kind, name))
-
-
-def _summary(kind: Kind, name: str) -> str:
-    """Return the help of a kind's command."""
-    about = kind.config.__doc__ or f"A {kind.name} run."
-    return (
-        f"{inspect.cleandoc(about)}\n\n"
-        "The run's folder gets the record, a summary and, if the kind can draw, map.png. Ctrl-C "
-        "stops the run. The same command, or only --out, resumes; a larger --steps extends a run "
-        f"that reached its limit.\n\nExample: homeward run {name} --steps 20 --out runs/first"
+    about = inspect.cleandoc(kind.config.__doc__ or f"A {kind.name} run.")
+    summary = (
+        f"{about}\n\n"
+        "The folder of the run gets the record, a summary and, if the kind has pictures, map.png. "
+        "Ctrl-C stops the run. To resume, run the same command, or only with --out. A larger "
+        "--steps extends a run that reached its limit.\n\n"
+        f"Example: homeward run {name} --steps 20 --out runs/first"
     )
+    return make_command(run, kind.config, name, summary=summary)
 
 
 class KindGroup(TyperGroup):
-    """The kinds as commands; a kind is imported when its command is asked for."""
+    """The kinds as commands; a kind is imported only when its command is needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all kinds."""
@@ -62,7 +56,7 @@ class KindGroup(TyperGroup):
         return kind_names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a kind, also of one that is named module:name."""
+        """Return the command of a kind, given its name or module:name."""
         find_modules_here()
         return run_command(cmd_name)
 
@@ -70,9 +64,9 @@ class KindGroup(TyperGroup):
 app = typer.Typer(
     cls=KindGroup,
     no_args_is_help=True,
-    help="Make or resume a run of a kind, and run it to its end.\n\n"
-    "A kind is one of the commands below, or module:name of a Kind of your own. Each has the "
-    "options of its configuration.\n\nExample: homeward run grid --size 8 --seed 3 --out runs/one",
+    help="Start or resume a run of a kind, and run it to its end.\n\n"
+    "A kind is one of the commands below, or module:name of a Kind of your own. Each kind has its "
+    "own options.\n\nExample: homeward run grid --size 8 --seed 3 --out runs/one",
 )
 
 

@@ -1,10 +1,11 @@
-"""Runs from the command line: make or resume, run to the end, draw, and report."""
+"""Runs from the command line: start or resume, run to the end, draw, and report."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,7 +13,7 @@ import typer
 
 from homeward.cli.options import STOPPED
 from homeward.cli.progress import show_steps
-from homeward.cli.show import say, say_json, write_whole
+from homeward.cli.show import check_writable, say, say_json
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.words import why_ended
 
@@ -27,7 +28,7 @@ RUNS = Path("runs")
 
 PICTURE, FILM = "map.png", "film"
 SUMMARY = "summary.json"
-"""File of facts on a finished run, if its kind writes one."""
+"""File with the results of a finished run, if its kind writes one."""
 
 RECORD = ("config.json", "manifest.json", "steps.jsonl", "plan_ms.f32", "fields.npz", "lock")
 """Files of the record."""
@@ -37,67 +38,68 @@ CHANGEABLE = ("limit", "film")
 
 AMOUNTS = {
     "seen": "{:.0%} of the squares seen",
-    "reached": "{:.0%} seen of what can be seen without losing the way back",
+    "reached": "{:.0%} of all squares that can be seen safely",
     "distance_m": "{:,.0f} m driven",
     "cells_visited": "{:,} cells visited",
     "entropy_reduction": "{:,.0f} nats learned",
 }
-"""Report texts of facts that a kind may write."""
+"""Texts for results that a kind may write, by key."""
 
 
 def run_and_report(
     kind: Kind, settings: Settings, out: Path | None, *, stem: str, as_json: bool
 ) -> None:
-    """Make or resume the requested run, draw it, and print a report."""
-    run: Run | None = None
+    """Start or resume the requested run, draw it, and print a report."""
     try:
         run, limit = _begin(kind, settings, out, stem)
-        film = settings.options.get("film")
-        outputs = finish(run, limit, film=film, quiet=as_json)
     except KeyboardInterrupt:
-        _stop(run, as_json=as_json)
-    report(run, outputs, as_json=as_json)
+        _stop(None, as_json=as_json)
+    finish(run, limit, film=settings.options.get("film"), as_json=as_json)
 
 
 def finish(
     run: Run,
-    limit: int | None = None,
+    limit: int | None,
     *,
     other_versions: bool = False,
     film: str | None = None,
-    quiet: bool = False,
-) -> list[Path]:
-    """Take a run to its end with a progress bar and draw it; return the files that it wrote.
+    as_json: bool,
+) -> None:
+    """Continue a run to its end with a progress bar, draw it and print a report.
 
-    An error names the command that goes on.
+    After an error or Ctrl-C, print the command that resumes the run.
     """
     from homeward.runs import RunStatus
 
     try:
         with closing(run.steps(limit=limit, other_versions=other_versions)) as steps:
-            show_steps(run, steps, limit, quiet=quiet)
+            show_steps(run, steps, limit, quiet=as_json)
         film = run.config.get("film") if film is None else film
-        names = [PICTURE] * (kind_of(run).draw is not None) + [f"{FILM}.{film}"] * (
-            film is not None
-        )
-        for name in names:
-            if not _is_current(run.directory / name, run):
-                draw(run, run.directory / name)
+        pictures = [PICTURE] if kind_of(run).draw is not None else []
+        ended = (run.directory / "manifest.json").stat().st_mtime_ns
+        for name in pictures if film is None else [*pictures, f"{FILM}.{film}"]:
+            picture = run.directory / name
+            if not picture.exists() or picture.stat().st_mtime_ns < ended:
+                draw(run, picture)
+    except KeyboardInterrupt:
+        _stop(run, as_json=as_json)
     except HomewardError:
         if run.explorer is not None and run.status is not RunStatus.FINISHED:
-            sys.stderr.write(f"what was done is kept; to resume: {resume_command(run)}\n")
+            sys.stderr.write(f"the steps so far are saved; to resume: {resume_command(run)}\n")
         raise
     except Exception as cause:
         reason = f"failed: {type(cause).__name__}: {cause}"
         sys.stderr.write(f"{reason}; to try again: {resume_command(run)}\n")
         raise typer.Exit(1) from None
     found = sorted(path for path in run.directory.iterdir() if path.is_file())
-    return [path for path in found if path.name not in RECORD and path.name[0] != "."]
+    outputs = [path for path in found if path.name not in RECORD and path.name[0] != "."]
+    _report(run, outputs, as_json=as_json)
 
 
-def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
-    """Print how a run went and the files that it wrote."""
-    from homeward.kinds.promises import SafeConfig, bounds_said, conflict_said, place_of, promise_of
+def _report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
+    """Print the results of a run and the files that it wrote."""
+    from homeward.kinds.outcome import describe_bounds, describe_conflict
+    from homeward.kinds.promises import SafeConfig, place_of, promise_of
 
     facts, config = facts_of(run), config_of(run)
     missing = facts.pop("missing", None)
@@ -108,7 +110,7 @@ def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
         return
     safe = config if isinstance(config, SafeConfig) else None
     level: float | None = getattr(config, "delta", None)
-    kept = "no safety level is kept" if level is None else f"safe at δ = {level:g}"
+    kept = "no safety level" if level is None else f"safe at δ = {level:g}"
     said = f"{kind_of(run).title}, {kept}" if safe is None else promise_of(safe)
     say(f"{run.directory}: {said}")
     steps = facts["steps"]
@@ -116,17 +118,17 @@ def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
     say(facts["why"])
     words = [form.format(facts[name]) for name, form in AMOUNTS.items() if name in facts]
     if "stranded" in facts and safe is not None:
-        lost = f"stranded: no way back to {place_of(safe)}"
-        words.insert(0, lost if facts["stranded"] else "it can come home")
+        lost = f"stranded: it can't return to {place_of(safe)}"
+        words.insert(0, lost if facts["stranded"] else f"it can return to {place_of(safe)}")
     if words:
         say("; ".join(words))
     if safe is not None:
-        for line in bounds_said(safe, facts["criteria"]):
+        for line in describe_bounds(safe, facts["criteria"]):
             say(line)
     if facts.get("infeasible_steps"):
-        say(f"steps in which no policy kept all of it: {facts['infeasible_steps']:,}")
+        say(f"steps in which no policy met all criteria: {facts['infeasible_steps']:,}")
     if facts.get("conflict"):
-        say(f"at the end {conflict_said(facts['conflict'])}")
+        say(f"at the end {describe_conflict(facts['conflict'])}")
     for path in outputs:
         say(f"  {path}")
     if missing is not None:
@@ -134,7 +136,7 @@ def report(run: Run, outputs: list[Path], *, as_json: bool) -> None:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Return the facts of a run, as its kind wrote them when it ended or as its record has them."""
+    """Return the results of a run: from the file of its kind if finished, else from its record."""
     from homeward.files import read_json
     from homeward.runs import RunStatus
 
@@ -153,17 +155,20 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def draw(run: Run, out: Path) -> None:
-    """Write a picture of a run, or by the suffix .gif or .mp4 a film."""
-    kind = kind_of(run)
+    """Write a picture of a run; if the suffix is .gif or .mp4, write a film."""
+    from homeward.plots.films import completed
+
     is_film = out.suffix.lower() in (".gif", ".mp4")
-    write = kind.film if is_film else kind.draw
+    kind = kind_of(run)
+    write, what = (kind.film, "film") if is_film else (kind.draw, "picture")
     if write is None:
-        what = "film" if is_film else "picture"
         raise InvalidInputError(f"{run.directory}: a {run.kind} run has no {what}")
     if is_film:
         write(run, out)
-        return
-    write_whole(out, lambda part: write(run, part))
+    else:
+        check_writable(out)
+        with completed(out) as part:
+            write(run, part)
 
 
 def config_of(run: Run) -> Config:
@@ -186,7 +191,7 @@ def resume_command(run: Run) -> str:
 
 
 def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple[Run, int | None]:
-    """Return the requested run, and a new step limit if it exists already."""
+    """Return the requested run, and its new step limit if the run exists and the limit changes."""
     from homeward.files import refusing
     from homeward.runs import Run, find_kind
 
@@ -202,31 +207,31 @@ def _begin(kind: Kind, settings: Settings, out: Path | None, stem: str) -> tuple
     given = settings.given()
     if given.keys() - CHANGEABLE:
         _check_same(run, kind, settings)
-    return run, _new_limit(run, given.get("limit"))
+    return run, new_limit(run, given.get("limit"))
 
 
 def _create(kind: str, config: Config, stem: str) -> Run:
-    """Make a run in a new folder of `RUNS`."""
+    """Create a run in a new folder of `RUNS`."""
     from homeward.runs import Run
 
-    number = 1
-    while True:
-        folder = RUNS / f"{stem}-{number}"
+    for folder in (RUNS / f"{stem}-{number}" for number in count(1)):
         try:
             if not folder.exists():
                 return Run.create(folder, kind, config)
         except InvalidFileError:
-            if not folder.exists():  # else another process made it first
+            if not folder.exists():  # otherwise another process created it first
                 raise
-        number += 1
+    raise AssertionError("unreachable")
 
 
 def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
-    """Raise if a run's configuration differs from the requested one.
+    """Raise if the configuration of a run differs from the requested one.
 
-    Where settings that were given differ, only those are named. If only settings differ that are
-    filled in when a run is made, a file has changed.
+    If given settings differ, the message names only those. If only settings differ that the program
+    fills in when it creates a run, a file has changed.
     """
+    from homeward.cli.settings import flag_of
+
     recorded, given = run.config, settings.given().keys() - CHANGEABLE
     config = settings.checked()
     plain = config.model_dump(mode="json")
@@ -242,28 +247,29 @@ def _check_same(run: Run, kind: Kind, settings: Settings) -> None:
     filled = {key for key in keys if key not in given and asked.get(key) != plain.get(key)}
     told = [k for k in differ if k in given] or [k for k in differ if k not in filled]
     if told:
-        said = "; ".join(_difference(k, recorded, asked, settings, k in given) for k in told)
+        said = "; ".join(
+            f"{flag_of(settings.model, key)}: recorded "
+            + _difference(recorded.get(key), asked.get(key), is_given=key in given)
+            for key in told
+        )
         raise InvalidFileError(
-            f"{run.directory}: already holds a run of another configuration ({said}); name "
-            f"another folder, or resume it: {resume_command(run)}"
+            f"{run.directory}: is a run with another configuration ({said}); name another folder, "
+            f"or resume this run: {resume_command(run)}"
         )
     if differ:
         kind.make(config_of(run))  # names the file that has changed
-        raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since it was made")
+        raise InvalidFileError(f"{run.directory}: {', '.join(differ)} changed since its creation")
 
 
-def _difference(
-    key: str, recorded: dict[str, Any], asked: dict[str, Any], settings: Settings, is_given: bool
-) -> str:
-    """Return how a setting differs from the recorded one."""
-    was, now = (_text(values.get(key)) for values in (recorded, asked))
-    if was == now:
-        return f"{settings.flag(key)}: recorded other values"
-    return f"{settings.flag(key)}: recorded {was}, {'given' if is_given else 'by default'} {now}"
+def _difference(recorded: Any, asked: Any, *, is_given: bool) -> str:
+    """Return a text with the recorded and the requested value of a setting."""
+    was, now = _text(recorded), _text(asked)
+    source = "given" if is_given else "by default"
+    return "other values" if was == now else f"{was}, {source} {now}"
 
 
 def _text(value: Any) -> str:
-    """Return a value in the form that an option takes, shortened if long."""
+    """Return a value in the form that its option takes; a polygon is "an area"."""
     if value is None:
         return "none"
     if not isinstance(value, list):
@@ -274,18 +280,20 @@ def _text(value: Any) -> str:
     return ",".join(map(str, value))
 
 
-def _new_limit(run: Run, limit: int | None) -> int | None:
-    """Return the new step limit; None to keep the run's own. Raise if it is already exceeded."""
+def new_limit(run: Run, limit: int | None) -> int | None:
+    """Return the new step limit, or None to keep the limit of the run.
+
+    Raise if an unfinished run has already taken more steps.
+    """
     from homeward.runs import RunStatus
 
-    manifest = run.manifest
-    own = run.config.get("limit") if manifest.limit is None else manifest.limit
+    own = run.config.get("limit") if run.manifest.limit is None else run.manifest.limit
+    taken = sum(1 for _ in run.records())
     if limit is None or limit == own:
         return None
-    taken = sum(1 for _ in run.records())
     if limit >= taken:
         return limit
-    said = f"{run.directory}: has {taken} steps already, more than the {limit} of --steps"
+    said = f"{run.directory}: has already taken {taken} steps, more than --steps {limit}"
     if run.status is not RunStatus.FINISHED:
         raise InvalidInputError(f"{said}; to resume: {resume_command(run)}")
     sys.stderr.write(f"{said}; nothing was changed\n")
@@ -293,20 +301,14 @@ def _new_limit(run: Run, limit: int | None) -> int | None:
 
 
 def _stop(run: Run | None, *, as_json: bool) -> NoReturn:
-    """Print how to resume, and exit; called after Ctrl-C."""
+    """Print how to resume after Ctrl-C, and exit."""
     if as_json:
         facts = {"status": None, "steps": 0} if run is None else facts_of(run)
         say_json({**facts, "directory": run and str(run.directory), "outputs": []})
     if run is None:
         sys.stderr.write("stopped before anything was written\n")
     else:
-        done = "the run has ended, but is not drawn" if run.manifest.end else "stopped"
+        done = "the run has ended, but its picture is missing" if run.manifest.end else "stopped"
         taken = sum(1 for _ in run.records())
         sys.stderr.write(f"{done}, {taken} steps; to resume: {resume_command(run)}\n")
     raise typer.Exit(STOPPED)
-
-
-def _is_current(picture: Path, run: Run) -> bool:
-    """Return whether a picture was drawn after the run had ended."""
-    ended = (run.directory / "manifest.json").stat().st_mtime_ns
-    return picture.exists() and picture.stat().st_mtime_ns >= ended

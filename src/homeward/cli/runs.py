@@ -1,4 +1,4 @@
-"""``homeward runs``: recorded runs, listed, shown, resumed, drawn and exported."""
+"""``homeward runs``: list, show, resume, draw and export recorded runs."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from homeward.cli import running
-from homeward.cli.options import STOPPED, Json, find_modules_here
+from homeward.cli.options import Json, find_modules_here
 from homeward.cli.show import say, say_json, show
 from homeward.words import ENDS, why_ended
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from homeward.kinds.promises import Promise
     from homeward.runs import Run
 
 app = typer.Typer(
     help="List, show, resume, draw and export recorded runs.\n\n"
-    "A run that was killed or stopped resumes to the same result.\n\n"
-    "Exit codes: 0 all went well, 1 a run failed, 2 the input was wrong, 130 stopped by Ctrl-C.",
+    "A run that was killed or stopped can be resumed, with the same result.\n\n"
+    "Exit codes: 0 success, 1 a run failed, 2 invalid input, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
 )
 
 MAX_LINE_LETTERS = 160
 """Maximum number of characters shown of a key and its value."""
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The run's folder.")]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
 
 
 @app.command("list")
 def listing(
     root: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder that the runs are in.")
+        Path, typer.Argument(metavar="DIR", help="Folder with the runs.")
     ] = running.RUNS,
     as_json: Json = False,
 ) -> None:
-    """List the runs in a folder: their kinds, how far they are, and why they ended.
+    """List the runs in a folder with kind, status, number of steps, and why they ended.
 
-    A run that can't be read is listed as damaged, with the reason.
+    A run that can't be read has the status damaged, with the reason.
 
     Example: homeward runs list runs
     """
@@ -59,7 +61,7 @@ def show_run(
     last: Annotated[int, typer.Option(help="Number of last steps to show.", min=0)] = 5,
     as_json: Json = False,
 ) -> None:
-    """Show a run: its configuration, what it keeps, how far it is, and its last steps.
+    """Show a run: its configuration, criteria, status and last steps.
 
     Example: homeward runs show runs/first --last 10
     """
@@ -84,15 +86,15 @@ def show_run(
         text = f"  {key} = {value}"
         say(text if len(text) <= MAX_LINE_LETTERS else f"{text[: MAX_LINE_LETTERS - 1]}…")
     if promises:
-        say(f"keeps: {'; '.join(str(promise) for promise in promises)}")
+        say(f"criteria: {'; '.join(str(promise) for promise in promises)}")
     sessions = f"{len(manifest.sessions)} session{'s' * (len(manifest.sessions) != 1)}"
-    say(f"made {manifest.created}, last written {manifest.updated}, {sessions}")
+    say(f"created {manifest.created}, last written {manifest.updated}, {sessions}")
     if manifest.end is not None:
         say(f"ended: {why_ended(manifest.end, manifest.steps)}")
     if manifest.error is not None:
         say(f"failed:\n{manifest.error.rstrip()}")
     if steps:
-        rows = [_step_row(step, [promise.name for promise in promises]) for step in steps]
+        rows = [_step_row(step, promises) for step in steps]
         show({"steps": rows}, {"steps": "Last steps"}, "", as_json=False)
 
 
@@ -101,19 +103,19 @@ def resume(
     directory: Directory,
     steps: Annotated[
         int | None,
-        typer.Option(help="Maximum number of steps, instead of the run's own.", min=0),
+        typer.Option(help="New maximum number of steps.", min=0),
     ] = None,
     other_versions: Annotated[
         bool,
-        typer.Option("--other-versions", help="Resume although the rest may differ."),
+        typer.Option("--other-versions", help="Resume even if versions of packages changed."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Resume a run, as if it had never been stopped, and draw it.
+    """Resume a run as if it had never been stopped, and draw it.
 
-    A finished run resumes only if it reached its step limit and --steps allows more. The same path
-    is promised with the same machine and library versions; other versions are refused without
-    --other-versions.
+    A finished run can be resumed only if it reached its step limit and --steps allows more. The
+    path is the same as without interruption if the machine and the versions of packages are the
+    same. With other versions the command fails, unless --other-versions is given.
 
     Example: homeward runs resume runs/first --steps 4000
     """
@@ -121,12 +123,8 @@ def resume(
 
     find_modules_here()
     run = Run.open(directory)
-    try:
-        outputs = running.finish(run, steps, other_versions=other_versions, quiet=as_json)
-    except KeyboardInterrupt:
-        typer.echo(f"stopped; to resume: {running.resume_command(run)}", err=True)
-        raise typer.Exit(STOPPED) from None
-    running.report(run, outputs, as_json=as_json)
+    limit = running.new_limit(run, steps)
+    running.finish(run, limit, other_versions=other_versions, as_json=as_json)
 
 
 @app.command()
@@ -136,12 +134,12 @@ def draw(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The picture: .png, .pdf or .svg; or a film: .gif or .mp4.",
-            show_default=f"{running.PICTURE} in the run's folder",
+            help="File of the picture: .png, .pdf or .svg; or of a film: .gif or .mp4.",
+            show_default=f"{running.PICTURE} in the folder of the run",
         ),
     ] = None,
 ) -> None:
-    """Draw a run up to its last step: a picture, or a film.
+    """Draw a run up to its last step, as a picture or as a film.
 
     Example: homeward runs draw runs/first --out first.pdf
     """
@@ -157,10 +155,10 @@ def draw(
 def export(
     directory: Directory,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The table: .csv, .parquet or .json.")
+        Path, typer.Option(metavar="FILE", help="File of the table: .csv, .parquet or .json.")
     ] = Path("steps.csv"),
 ) -> None:
-    """Write the steps of a run as a table: states, actions, values and the bounds that were kept.
+    """Write the steps of a run as a table of states, actions, values and bounds.
 
     Example: homeward runs export runs/first --out first.csv
     """
@@ -173,13 +171,12 @@ def export(
         check_table(out)
     run = Run.open(directory)
     plain = ("step", "state", "action", "next_state", "status", "value", "upper")
-    names = [promise.name for promise in _promises(run)]
+    promises = _promises(run)
     rows = []
     for record in run.records():
-        known = _names(names, len(record.bounds))
         row: dict[str, Any] = {name: getattr(record, name) for name in plain}
-        row |= {f"{n}: plan": b for n, b in zip(known, record.bounds, strict=True)}
-        row |= {f"{n}: kept": b for n, b in zip(known, record.kept_bounds, strict=True)}
+        for what, bounds in (("plan", record.bounds), ("kept", record.kept_bounds)):
+            row |= {f"{name}: {what}": bound for name, bound in _named(promises, bounds)}
         rows.append(row)
     if is_json:
         replace_json(out, {"directory": str(directory), "kind": run.kind, "steps": rows})
@@ -193,8 +190,8 @@ def _row(run: Run) -> dict[str, Any]:
     """Return the row of a run in the list."""
     from homeward.errors import HomewardError
 
-    row = {"run": run.directory.name, "kind": "", "status": "damaged", "steps": 0, "seed": ""}
-    row |= {"updated": "", "note": ""}
+    empty = {"kind": "", "status": "damaged", "steps": 0, "seed": "", "updated": "", "note": ""}
+    row = {"run": run.directory.name, **empty}
     try:
         manifest = run.manifest
         row |= {"kind": run.kind, "status": str(run.status), "steps": manifest.steps}
@@ -207,7 +204,7 @@ def _row(run: Run) -> dict[str, Any]:
 
 
 def _promises(run: Run) -> tuple[Promise, ...]:
-    """Return the promises of a run, if its kind states any."""
+    """Return the promises of a run; empty if its kind has none."""
     from homeward.kinds.promises import SafeConfig
 
     find_modules_here()
@@ -215,21 +212,21 @@ def _promises(run: Run) -> tuple[Promise, ...]:
     return config.promises() if isinstance(config, SafeConfig) else ()
 
 
-def _step_row(step: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Return a recorded step as text."""
+def _step_row(step: dict[str, Any], promises: tuple[Promise, ...]) -> dict[str, Any]:
+    """Return a recorded step as a row of the table."""
     row = {name: step[name] for name in ("step", "state", "action", "next_state", "status")}
-    bounds, held = step["kept_bounds"], step["holding"]
-    row |= {n: f"{b:.6f}" for n, b in zip(_names(names, len(bounds)), bounds, strict=True)}
-    if held is None:
+    row |= {name: f"{bound:.6f}" for name, bound in _named(promises, step["kept_bounds"])}
+    if step["holding"] is None:
         return row | {"value": step["value"], "upper": step["upper"]}
-    pursued = "nothing is pursued"
-    if "worth" in held:
-        gain, steps, _ = held["worth"]
-        many = f"{float(steps):.3g} step{'s' * (float(steps) != 1.0)}"
-        pursued = f"expects a gain of {float(gain):.3g} within {many}"
-    return row | {"pursues": pursued}
+    if "worth" not in step["holding"]:
+        return row | {"pursues": "no destination"}
+    gain, steps, _ = map(float, step["holding"]["worth"])
+    many = f"{steps:.3g} step{'s' * (steps != 1.0)}"
+    return row | {"pursues": f"a gain of {gain:.3g} in {many}"}
 
 
-def _names(names: list[str], count: int) -> list[str]:
-    """Return the names of the criteria, or their numbers if the kind has no names."""
-    return names if len(names) == count else [f"criterion {k}" for k in range(1, count + 1)]
+def _named(promises: tuple[Promise, ...], bounds: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """Return pairs of criterion name and bound; criteria are numbered if they have no names."""
+    if len(promises) == len(bounds):
+        return zip((promise.name for promise in promises), bounds, strict=True)
+    return ((f"criterion {k}", bound) for k, bound in enumerate(bounds, start=1))

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from homeward.cli.options import STUDY_HELP, Json, Scheduler, Table, Workers
+from homeward.cli.options import Json, Scheduler, Table, Workers, study_option
 from homeward.cli.show import show
-from homeward.cli.study import conducted
+from homeward.cli.study import complete_study
 
 
 def safemdp(
@@ -22,7 +22,7 @@ def safemdp(
         float, typer.Option(min=0.0, max=1.0, help="Probability that a run of ours stays safe.")
     ] = 0.9,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the starts.")] = 0,
-    study: Annotated[Path, typer.Option(help=STUDY_HELP)] = Path("safemdp.sqlite"),
+    study: Annotated[Path, study_option("safemdp.sqlite")] = Path("safemdp.sqlite"),
     table: Table = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
@@ -57,7 +57,7 @@ def safemdp(
         for method in METHODS
     ]
     definition = define("safemdp", "homeward.paper.safemdp:compare", cells, [seed])
-    rows = conducted(study, definition, table, workers, scheduler, as_json=as_json)
+    rows = complete_study(study, definition, table, workers, scheduler, as_json=as_json)
     show(
         {"starts": by_start(rows, ground.shape[1]), "summary": summary(rows), "study": str(study)},
         {"starts": "Coverage and unsafe moves", "summary": "All starts"},

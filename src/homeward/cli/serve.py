@@ -18,14 +18,14 @@ PORT = 8765
 
 
 def serve(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder that the runs are in.")
-    ] = Path("runs"),
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with the runs.")] = Path(
+        "runs"
+    ),
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port; if it is taken, the next free one.")
+        int, typer.Option(min=0, max=65535, help="Port; if it is in use, the next free one.")
     ] = PORT,
     host: Annotated[
-        str, typer.Option(help="Host to listen on; beyond this machine a token is required.")
+        str, typer.Option(help="Host to listen on; other hosts than this machine need a token.")
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
@@ -33,17 +33,19 @@ def serve(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum simultaneous runs.", show_default="by cores"),
+        typer.Option(min=1, help="Maximum number of simultaneous runs.", show_default="cores - 1"),
     ] = None,
     open_page: Annotated[
         bool | None,
-        typer.Option("--open/--no-open", help="Open the page.", show_default="on a terminal"),
+        typer.Option(
+            "--open/--no-open", help="Open the page in a browser.", show_default="on a terminal"
+        ),
     ] = None,
 ) -> None:
     """Serve a web page that shows and starts runs, until Ctrl-C.
 
-    Where the folder has no run, two small ones are made: a safe and an unsafe explorer in the same
-    world. Runs that are in progress when the server stops continue when it is started again.
+    If the folder has no run, the server creates two small examples: a safe and an unsafe explorer
+    in the same world. If the server stops during a run, the run continues at its next start.
 
     Example: homeward serve runs --port 8080
     """
@@ -63,8 +65,8 @@ def serve(
         or any(c in token for c in ' ;,"\\')
     ):
         raise InvalidInputError(
-            "a token is made of 8 or more plain characters, without spaces, commas, semicolons, "
-            "quotes or backslashes"
+            "a token needs 8 or more ASCII characters, without spaces, commas, semicolons, quotes "
+            "or backslashes"
         )
     if token is None and not is_loopback(host):
         import secrets
@@ -81,12 +83,12 @@ def serve(
         address += f"?token={quote(token, safe='')}"
 
     def begins() -> None:
-        say(f"There are no runs in {directory}: making two examples.")
+        say(f"There are no runs in {directory}: creating two examples.")
         sys.stdout.flush()
 
     def started() -> None:
         if port and taken != port:
-            say(f"Port {port} is taken, so this is port {taken}.")
+            say(f"Port {port} is in use, so this is port {taken}.")
         say(f"Homeward serves {directory} at {address}")
         say("Stop it with Ctrl-C.")
         sys.stdout.flush()
@@ -108,5 +110,5 @@ def serve(
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    """Exit on a signal with cleanup, as Ctrl-C does."""
+    """Exit on a signal, with the same cleanup as after Ctrl-C."""
     sys.exit(128 + number)

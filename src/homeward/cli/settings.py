@@ -1,8 +1,8 @@
-"""Options of a command, made from the configuration of a kind.
+"""Command-line options generated from the configuration of a kind.
 
-Every key of a configuration becomes an option: its name, help, choices and default are those of the
-field (see `runs.config.Option`). Values come from ``--config`` and, over it, from the options; a
-fault is reported by the name of the option, or by the file and the key.
+Each key of a configuration becomes an option; the field gives its name, help, choices and default
+(see `runs.config.Option`). Values come from the file of ``--config``; options override them. Error
+messages name the option, or the file and the key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 OPTION_NAMES = {"limit": "steps"}
-"""Names of options that differ from their keys in every kind."""
+"""Names of options that differ from their keys, for all kinds."""
 
 ConfigFile = Annotated[
     Path | None,
@@ -43,7 +43,7 @@ def option_of(field: FieldInfo) -> Option:
 
 
 def flag_of(model: type[Config], key: str) -> str:
-    """Return the option that sets a key."""
+    """Return the name of the option that sets a key, with its dashes."""
     field = model.model_fields.get(key)
     own = None if field is None else option_of(field).name
     return f"--{(own or OPTION_NAMES.get(key, key)).replace('_', '-')}"
@@ -57,10 +57,10 @@ def make_command(
     summary: str | None = None,
     without: tuple[str, ...] = (),
 ) -> Any:
-    """Return a command that calls `function` with the settings that were given, then its options.
+    """Return a command that calls `function` with the given settings and its other options.
 
-    The options of `function` are its own parameters after the first, which takes the settings: a
-    dict of keys of `model`. Keys in `without` have no option.
+    The first parameter of `function` is a dict of settings by key of `model`. Its other parameters
+    become options too. Keys in `without` have no option.
     """
     fields = {
         key: field
@@ -68,10 +68,11 @@ def make_command(
         if key not in without and not option_of(field).hidden
     }
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    made = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-        for key, hint in ((key, _hint(model, key, field)) for key, field in fields.items())
-    ]
+    only = inspect.Parameter.KEYWORD_ONLY
+    parameters = [parameter.replace(kind=only) for parameter in own]
+    for key, field in fields.items():
+        hint = _hint(model, key, field)
+        parameters.append(inspect.Parameter(key, only, default=None, annotation=hint))
 
     def command(**values: Any) -> None:
         given = {key: values.pop(key) for key in fields}
@@ -82,7 +83,6 @@ def make_command(
         }
         function(settings, **values)
 
-    parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *made]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -91,29 +91,25 @@ def make_command(
 
 
 class Settings(NamedTuple):
-    """Settings that a user gave, by a file and by options, which override it."""
+    """Settings that a user gave in a file and by options; options override the file."""
 
     kind: str
     model: type[Config]
     options: dict[str, Any]
     file: Path | None = None
 
-    def flag(self, key: str) -> str:
-        """Return the option that sets a key."""
-        return flag_of(self.model, key)
-
     def given(self) -> dict[str, Any]:
-        """Return all values that were given, by key."""
+        """Return all given values, by key."""
         values = {} if self.file is None else read_settings(self.file)
         fields = self.model.model_fields
         keys = {flag_of(self.model, key)[2:].replace("-", "_"): key for key in fields}
         values = {key if key in fields else keys.get(key, key): v for key, v in values.items()}
-        # Keys that can't be set, such as the digest of a terrain, follow from the others.
-        values = {k: v for k, v in values.items() if k not in fields or not _is_hidden(fields[k])}
-        return {**values, **self.options}
+        # Hidden keys, such as the digest of a terrain, are computed from the others.
+        hidden = {key for key, field in fields.items() if option_of(field).hidden}
+        return {k: v for k, v in values.items() if k not in hidden} | self.options
 
     def checked(self) -> Config:
-        """Return the configuration; raise if something is wrong with it."""
+        """Return the configuration; raise if it is invalid."""
         values = self.given()
 
         def named(key: str) -> str:
@@ -127,7 +123,7 @@ class Settings(NamedTuple):
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """Return the keys and values of a TOML or JSON file, also of the config.json of a run."""
+    """Return the settings of a TOML or JSON file, which may be the config.json of a run."""
     text = _read(file)
     try:
         values = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
@@ -135,14 +131,9 @@ def read_settings(file: Path) -> dict[str, Any]:
         raise InvalidFileError(f"{file}: can't be read: {cause}") from cause
     if not isinstance(values, dict):
         raise InvalidFileError(f"{file}: is a list or a value, expected keys with values")
-    if "kind" in values and isinstance(values.get("config"), dict):
-        config: dict[str, Any] = values["config"]
-        return config
-    return values
-
-
-def _is_hidden(field: FieldInfo) -> bool:
-    return option_of(field).hidden
+    is_run = "kind" in values and isinstance(values.get("config"), dict)
+    found: dict[str, Any] = values["config"] if is_run else values
+    return found
 
 
 def _read(file: Path) -> str:
@@ -154,17 +145,15 @@ def _read(file: Path) -> str:
 
 
 def _hint(model: type[Config], key: str, field: FieldInfo) -> Any:
-    """Return the annotation of an option: its type for Typer, its name, form, help and default."""
+    """Return the Typer annotation of an option: type, name, placeholder, help and default."""
     option, kind = option_of(field), _plain(field.annotation)
     flag, form = flag_of(model, key), option.form
     shown: str | bool = option.unset or False
     hint: Any = str
     if kind is bool:
-        hint = bool
-        if field.default:
-            flag = f"{flag}/--no-{flag[2:]}"
-    elif kind in (int, float):
-        hint = str if form is not None and "," in form else kind
+        hint, flag = bool, f"{flag}/--no-{flag[2:]}" if field.default else flag
+    elif kind in (int, float) and "," not in (form or ""):
+        hint = kind
     elif get_origin(kind) is Literal:
         form = form or f"[{'|'.join(map(str, get_args(kind)))}]"
     elif get_origin(kind) is tuple and get_args(kind)[-1] is Ellipsis:
@@ -178,7 +167,7 @@ def _hint(model: type[Config], key: str, field: FieldInfo) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return the type of a field without None and without metadata."""
+    """Return the type of a field without `None` and without metadata."""
     while get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) in (Union, types.UnionType):
@@ -188,7 +177,7 @@ def _plain(annotation: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a default in the form that the option takes."""
+    """Return a default value in the form that its option takes."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

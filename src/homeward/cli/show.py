@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from homeward.errors import InvalidFileError
-from homeward.files import PART
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
+    from rich.console import Console
 
 T = TypeVar("T")
 
 
 def track(items: Iterable[T], label: str, *, quiet: bool, total: int | None = None) -> Iterable[T]:
-    """Iterate over items with a progress bar on standard error, if that is a terminal."""
+    """Return an iterable of the items that shows a progress bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         return items
     from rich.console import Console
     from rich.progress import track as bar
 
     return bar(items, label, total=total, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def progress_bar(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """Yield a function that advances a bar on stderr; None if stderr is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda more: progress.advance(task, more)
 
 
 def say(line: str) -> None:
@@ -41,28 +55,45 @@ def say_json(result: dict[str, Any]) -> None:
 
 
 def show(result: dict[str, Any], titles: dict[str, str], conclusion: str, as_json: bool) -> None:
-    """Print a result; `titles` names those of its entries that are tables, lists of rows."""
+    """Print a result as JSON, or its tables and a conclusion.
+
+    `titles` has the keys of the entries to print as tables, with a title each.
+    """
     if as_json:
         say_json(result)
         return
-    from rich.console import Console
+    for key, title in titles.items():
+        print_table(result[key], title)
+    console().print(conclusion)
+
+
+def print_table(
+    rows: Sequence[dict[str, Any]],
+    title: str | None = None,
+    right: Collection[str] = (),
+    red: Collection[int] = (),
+) -> None:
+    """Print rows as a table; `right` are columns to align right, `red` row indices to colour."""
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    for key, title in titles.items():
-        rows: list[dict[str, Any]] = result[key]
-        table = Table(title=title)
-        for name, value in rows[0].items():
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            table.add_column(name, justify="right" if number else "left")
-        for row in rows:
-            table.add_row(*(_cell(value) for value in row.values()))
-        console.print(table)
-    console.print(conclusion)
+    table = Table(title=title)
+    for name, value in rows[0].items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        table.add_column(name, justify="right" if number or name in right else "left")
+    for i, row in enumerate(rows):
+        table.add_row(*map(_cell, row.values()), style="red" if i in red else None)
+    console().print(table)
+
+
+def console() -> Console:
+    """Return a console for standard output; it is 120 columns wide unless a terminal."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 120)
 
 
 def check_writable(out: Path) -> None:
-    """Raise before the work is done if a figure can't be written to a path."""
+    """Raise if a figure can't be written to `out`; call it before the work."""
     kinds = (".png", ".pdf", ".svg")
     if out.suffix.lower() not in kinds:
         raise InvalidFileError(f"{out}: a figure can be written as {', '.join(kinds)}")
@@ -74,22 +105,11 @@ def check_writable(out: Path) -> None:
 
 def save(figure: Figure, out: Path) -> None:
     """Write a figure, completely or not at all."""
-    write_whole(out, figure.savefig)
+    from homeward.plots.films import completed
 
-
-def write_whole(out: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` write a file, which is put in place only when it is complete."""
     check_writable(out)
-    # Keep the name, since writers go by its suffix; a resumed run deletes such folders.
-    folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
-    try:
-        folder.mkdir(exist_ok=True)
-        write(folder / out.name)
-        os.replace(folder / out.name, out)
-    except OSError as cause:
-        raise InvalidFileError(f"{out}: can't be written: {cause.strerror}") from cause
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with completed(out) as part:
+        figure.savefig(part)
 
 
 def _cell(value: object) -> str:

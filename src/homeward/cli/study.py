@@ -1,4 +1,4 @@
-"""``homeward study``: many tasks that answer one question, computed on many processes."""
+"""``homeward study``: compute many tasks on many processes, and write their table."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ from homeward.cli.options import STOPPED, Json, Scheduler, Table, Workers, find_
 from homeward.cli.show import say, say_json, track
 
 if TYPE_CHECKING:
-    from homeward.studies import Ledger, Outcome, Study
+    from homeward.studies import Ledger, Study
 
 app = typer.Typer(
-    help="Conduct studies of many tasks.\n\nA study that was killed or stopped can be resumed."
-    "\n\nExit codes: 0 success, 1 a task failed, 2 the input was wrong, 130 stopped by Ctrl-C.",
+    help="Run studies of many tasks.\n\nA study that was killed or stopped can be resumed."
+    "\n\nExit codes: 0 success, 1 a task failed, 2 invalid input, 130 stopped by Ctrl-C.",
     no_args_is_help=True,
 )
 
 
 @app.command("run")
 def run_study(
-    definition: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to compute.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.sqlite", help="The study's file.")],
+    definition: Annotated[
+        Path, typer.Argument(metavar="FILE.toml", help="Definition of the study.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE.sqlite", help="File of the study.")],
     table: Table = None,
     workers: Workers = None,
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Compute every cell of a grid with every seed, on many processes.
+    """Compute every cell with every seed, on many processes.
 
-    The definition is TOML: a name; the task, which is module:name of a function that is handed a
-    cell and a seed and returns a flat dict; seeds, a list or their number; and a table named grid
-    with a list for each axis, whose combinations are the cells, or an array of tables named cells.
-    The results are in --out, and in --table as rows.
+    The definition is a TOML file with: name; task, the module:name of a function that takes a cell
+    and a seed and returns a flat dict; seeds, a list or a number; and either a table vary with a
+    list for each axis (their combinations are the cells), or an array of tables cells. The results
+    are in --out, and as a table in --table.
 
-    Run the same command again to resume: only unfinished and failed tasks are computed. A file of
-    another definition or of another version of homeward is refused.
+    Run the same command again to resume: only unfinished and failed tasks are computed. The command
+    fails if --out has another definition or was made by another version of homeward.
 
     Example: homeward study run levels.toml --out levels.sqlite --table levels.csv
     """
@@ -51,7 +53,10 @@ def run_study(
     study = read_study(definition)
     with Ledger.open(out, study) as ledger:
         _do_all(ledger, workers, scheduler, as_json=as_json)
-        failed = [_failure(ledger, outcome) for outcome in ledger.failures()]
+        failed: list[dict[str, Any]] = []
+        for outcome in ledger.failures():
+            cell, seed = study.task_at(outcome.position)
+            failed.append({"cell": cell, "seed": seed, "error": outcome.error or ""})
         done = ledger.done
         if table is not None:
             write_table(table_of(ledger), table)
@@ -59,7 +64,7 @@ def run_study(
         found = {"study": study.name, "file": str(out), "table": table and str(table)}
         say_json({**found, "tasks": study.tasks, "done": done, "failed": failed})
     else:
-        say(f"{study.name}: {done} of {study.tasks} tasks are done, in {out}")
+        say(f"{study.name}: {done} of {study.tasks} tasks are finished; the file is {out}")
         if table is not None:
             say(f"table: {table}")
         for failure in failed:
@@ -70,10 +75,12 @@ def run_study(
 
 @app.command("table")
 def write(
-    file: Annotated[Path, typer.Argument(metavar="FILE.sqlite", help="The study's file.")],
-    table: Annotated[Path, typer.Argument(metavar="FILE", help="The table: .csv or .parquet.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.sqlite", help="File of the study.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File of the table: .csv or .parquet.")
+    ],
 ) -> None:
-    """Write the results of a study so far as a table, a row for each task that is done.
+    """Write the results of a study so far as a table with a row for each finished task.
 
     Example: homeward study table levels.sqlite levels.csv
     """
@@ -86,7 +93,7 @@ def write(
         say(f"{table}: {len(found.rows)} of {ledger.study.tasks} tasks")
 
 
-def conducted(
+def complete_study(
     file: Path,
     study: Study,
     table: Path | None,
@@ -95,7 +102,7 @@ def conducted(
     *,
     as_json: bool,
 ) -> list[dict[str, Any]]:
-    """Finish a study and return its rows; exit with 1 if tasks failed."""
+    """Run the unfinished tasks of a study and return all rows; exit with 1 if a task failed."""
     from homeward.studies import Ledger, check_table, table_of, write_table
 
     if table is not None:
@@ -106,30 +113,24 @@ def conducted(
     if table is not None:
         write_table(laid, table)
     if failed:
-        typer.echo(f"{len(failed)} runs failed; the first: {failed[0].error}", err=True)
+        typer.echo(f"{len(failed)} tasks failed; first error: {failed[0].error}", err=True)
         raise typer.Exit(1)
     return [dict(zip(laid.columns, row, strict=True)) for row in laid.rows]
 
 
 def _do_all(ledger: Ledger, workers: int | None, scheduler: str | None, *, as_json: bool) -> None:
-    """Finish a study, with a progress bar; Ctrl-C prints how to resume and exits with 130."""
+    """Run the unfinished tasks with a progress bar; on Ctrl-C print how to resume, exit 130."""
     from homeward.studies import conduct
 
     study, before = ledger.study, ledger.done
-    label = study.name if not before else f"{study.name}, {before} done before"
+    label = study.name if not before else f"{study.name}, {before} already finished"
     try:
         with closing(conduct(ledger, workers=workers, scheduler=scheduler)) as found:
             for _ in track(found, label, quiet=as_json, total=study.tasks - before):
                 pass
     except KeyboardInterrupt:
         sys.stderr.write(
-            f"stopped: {ledger.done} of {study.tasks} tasks are done and kept in {ledger.path}; "
-            "run the same command again to resume\n"
+            f"stopped: {ledger.done} of {study.tasks} tasks are finished and saved in "
+            f"{ledger.path}; run the same command again to resume\n"
         )
         raise typer.Exit(STOPPED) from None
-
-
-def _failure(ledger: Ledger, outcome: Outcome) -> dict[str, Any]:
-    """Return which task failed and how."""
-    cell, seed = ledger.study.task_at(outcome.position)
-    return {"cell": cell, "seed": seed, "error": outcome.error or ""}

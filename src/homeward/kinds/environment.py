@@ -20,7 +20,7 @@ Observation: TypeAlias = dict[str, Any]
 
 
 class MapEnv(gymnasium.Env[Observation, np.int64]):
-    """An explorer on a map; ``info["stranded"]`` is True if there is no way back to the start."""
+    """An explorer on a map; ``info["stranded"]`` is True if it can't get back to the start."""
 
     metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}  # noqa: RUF012
     world: Any
@@ -32,41 +32,36 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
         self.render_mode = render_mode
 
     @abstractmethod
-    def _begin(self, rng: np.random.Generator) -> None:
-        """Put the explorer at the start of the given world, or of a new one."""
+    def _begin(self, rng: np.random.Generator) -> None: ...  # put the explorer at the start
 
     @abstractmethod
-    def _act(self, action: int) -> tuple[float, bool]:
-        """Take an action; return the reward and whether the episode ends."""
+    def _act(self, action: int) -> tuple[float, bool]: ...  # reward, and whether the episode ends
 
     @abstractmethod
-    def _observe(self) -> Observation:
-        """Return what is known."""
+    def _observe(self) -> Observation: ...
 
     @abstractmethod
-    def _paint(self) -> NDArray[np.uint8]:
-        """Return what is known as pixels [height, width, 3]."""
+    def _paint(self) -> NDArray[np.uint8]: ...  # [height, width, 3]
 
     @abstractmethod
-    def _write(self) -> str:
-        """Return what is known as text in colours."""
+    def _write(self) -> str: ...  # text in colours
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start again, in the given world or in a new one."""
+        """Put the explorer at the start of the given world, or of a newly drawn one."""
         super().reset(seed=seed)
         self._begin(self.np_random)
         return self._shown()
 
     def step(self, action: int | np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Try a move."""
+        """Try a move; return the observation, reward, terminated, truncated and info."""
         reward, done = self._act(int(action))
         seen, info = self._shown()
         return seen, reward, done, False, info
 
     def render(self) -> Any:
-        """Draw what is known: as an array [height, width, 3], as text, or to the terminal."""
+        """Draw the known map: as an array [height, width, 3], as text, or to the terminal."""
         if self.render_mode == "rgb_array":
             return self._paint()
         if self.render_mode == "ansi":
@@ -84,7 +79,10 @@ class MapEnv(gymnasium.Env[Observation, np.int64]):
 
 
 def coloured_text(letters: Sequence[Sequence[str]], colours: Any, state: int) -> str:
-    """Return a map as text: a letter on its colour [R, C, 3] for each cell, @ for the explorer."""
+    """Return a map as terminal text: one letter per cell on its colour, @ at `state`.
+
+    `letters` is [R, C] and `colours` [R, C, 3].
+    """
     lines = []
     for row, line in enumerate(letters):
         cells = []

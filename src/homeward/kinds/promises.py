@@ -1,15 +1,12 @@
-"""Promises of a run: the configuration keys that ask for criteria, and how they were kept.
+"""Promises of a run: the configuration keys of its safety criteria, and the criteria themselves.
 
-Beside the way home at level δ, a run may ask to be home within a number of steps of the call, to
-never act outside of an area, and to return to bases, any of them or each. With the default
-algorithm, δ is the level of the whole run, and home is its start. The paper's Algorithm 1 keeps δ
-in each plan; only there home may be the current place, and the recall may be at a fixed step. Keys
-that are not set are not recorded.
+With the default algorithm, δ holds for the whole run and home is the start. The paper's Algorithm 1
+keeps δ in each plan; only this algorithm allows the current state as home, and a recall at a fixed
+step. Keys that are not set are not recorded.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -21,53 +18,31 @@ from pydantic import (
     model_validator,
 )
 
-from homeward.errors import InvalidInputError, InvalidProblemError
-from homeward.planning.explorer import End
-from homeward.planning.guide import Guide
-from homeward.planning.ledger import BUDGET_TOLERANCE
-from homeward.planning.plan import floored
+from homeward.errors import InvalidInputError
 from homeward.runs.config import Config, Named, Option
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
-from homeward.solvers import Status
-from homeward.solvers.reach import reached
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from homeward.arrays import BoolArray
-    from homeward.models import Moves
-    from homeward.planning.plan import Plan
-    from homeward.runs.kind import Ended, Setup
-    from homeward.runs.log import Record
     from homeward.safety import Criterion, Home
 
 Algorithm = Literal["rate", "paper"]
-"""Information per step with one level for the whole run, or the paper's Algorithm 1."""
+"""Most gain per step with one level for the whole run, or the paper's Algorithm 1."""
 
 Level = Annotated[float, Field(gt=0.0, le=1.0)]
+Count = Annotated[int, Field(ge=1)]
 Row = Annotated[int, Field(ge=0)]
-Delta = Annotated[
-    float,
-    Field(
-        gt=0.0,
-        le=1.0,
-        description="Probability that the explorer can come home, whenever it is called off.",
-    ),
-]
-Discount = Annotated[
-    float,
-    Field(
-        gt=0.0,
-        lt=1.0,
-        description="With --algorithm paper: γ, the probability that exploration goes on after a "
-        "step.",
-    ),
-]
+CAN_COME_HOME = "Least probability that the explorer can return home at any recall."
+Delta = Annotated[Level, Field(description=CAN_COME_HOME)]
+GOES_ON = "With --algorithm paper: γ, the probability that exploration goes on after a step."
+Discount = Annotated[float, Field(gt=0.0, lt=1.0, description=GOES_ON)]
 StepLimit = Annotated[int, Field(ge=0, description="Maximum number of steps.")]
 
 
 def cell_from_text(value: Any) -> Any:
-    """Return the row and column of a text such as ``4,7``; other values as they are."""
+    """Return the row and column of a text such as ``4,7``; return other values unchanged."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     if value.strip().startswith("cell:"):
@@ -82,17 +57,20 @@ def cell_from_text(value: Any) -> Any:
 
 
 Cell = Annotated[tuple[Row, Row], BeforeValidator(cell_from_text)]
-"""A row and a column, from 0; also as text ``ROW,COL``."""
+"""A row and a column, both from 0; the text ``ROW,COL`` is converted."""
 
 ASKED = (
     *("back_within", "back_within_delta", "keep_in", "keep_in_delta"),
     *("bases", "each_base", "recall"),
 )
-"""Keys that have no effect unless given."""
+"""Keys of additional criteria; without a value they have no effect."""
+
+SAFE_KEYS = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
+"""Keys that only a safe explorer accepts."""
 
 
 class Promise(NamedTuple):
-    """A criterion that a run keeps, and its level."""
+    """Name and level of a criterion that a run promises to meet."""
 
     name: str
     level: float
@@ -107,36 +85,36 @@ class SafeConfig(Config):
 
     delta: Delta = 0.98
     algorithm: Annotated[Algorithm, Field(
-        description="rate: go where there is most to learn per step, and keep the level over the "
-        "whole run. paper: Algorithm 1 of the paper, which keeps it plan by plan.")] = "rate"
+        description="rate: go where the gain per step is largest, and keep the level over the "
+        "whole run. paper: Algorithm 1 of the paper, which keeps the level in each plan.")] = "rate"
     floor: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
-        description="End when nothing is left that gains this much per step."),
+        description="End when no destination gains this much per step."),
         Option(unset="0.05 nats, or 0.001 squares")] = None
     home: Annotated[Literal["current", "start"], Field(
-        description="Where to return to: the start, or with --algorithm paper also current, the "
-        "cell of each step.")] = "start"
-    back_within: Annotated[Annotated[int, Field(ge=1)] | None, Field(
-        description="Also be able to be home within this number of steps of the call."),
+        description="Where to return to: start, or current (the cell from which each plan "
+        "starts), which needs --algorithm paper.")] = "start"
+    back_within: Annotated[Count | None, Field(
+        description="Also be able to return home within this number of steps after a recall."),
         Option(form="STEPS")] = None
     back_within_delta: Annotated[Level | None, Field(
         description="Probability required for --back-within."), Option(unset="as --delta")] = None
     keep_in_delta: Annotated[Level | None, Field(
-        description="With --algorithm paper: probability required for --keep-in. By default the "
-        "area is never left."), Option(unset="as --delta")] = None
+        description="With --algorithm paper: probability required for --keep-in. The default "
+        "algorithm never leaves the area."), Option(unset="as --delta")] = None
     bases: Annotated[tuple[Cell, ...], Field(
-        description="A base to be able to return to, instead of home. May be given several times; "
-        "then any of them will do."), Option("base", form="ROW,COL")] = ()
+        description="A base to return to, instead of home. With several bases, the explorer must "
+        "be able to return to one of them."), Option("base", form="ROW,COL")] = ()
     each_base: Annotated[bool, Field(
-        description="Keep a way to each base, not just to any.")] = False
-    recall: Annotated[Annotated[int, Field(ge=1)] | None, Field(
-        description="With --algorithm paper: plan for a call after exactly this many steps."),
+        description="Be able to return to each base, not just to one of them.")] = False
+    recall: Annotated[Count | None, Field(
+        description="With --algorithm paper: plan for a recall after exactly this many steps."),
         Option(form="STEPS", unset="at any step")] = None
 
     # fmt: on
     @model_validator(mode="after")
     def _fits_together(self, info: ValidationInfo) -> Self:
         values = {name: getattr(self, name) for name in type(self).model_fields if name != "delta"}
-        fault = misfit(values, self.keeps_nothing(), naming(info))
+        fault = misfit(values, self.has_no_criterion(), naming(info))
         if fault is not None:
             raise ValueError(fault)
         return self
@@ -144,15 +122,15 @@ class SafeConfig(Config):
     @model_serializer(mode="wrap")
     def _only_what_is_asked(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        return {name: v for name, v in written.items() if name not in ASKED or _is_asked(v)}
+        return {name: v for name, v in written.items() if name not in ASKED or is_asked(v)}
 
-    def keeps_nothing(self) -> bool:
-        """Return whether the explorer keeps no safety level."""
+    def has_no_criterion(self) -> bool:
+        """Return whether the explorer plans without any safety criterion."""
         return False
 
     def promises(self) -> tuple[Promise, ...]:
-        """Return the planner's criteria by name and level, in their order."""
-        if self.keeps_nothing():
+        """Return the name and level of each criterion, in the planner's order."""
+        if self.has_no_criterion():
             return ()
         homes = [f"return to base {row},{column}" for row, column in self.bases]
         if len(homes) > 1 and not self.each_base:
@@ -168,27 +146,17 @@ class SafeConfig(Config):
         return tuple(found)
 
     def of_the_run(self) -> bool:
-        """Return whether levels are those of the whole run, not of single plans."""
+        """Return whether levels hold for the whole run, not for each plan by itself."""
         return self.algorithm == "rate"
 
     def level(self, asked: Literal["back_within", "keep_in"]) -> float:
-        """Return the level of a criterion: its own, or δ."""
+        """Return the level of a criterion; δ if the criterion has no level of its own."""
         own: float | None = getattr(self, f"{asked}_delta")
         return self.delta if own is None else own
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
-        """Raise if keys do not go together, or a key that was set changes nothing."""
-        values = {name: getattr(self, name) for name in self.model_fields_set}
-        default = {name: field.default for name, field in type(self).model_fields.items()}
-        given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
-        nothing = self.keeps_nothing()
-        fault = misfit(values, nothing, named) or unused(given, nothing, named)
-        if fault is not None:
-            raise InvalidInputError(fault)
-
-    def told_level(self) -> float | None:
-        """Return the level; None where nothing is kept safe."""
-        return None if self.keeps_nothing() else self.delta
+        """Raise if keys contradict each other, or if a key that was set has no effect."""
+        check_keys(self, self.has_no_criterion(), self.model_fields_set, explicit, named)
 
 
 def naming(info: ValidationInfo) -> Named:
@@ -197,58 +165,68 @@ def naming(info: ValidationInfo) -> Named:
     return named
 
 
-def misfit(values: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
-    """Return which keys do not go together; None if all do."""
-    asked = {name for name in ASKED if _is_asked(values.get(name))}
-    needless = [name for name in ASKED if name in asked and name != "recall"]
-    if keeps_nothing and needless:
-        return f"{named(needless[0])} needs an explorer with a safety level"
-    for name, other in (
-        ("back_within_delta", "back_within"),
-        ("keep_in_delta", "keep_in"),
-        ("each_base", "bases"),
-    ):
+def check_keys(
+    config: Config,
+    has_no_criterion: bool,
+    keys: Iterable[str],
+    explicit: Collection[str],
+    named: Named,
+) -> None:
+    """Raise if `keys` contradict each other, or if a given key has no effect.
+
+    A key is given if it is in `explicit` or if its value is not the default.
+    """
+    values = {name: getattr(config, name) for name in keys}
+    default = {name: field.default for name, field in type(config).model_fields.items()}
+    given = {n: v for n, v in values.items() if n in explicit or v != default[n]}
+    fault = misfit(values, has_no_criterion, named) or unused(given, has_no_criterion, named)
+    if fault is not None:
+        raise InvalidInputError(fault)
+
+
+def misfit(values: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
+    """Return a message on keys that contradict each other; None if there are none."""
+    asked = [name for name in ASKED if is_asked(values.get(name))]
+    needless = next((name for name in asked if name != "recall"), None)
+    if has_no_criterion and needless is not None:
+        return f"{named(needless)} needs an explorer with a safety level"
+    for other in ("back_within", "keep_in", "bases"):
+        name = "each_base" if other == "bases" else f"{other}_delta"
         if name in asked and other not in asked:
             return f"{named(name)} has no effect without {named(other)}"
-    if "bases" in asked:
-        if values.get("home") == "current":
-            return f"{named('home')} current and {named('bases')}: choose one"
-        bases = [tuple(base) for base in values["bases"]]
-        twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
-        if twice is not None:
-            return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
-    paper = values.get("algorithm") == "paper"
-    if not paper and values.get("home") == "current":
-        return f"{named('home')} current is kept plan by plan: it needs {named('algorithm')} paper"
-    if not paper and "recall" in asked:
-        return f"{named('recall')} is kept plan by plan: it needs {named('algorithm')} paper"
+    current, paper = values.get("home") == "current", values.get("algorithm") == "paper"
+    if current and "bases" in asked:
+        return f"{named('home')} current and {named('bases')} exclude each other: choose one"
+    bases = [tuple(base) for base in values.get("bases") or ()]
+    twice = next((base for n, base in enumerate(bases) if base in bases[:n]), None)
+    if twice is not None:
+        return f"{named('bases')}: {twice[0]},{twice[1]} is named twice"
+    if not paper and (current or "recall" in asked):
+        what = f"{named('home')} current" if current else named("recall")
+        return f"{what} needs {named('algorithm')} paper"
     if paper and values.get("floor") is not None:
-        return f"{named('floor')} is not for {named('algorithm')} paper"
+        return f"{named('floor')} has no effect with {named('algorithm')} paper"
     if values.get("recall") == 1 and "keep_in" in asked:
-        return f"{named('recall')} 1 and {named('keep_in')}: the only step could end outside"
+        return f"{named('recall')} 1 and {named('keep_in')}: the only step could leave the area"
     return None
 
 
-def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str | None:
-    """Return which of the `given` keys would change nothing, and why; None if each counts."""
-    if keeps_nothing:
-        for name in ("delta", "correction", "home"):
-            if name in given:
-                return f"{named(name)} needs an explorer with a safety level"
+def unused(given: Mapping[str, Any], has_no_criterion: bool, named: Named) -> str | None:
+    """Return a message on a `given` key that has no effect; None if each key has one."""
+    first = next((name for name in SAFE_KEYS[:3] if name in given), None)
+    if has_no_criterion and first is not None:
+        return f"{named(first)} needs an explorer with a safety level"
     if given.get("explorer") == "naive" and "correction" in given:
         return f"{named('correction')}: the naive explorer plans without a correction"
-    if "home" in given and _is_asked(given.get("bases")):
-        return f"{named('home')} and {named('bases')}: choose one"
-    if "map" in given:
-        for name in ("size", "walls", "seed"):
-            if name in given:
-                return f"{named(name)} and {named('map')}: a map already defines the world"
-    if given.get("algorithm") == "paper":
-        return None
+    if "home" in given and is_asked(given.get("bases")):
+        return f"{named('home')} and {named('bases')} exclude each other: choose one"
+    drawn = next((name for name in ("size", "walls", "seed") if name in given), None)
+    if "map" in given and drawn is not None:
+        return f"{named(drawn)} and {named('map')}: a map already defines the world"
     paper = f"{named('algorithm')} paper"
-    if "discount" in given:
+    if given.get("algorithm") != "paper" and "discount" in given:
         return f"{named('discount')} needs {paper}: the default algorithm does not discount"
-    if "keep_in_delta" in given:
+    if given.get("algorithm") != "paper" and "keep_in_delta" in given:
         return (
             f"{named('keep_in_delta')} needs {paper}: the default algorithm takes no action that "
             f"might leave the area of {named('keep_in')}"
@@ -256,10 +234,18 @@ def unused(given: Mapping[str, Any], keeps_nothing: bool, named: Named) -> str |
     return None
 
 
+def states_of(cells: Iterable[Sequence[int]], columns: int) -> list[int]:
+    """Return the state of each cell (row, column): row · `columns` + column."""
+    return [row * columns + column for row, column in cells]
+
+
 def state_of(
     cell: Sequence[int], what: str, shape: tuple[int, int], closed: BoolArray, why: str
 ) -> int:
-    """Return the state of a cell; raise if it is off the map, or `closed` [S] for a reason."""
+    """Return the state of a cell; raise if it is off the map or in the mask `closed` [S].
+
+    `what` names the cell in the message, and `why` says why closed cells are closed.
+    """
     (row, column), (rows, columns) = cell, shape
     if row >= rows or column >= columns:
         raise InvalidInputError(
@@ -273,13 +259,11 @@ def state_of(
 
 
 def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> list[Criterion]:
-    """Return the planner's criteria, in the order of `promises`; `inside` [S] masks the area."""
-    if config.keeps_nothing():
+    """Return the planner's criteria in the order of `promises`; `inside` [S] masks the area."""
+    if config.has_no_criterion():
         return []
-    bases = [row * columns + column for row, column in config.bases]
-    homes: list[Home] = [bases] if bases else [config.home]
-    if config.each_base:
-        homes = list(bases)
+    bases = states_of(config.bases, columns)
+    homes: list[Home] = list(bases) if config.each_base else [bases or config.home]
     found: list[Criterion] = [ReturnHome(config.delta, home) for home in homes]
     if config.back_within is not None:
         steps, level = config.back_within, config.level("back_within")
@@ -290,7 +274,7 @@ def criteria_of(config: SafeConfig, columns: int, inside: BoolArray | None) -> l
 
 
 def place_of(config: SafeConfig) -> str:
-    """Return the place to return to as text: the start, or the bases."""
+    """Return a text that names the start, or the bases, to return to."""
     if not config.bases:
         return "the start"
     named = ", ".join(f"{row},{column}" for row, column in config.bases)
@@ -300,116 +284,27 @@ def place_of(config: SafeConfig) -> str:
 
 
 def promise_of(config: SafeConfig, named: str = "it") -> str:
-    """Return in one sentence what a run promises, without a full stop."""
-    if config.keeps_nothing():
-        return "no safety level is kept"
+    """Return what a run promises as a sentence without a full stop; `named` is the explorer."""
+    if config.has_no_criterion():
+        return "the run keeps no safety level"
     if not config.of_the_run():
         place = "where it plans" if config.home == "current" else place_of(config)
         return (
-            f"at each step {named} can get back to {place} {surely(config.delta)}, plan by plan; "
-            "nothing is promised of the whole run"
+            f"in each plan by itself {named} can return to {place} {surely(config.delta)}; "
+            "nothing is promised for the whole run"
         )
     if "naive" in (getattr(config, "explorer", None), getattr(config, "correction", None)):
-        return f"δ = {config.delta:g} is kept on the average world alone, which proves nothing"
+        return f"δ = {config.delta:g} holds on the mean model only, which proves nothing"
     return (
-        f"whenever {named} is called off, it can come home to {place_of(config)} "
-        f"{surely(config.delta)}"
+        f"whenever {named} is recalled, it can return to {place_of(config)} {surely(config.delta)}"
     )
 
 
 def surely(level: float) -> str:
-    """Write a level as the probability with which something happens."""
-    return "with certainty" if level >= 1.0 else f"with probability {level:.12g} or more"
+    """Return the phrase "with probability at least `level`", or "with certainty" at 1."""
+    return "with certainty" if level >= 1.0 else f"with probability at least {level:.12g}"
 
 
-def bounds_said(config: SafeConfig, criteria: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line on each criterion's bound, if a step was taken."""
-    kept = "kept over the whole run" if config.of_the_run() else "lowest bound"
-    return [
-        f"{found['name']}: {kept} {floored(found['lowest'])}, asked for {found['level']:g}"
-        for found in criteria
-        if found["lowest"] is not None
-    ]
-
-
-def homes_of(config: SafeConfig, start: int, columns: int) -> list[list[int]]:
-    """Return the states to return to: one state of each list."""
-    bases = [row * columns + column for row, column in config.bases]
-    if config.each_base:
-        return [[base] for base in bases]
-    return [bases or [start]]
-
-
-def is_stranded(config: SafeConfig, moves: Moves, state: int, start: int, columns: int) -> bool:
-    """Return whether in the true world there is no way from a state to the homes."""
-    found = reached(moves.dest, moves.success, state)
-    return not all(found[homes].any() for homes in homes_of(config, start, columns))
-
-
-def check_start(config: SafeConfig, setup: Setup) -> None:
-    """Raise if no policy keeps the criteria from the start; name the fewest that conflict.
-
-    Only the way back to the current place can always be kept, by staying.
-    """
-    if all(not _is_asked(getattr(config, name, None)) for name in ASKED):
-        return
-    start, belief = setup.world.state, setup.belief.update(setup.world.look())
-    if not config.of_the_run():
-        plan = setup.planner.plan(belief, start)
-        if plan.status is Status.INFEASIBLE:
-            raise InvalidProblemError(f"from the start {conflict_said(conflict_in(config, plan))}")
-        return
-    guide = Guide(setup.planner, start)
-    # Ways home come first among the promises, in the order of their accounts.
-    for promise, account in zip(config.promises(), guide.open(belief).accounts, strict=False):
-        if account.spent > 1.0 - promise.level + BUDGET_TOLERANCE:
-            raise InvalidProblemError(
-                f"from the start no way keeps {promise}: the best works with probability "
-                f"{1.0 - account.spent:.4g}"
-            )
-
-
-def conflict_in(config: SafeConfig, plan: Plan) -> list[str]:
-    """Name the fewest criteria that an infeasible plan could not keep together."""
-    promises = config.promises()
-    return [str(promises[k]) for k in plan.conflict]
-
-
-def conflict_said(conflict: Sequence[str]) -> str:
-    """Return in words which criteria can't be kept together."""
-    *others, last = conflict
-    if not others:
-        return f"no policy keeps {last}, even alone"
-    return f"no policy keeps {', '.join(others)} and {last} together"
-
-
-def conflict_at_end(config: SafeConfig, ended: Ended, start: int) -> list[str] | None:
-    """Return the criteria that conflict if a run ended for that reason, else None."""
-    if ended.manifest.end is not End.INFEASIBLE:
-        return None
-    if config.of_the_run():
-        return [str(promise) for promise in config.promises()]
-    plan = ended.setup.planner.plan(ended.belief, ended.setup.world.state, start)
-    return conflict_in(config, plan)
-
-
-def account(config: SafeConfig, records: Iterable[Record]) -> dict[str, Any]:
-    """Return, as JSON values, each criterion's lowest bound and the number of infeasible steps.
-
-    If levels are the whole run's, bounds are what the run has kept.
-    """
-    lowest = [math.inf] * len(config.promises())
-    infeasible = 0
-    for record in records:
-        lowest = [min(pair) for pair in zip(lowest, record.kept_bounds, strict=True)]
-        infeasible += record.status == str(Status.INFEASIBLE)
-    criteria = [
-        {**promise._asdict(), "lowest": low if math.isfinite(low) else None}
-        for promise, low in zip(config.promises(), lowest, strict=True)
-    ]
-    return {"criteria": criteria, "infeasible_steps": infeasible}
-
-
-def _is_asked(value: Any) -> bool:
-    """Return whether a key is set."""
+def is_asked(value: Any) -> bool:
+    """Return whether a key has a value: not None, False or empty."""
     return value is not None and value is not False and value not in ((), [])

@@ -1,18 +1,21 @@
-"""The paper's three counterexamples: values of policies by each definition of safety.
+"""The paper's three counterexamples (section 3.3), each against one weaker definition of safety.
 
-For a policy out of a story's home, and recall with chance 1 − γ per step:
+A story is a small belief on which a weaker definition accepts a policy that ours refuses. States
+and actions have the paper's letters. The policy starts at home, and the recall has probability
+1 − γ at each step. Each policy has these numbers:
 
-- *naive* is the refuted definition's own number. Known odds: the least, over the state-actions that
-the policy uses, of the probability to get home after taking it once. Which way back: each world has
-its own pair of policies that leaves home. The average loop: the exact value on the mean model.
-- *exact* is the paper's definition by enumeration: the best over deterministic return policies, the
-  same one in every world, of the mean probability of getting home.
-- *bounds* are what the planner would prove, with the general and, where the worlds are
-  move-or-stay, with the moves correction; never above the exact value.
+- *naive* is the number by the refuted definition. "Known odds": for each state-action that the
+  policy uses, the probability of getting home after taking it once; the least of these. "Which way
+  back": the mean over worlds of the best outbound and return policy for that world alone. "The
+  average loop": the exact value on the mean model.
+- *exact* is the number by the paper's definition: the mean probability of getting home under the
+  best deterministic return policy, which is the same in every world.
+- *bounds* are the planner's lower bounds with the general correction and, if the worlds are
+  move-or-stay, with the moves correction. They never exceed the exact value.
 
-The paper says of the second story that its naive condition holds. With geometric recall and the
-way out fixed as well, it holds in one world only: the wrong road from B has no way back. It holds
-for a recall in B, and for a pair of policies per world, which is computed here.
+The paper says that the naive condition holds in the second story. With a geometric recall and one
+outbound policy for both worlds, it holds in only one world: the closed road from B has no way back.
+It holds for a recall in B, and if each world has its own pair of policies; the latter is computed.
 """
 
 from __future__ import annotations
@@ -23,24 +26,124 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.beliefs import corrections_of
+from homeward.beliefs import FiniteBelief, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.policy_values import dense_transitions, exact_recall, exact_return
-from homeward.models import Moves
-from homeward.paper.figures.stories import Bars, Graph, Panel
-from homeward.paper.worlds import all_stories, average_loop
+from homeward.models import Moves, SparseMDP
 from homeward.safety import ReturnHome, Situation
 from homeward.solvers import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model
-    from homeward.paper.worlds import Story
+
+HOME = np.array([0])
+"""Home [1]: the first state, in which the explorer starts."""
 
 DISCOUNTS = (0.99, 0.999)
-SERIES = ("naive definition", "exact value", "bound, general", "bound, moves")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Story:
+    """A belief and the definition of safety that it refutes."""
+
+    title: str
+    belief: FiniteBelief
+    world_names: tuple[str, ...]  # [M]
+    naive: str  # the refuted definition, in words
+    lesson: str  # explanation: what the refuted definition accepts and ours refuses
+
+    def state(self, name: str) -> int:
+        """Return the number of a state by its letter."""
+        return (self.belief.worlds[0].state_names or ()).index(name)
+
+    def action(self, name: str) -> int:
+        """Return the number of an action by its letter."""
+        return (self.belief.worlds[0].action_names or ()).index(name)
+
+
+def known_odds() -> Story:
+    """Return one known MDP in which safety depends on how often an action is taken.
+
+    In S, ``a`` leads to B with probability .8 and to the sink E with .2. In B, ``b`` leads home,
+    ``a`` leads to F, and ``c`` stays with probability .9 and leads to E with .1. In F, ``b`` leads
+    back to B.
+    """
+    known = SparseMDP.from_names(
+        {
+            "S": {"a": {"B": 0.8, "E": 0.2}},
+            "B": {"a": "F", "b": "S", "c": {"B": 0.9, "E": 0.1}},
+            "F": {"b": "B"},
+            "E": {},
+        }
+    )
+    return Story(
+        "Known odds",
+        FiniteBelief([known]),
+        ("the only world",),
+        "every state-action that is used is safe by itself",
+        "Judged one by one, each state-action of a,c,c,c,… leaves a way home with at least .8, as "
+        "it does for a,a,b,a,b,…; but repeating c surely ends in E. Both policies use Sa and B, so "
+        "these are neither safe nor unsafe: a policy is. At δ = .8 ours accepts a,a,b,a,b,… and "
+        "refuses a,c,c,c,…",
+    )
+
+
+def which_way_back() -> Story:
+    """Return two worlds, each with a sure way home; no return policy is sure in both.
+
+    In S, ``a`` leads to B and ``b`` stays. In B, ``a`` leads to U and ``b`` to L. The road home is
+    open from U in one world and from L in the other. From a state whose road is closed there is no
+    way out.
+    """
+    roads = {"S": {"a": "B", "b": "S"}, "B": {"a": "U", "b": "L"}, "U": {"a": "S"}, "L": {"a": "S"}}
+    return Story(
+        "Which way back",
+        FiniteBelief([_open_roads(roads, closed) for closed in "LU"]),
+        ("home is via U, probability .5", "home is via L, probability .5"),
+        "every sampled MDP has its own way home",
+        "Each sampled MDP has a sure way home, so asking for one per MDP accepts leaving S. In B "
+        "the explorer does not know the MDP: one return policy must serve both, and none is worth "
+        "more than .5 + .5(1−γ). Ours refuses to leave S for any δ from .6 up.",
+    )
+
+
+def average_loop() -> Story:
+    """Return two worlds without a way home; their mean model has a sure way home.
+
+    ``a`` leads from A to B, from B to C and from C to A. The last road is closed in one world, the
+    middle road in the other. On the mean model each of the two works with probability ½, so
+    repeated attempts get home.
+    """
+    roads = {"A": {"a": "B"}, "B": {"a": "C"}, "C": {"a": "A"}}
+    return Story(
+        "The average loop",
+        FiniteBelief([_open_roads(roads, closed) for closed in "CB"]),
+        ("C is a trap, probability .5", "B is a trap, probability .5"),
+        "the mean model has a way home",
+        "On the mean model a,a,a,… comes round to A with probability 1, so planning on the mean "
+        "accepts it. In both worlds it never comes back: the exact value is 1−γ. Ours bounds it by "
+        "no more than that and refuses.",
+    )
+
+
+def all_stories() -> tuple[Story, Story, Story]:
+    """Return the three stories, in the paper's order."""
+    return known_odds(), which_way_back(), average_loop()
+
+
+def _open_roads(roads: Mapping[str, Mapping[str, str]], closed: str) -> Moves:
+    """Return the world in which all roads are open except those out of the state `closed`."""
+    states, actions = list(roads), sorted({a for out in roads.values() for a in out})
+    dest = np.repeat(np.arange(len(states))[:, None], len(actions), axis=1)
+    success, reward = np.zeros(dest.shape), np.full(dest.shape, -np.inf)
+    for s, (state, out) in enumerate(roads.items()):
+        for action, target in out.items():
+            at = s, actions.index(action)
+            dest[at], success[at], reward[at] = states.index(target), state != closed, 0.0
+    return Moves(dest, success, reward, tuple(states), tuple(actions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,200 +161,109 @@ class Row:
 
     @property
     def values(self) -> tuple[float, float, float, float | None]:
-        """The numbers, in the order of `SERIES`."""
+        """The policy's numbers: naive, exact, and the bounds by both corrections."""
         return self.naive, self.exact, self.bound_general, self.bound_moves
 
 
 def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
-    """Return the values of every policy by every definition, at each γ."""
-    odds, ways, loop = all_stories()
+    """Return one row per story, γ and named set of policies; each number is the set's largest."""
+    judges = (judged_singly, judged_by_world, judged_on_mean)
+    cases: tuple[tuple[tuple[str, dict[str, str], str], ...], ...] = (
+        (
+            ("a,a,b,a,b,…", {"B": "a"}, "worth .8 + .2(1−γ): safe at δ = .8, not at .81"),
+            ("a,c,c,c,…", {"B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
+        ),
+        (
+            ("stay: b,b,b,…", {"S": "b"}, "never left: sure"),
+            ("leave by a (best)", {"S": "a"}, "worth at most .5 + .5(1−γ)"),
+        ),
+        (("a,a,a,…", {}, "worth 1−γ: it never comes back"),),
+    )
     found = []
-    for discount in discounts:
-        for name, choices, shows in (
-            (
-                "a,a,b,a,b,…",
-                {"S": "a", "B": "a", "F": "b"},
-                "worth .8 + .2(1−γ): safe at δ = .8, not at .81",
-            ),
-            ("a,c,c,c,…", {"S": "a", "B": "c"}, "worth 0 as γ → 1, though Sa and B are the same"),
-        ):
-            outbound = policy_of(odds, choices)
-            naive = judged_singly(odds, outbound)
-            found.append(_row(odds, name, discount, naive, [outbound], shows))
-    for discount in discounts:
-        for name, action, shows in (
-            ("stay: b,b,b,…", "b", "never left: sure"),
-            ("leave by a (best)", "a", "worth at most .5 + .5(1−γ)"),
-        ):
-            outbounds = leaving(ways, action)
-            naive = judged_by_world(ways, outbounds, discount)
-            found.append(_row(ways, name, discount, naive, outbounds, shows))
-    outbound, shows = policy_of(loop, {}), "worth 1−γ: it never comes back"
-    for discount in discounts:
-        naive = judged_on_mean(loop, outbound, discount)
-        found.append(_row(loop, "a,a,a,…", discount, naive, [outbound], shows))
+    for story, judged, policies_of_story in zip(all_stories(), judges, cases, strict=True):
+        is_moves = isinstance(story.belief.worlds[0], Moves)
+        for discount, (name, choices, shows) in product(discounts, policies_of_story):
+            ways = taking(story, choices)
+            general, moves = (
+                max(bound_value(story.belief, way, discount, kind) for way in ways)
+                if is_moves or kind is Correction.GENERAL
+                else None
+                for kind in (Correction.GENERAL, Correction.MOVES)
+            )
+            assert general is not None
+            naive = judged(story.belief, ways, discount)
+            exact = exact_value(story.belief, ways, discount)
+            found.append(Row(story.title, name, discount, naive, exact, general, moves, shows))
     return found
 
 
 def policies(model: Model) -> Iterator[IntArray]:
-    """Enumerate the deterministic stationary policies [S] of a small model."""
-    choices = (np.flatnonzero(usable) for usable in np.isfinite(model.reward))
-    for pick in product(*choices):
+    """Yield all deterministic stationary policies [S] of a small model."""
+    for pick in product(*(np.flatnonzero(usable) for usable in np.isfinite(model.reward))):
         yield np.array(pick, np.int32)
 
 
-def policy_of(story: Story, choices: Mapping[str, str]) -> IntArray:
-    """Return the policy [S] that takes the named action in each named state, else the first."""
-    policy = next(policies(story.belief.worlds[0]))
-    for state, action in choices.items():
-        policy[story.state(state)] = story.action(action)
-    return policy
+def taking(story: Story, choices: Mapping[str, str]) -> list[IntArray]:
+    """Return the deterministic policies [S] that take the named action in each named state."""
+    fixed = [(story.state(state), story.action(action)) for state, action in choices.items()]
+    every = policies(story.belief.worlds[0])
+    return [policy for policy in every if all(policy[s] == a for s, a in fixed)]
 
 
-def leaving(story: Story, action: str) -> list[IntArray]:
-    """Return the deterministic policies that take an action at home."""
-    chosen = story.action(action)
-    return [p for p in policies(story.belief.worlds[0]) if p[story.home] == chosen]
+def exact_value(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
+    """Return the safety, by the paper's definition, of the best policy [S] in `ways`.
+
+    It is the mean probability of getting home with one return policy for all worlds.
+    """
+    worlds = [dense_transitions(world) for world in belief.worlds]
+
+    def came_home(way: IntArray, back: IntArray) -> float:
+        return sum(
+            float(weight)
+            * float(exact_recall(world, way, exact_return(world, back, HOME), discount)[0])
+            for weight, world in zip(belief.weights, worlds, strict=True)
+        )
+
+    return max(came_home(way, back) for way in ways for back in policies(belief.worlds[0]))
 
 
-def exact_value(story: Story, outbound: IntArray, discount: float) -> float:
-    """Return the paper's safety of a policy: with the best return policy, one for all worlds."""
-    weighted = list(zip(story.belief.weights, story.belief.worlds, strict=True))
-    return max(
-        sum(float(w) * _way_back(m, outbound, back, story.home, discount) for w, m in weighted)
-        for back in policies(story.belief.worlds[0])
-    )
+def bound_value(belief: FiniteBelief, way: IntArray, discount: float, kind: Correction) -> float:
+    """Return the planner's lower bound for a policy [S]: its corrected value on the mean model."""
+    model = belief.mean()
+    corrections = corrections_of(belief, model, discount, kind)
+    requirement = ReturnHome(1.0).require(Situation(model, corrections, discount, 0, 0))
+    value = engine(model, discount, requirement.reward[None]).evaluate(way)
+    return max(0.0, float(value[0, 0]))
 
 
-def bound_value(story: Story, outbound: IntArray, discount: float, kind: Correction) -> float:
-    """Return the planner's lower bound of a policy: its corrected value on the mean model."""
-    model = story.belief.mean()
-    corrections = corrections_of(story.belief, model, discount, kind)
-    situation = Situation(model, corrections, discount, story.home, story.home)
-    requirement = ReturnHome(1.0).require(situation)
-    value = engine(model, discount, requirement.reward[None]).evaluate(outbound)
-    return max(0.0, float(value[0, story.home]))
-
-
-def judged_singly(story: Story, outbound: IntArray) -> float:
-    """Return the least probability, over a policy's state-actions, of return after one use."""
-    (model,) = story.belief.worlds
-    transitions = dense_transitions(model)
-    way_home = _best_way_home(model, story.home)
-    reached, ahead = {story.home}, [story.home]
-    least = 1.0
+def judged_singly(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
+    """Return the least probability of returning after one use of a state-action of the policy."""
+    (world,), (way,) = belief.worlds, ways
+    home, transitions = way_home(world), dense_transitions(world)
+    reached, ahead, least = {0}, [0], 1.0
     while ahead:
         s = ahead.pop()
-        row = transitions[s, outbound[s]]
-        least = min(least, float(row @ way_home))
-        for t in np.flatnonzero((row > 0) & (way_home > 0)):
-            if int(t) not in reached:
-                reached.add(int(t))
-                ahead.append(int(t))
+        row = transitions[s, way[s]]
+        least = min(least, float(row @ home))
+        new = set(np.flatnonzero((row > 0) & (home > 0)).tolist()) - reached
+        reached |= new
+        ahead += new
     return least
 
 
-def judged_by_world(story: Story, outbounds: Iterable[IntArray], discount: float) -> float:
-    """Return the mean over worlds of the best pair (outbound, return) of that world alone."""
-    ways = list(outbounds)
-    return sum(
-        float(weight)
-        * max(
-            _way_back(world, out, back, story.home, discount)
-            for out in ways
-            for back in policies(world)
-        )
-        for weight, world in zip(story.belief.weights, story.belief.worlds, strict=True)
-    )
+def judged_by_world(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
+    """Return the mean over worlds of the value that the best policies for one world alone have."""
+    each = [exact_value(FiniteBelief([world]), ways, discount) for world in belief.worlds]
+    return sum(float(weight) * best for weight, best in zip(belief.weights, each, strict=True))
 
 
-def judged_on_mean(story: Story, outbound: IntArray, discount: float) -> float:
+def judged_on_mean(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
     """Return the exact value of a policy as if the mean model were the world."""
-    mean = story.belief.mean()
-    return max(_way_back(mean, outbound, back, story.home, discount) for back in policies(mean))
+    return exact_value(FiniteBelief([belief.mean()]), ways, discount)
 
 
-def as_text(rows: Sequence[Row]) -> str:
-    """Return the rows as a table of plain text, one line each under a header."""
-    head = ("story", "policy", "γ", "naive", "exact", "general", "moves", "shows")
-    cells = [head] + [
-        (
-            row.story,
-            row.policy,
-            f"{row.discount:g}",
-            *("-" if v is None else f"{v:.6f}" for v in row.values),
-            row.shows,
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    )
-
-
-def panels(rows: Sequence[Row], discount: float) -> list[Panel]:
-    """Return the stories' graphs and the rows at one γ for `homeward.paper.figures.stories`."""
-    found = []
-    for number, story in enumerate(all_stories(), start=1):
-        graphs = [
-            Graph(name, world, story.home, _lost(world, story.home))
-            for name, world in zip(story.world_names, story.belief.worlds, strict=True)
-        ]
-        if story.title == average_loop().title:
-            graphs.append(Graph("the mean model", story.belief.mean(), story.home))
-        bars = [
-            Bars(row.policy, row.values)
-            for row in rows
-            if row.story == story.title and row.discount == discount
-        ]
-        title, naive = f"{number}. {story.title}", f"The naive definition: {story.naive}."
-        found.append(Panel(title, naive, tuple(graphs), tuple(bars)))
-    return found
-
-
-def _row(
-    story: Story,
-    policy: str,
-    discount: float,
-    naive: float,
-    outbounds: Sequence[IntArray],
-    shows: str,
-) -> Row:
-    """Return a row with the exact value and the bounds, each the best over `outbounds`."""
-
-    def best_bound(kind: Correction) -> float:
-        return max(bound_value(story, out, discount, kind) for out in outbounds)
-
-    moves = isinstance(story.belief.worlds[0], Moves)
-    return Row(
-        story=story.title,
-        policy=policy,
-        discount=discount,
-        naive=naive,
-        exact=max(exact_value(story, out, discount) for out in outbounds),
-        bound_general=best_bound(Correction.GENERAL),
-        bound_moves=best_bound(Correction.MOVES) if moves else None,
-        shows=shows,
-    )
-
-
-def _way_back(
-    model: Model, outbound: IntArray, back: IntArray, home: int, discount: float
-) -> float:
-    """Return the exact probability of getting home in one world, recalled at any step."""
-    transitions = dense_transitions(model)
-    way_home = exact_return(transitions, back, np.array([home]))
-    return float(exact_recall(transitions, outbound, way_home, discount)[home])
-
-
-def _best_way_home(model: Model, home: int) -> FloatArray:
-    """Return the best exact probability [S] of reaching home in one world."""
-    transitions = dense_transitions(model)
-    every = [exact_return(transitions, back, np.array([home])) for back in policies(model)]
+def way_home(world: Model) -> FloatArray:
+    """Return the exact probability [S] of reaching home under the best return policy in a world."""
+    transitions = dense_transitions(world)
+    every = [exact_return(transitions, back, HOME) for back in policies(world)]
     return np.asarray(np.max(every, axis=0))
-
-
-def _lost(model: Model, home: int) -> frozenset[int]:
-    return frozenset(int(s) for s in np.flatnonzero(_best_way_home(model, home) == 0.0))

@@ -1,21 +1,19 @@
-"""Small stories with answers that can be derived by hand, one for each criterion.
+"""Small examples of each criterion, whose solutions can be derived by hand.
 
-All use γ = ½, so that the recall comes with probability ½ before every step, or a recall at a fixed
-step. A case has the exact values of a few policies, criterion against exploration value, and the
-planner's answer. ``docs/criteria.md`` derives the numbers; the tests compare.
+The recall comes with probability ½ before every step (γ = ½), or at a fixed step. A case has the
+exact values of a few policies, and the planner's solution. ``docs/criteria.md`` derives the
+numbers, and the tests compare them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from homeward.beliefs import FiniteBelief
 from homeward.models import Moves
-from homeward.paper.figures.criteria import Dot, Picture, Plane
-from homeward.paper.figures.stories import Graph
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.safety.problem import pose
@@ -25,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from homeward.arrays import FloatArray, IntArray
-    from homeward.paper.figures.criteria import Side
     from homeward.planning.plan import Plan
     from homeward.safety import Criterion
+
+Side: TypeAlias = Literal["left", "right", "above"]
+Policies: TypeAlias = "Mapping[str, tuple[IntArray, Side]]"
 
 DISCOUNT = 0.5
 
@@ -36,7 +36,7 @@ WORK = ("work", "go")
 
 
 def ridge() -> FiniteBelief:
-    """Return a camp and a ridge: the way up is sure, the way down exists in half of the worlds."""
+    """Return a camp and a ridge: the way up always works, the way down in one of two worlds."""
     dest = np.array([[0, 1], [1, 0]])
     downs = (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]))
     return FiniteBelief(
@@ -45,7 +45,7 @@ def ridge() -> FiniteBelief:
 
 
 def hut() -> FiniteBelief:
-    """Return a hut that is one uncertain move from home, or two sure moves over the pass."""
+    """Return a hut: home is one uncertain move away, or two sure moves by the pass."""
     dest = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 2]])
     doubtful = np.ones((3, 3))
     doubtful[1, 1] = 0.0
@@ -78,9 +78,10 @@ class Case:
     belief: FiniteBelief
     bonus: FloatArray  # [S, A]
     criteria: tuple[Criterion, ...]
-    policies: Mapping[str, tuple[IntArray, Side]]  # [S] or [n, S], and its label's side
-    axes: tuple[str, str]  # axis labels
-    recall: int | None = None  # step of the recall; None: at any step
+    policies: Policies  # each policy [S] or [n, S], and the side of its label
+    keeps: str  # label of the first criterion's axis
+    recall: int | None = None  # step of a fixed recall; None for a random recall
+    other: str = "worth of exploring"  # label of the other axis
 
     def planner(self) -> Planner:
         """Return the planner of this problem."""
@@ -109,9 +110,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """Example of a criterion, in a world of two or three states."""
+    """An example of a criterion, in a world of two or three states."""
 
-    name: str  # name of its picture
+    name: str  # file name of its picture
     title: str
     words: str
     worlds: tuple[str, ...]  # title of each world
@@ -120,50 +121,34 @@ class Story:
 
 
 STAY, LEAVE = np.array([0, 0]), np.array([1, 0])
-HOME, WORTH = "chance of a way home when called off", "worth of exploring"
 IN_SET, EARNED = "chance of having stayed inside", "expected total earned"
 HALVES = ("half of the worlds", "the other half")
+VISIT: Policies = {"never go": (STAY, "right"), "go and stay": (LEAVE, "left")}
+EARN: Policies = {"always work": (STAY, "right"), "go at once": (LEAVE, "above")}
 
 
-def over(steps: int, policy: IntArray) -> IntArray:
+def repeat_policy(steps: int, policy: IntArray) -> IntArray:
     """Return a policy [S] repeated for a number of steps, [n, S]."""
     return np.tile(policy, (steps, 1))
 
 
 def stories() -> tuple[Story, ...]:
     """Return all stories."""
-    visit: dict[str, tuple[IntArray, Side]]
-    visit = {"never go": (STAY, "right"), "go and stay": (LEAVE, "left")}
-    work: dict[str, tuple[IntArray, Side]]
-    work = {"always work": (STAY, "right"), "go at once": (LEAVE, "above")}
-    half = (EarnAtLeast(1.9, AT_WORK), EarnAtLeast(0.5, 1.0 - AT_WORK))
+    home, work = "chance of a way home when called off", crater(WORK)
     return (
         Story(
             "return",
             "Return home",
             "Staying on the ridge is worth 1 a step. Up is sure; down is not.",
             HALVES,
-            (Case("asked for 0.9", ridge(), ON_RIDGE, (ReturnHome(0.9),), visit, (HOME, WORTH)),),
+            (Case("asked for 0.9", ridge(), ON_RIDGE, (ReturnHome(0.9),), VISIT, home),),
         ),
         Story(
             "within",
             "Return within H steps",
             "Staying in the hut is worth 1 a step. The short way home is doubtful.",
             HALVES,
-            tuple(
-                Case(
-                    f"H = {steps}, asked for 0.9",
-                    hut(),
-                    IN_HUT,
-                    (ReturnWithin(steps, 0.9),),
-                    {
-                        "never go": (np.array([0, 0, 0]), "right"),
-                        "go and stay": (np.array([1, 0, 0]), "left" if steps == 1 else "right"),
-                    },
-                    ("chance to be home in time", WORTH),
-                )
-                for steps in (1, 2)
-            ),
+            (_in_time(1, "left"), _in_time(2, "right")),
         ),
         Story(
             "inside",
@@ -171,9 +156,7 @@ def stories() -> tuple[Story, ...]:
             "A step in the crater is worth 1. Acting there leaves the set; being there does not.",
             ("the world; grey is outside",),
             tuple(
-                Case(
-                    title, crater(), IN_CRATER, (StayInside(allowed, 0.9),), visit, (IN_SET, WORTH)
-                )
+                Case(title, crater(), IN_CRATER, (StayInside(allowed, 0.9),), VISIT, IN_SET)
                 for title, allowed in (
                     ("the crater is outside", INSIDE),
                     ("and so is the step down", BEFORE_THE_EDGE),
@@ -186,16 +169,7 @@ def stories() -> tuple[Story, ...]:
             "Earn at least",
             "Work in camp pays 1 a step; the crater is only worth seeing, 1 a step.",
             ("the world",),
-            (
-                Case(
-                    "a total of 1",
-                    crater(WORK),
-                    IN_CRATER,
-                    (EarnAtLeast(1.0, AT_WORK),),
-                    work,
-                    (EARNED, WORTH),
-                ),
-            ),
+            (Case("a total of 1", work, IN_CRATER, (EarnAtLeast(1.0, AT_WORK),), EARN, EARNED),),
         ),
         Story(
             "conflict",
@@ -204,12 +178,10 @@ def stories() -> tuple[Story, ...]:
             ("the world",),
             (
                 Case(
-                    "both asked for",
-                    crater(WORK),
-                    IN_CRATER,
-                    half,
-                    work,
-                    ("earned from work", "earned from the rest"),
+                    *("both asked for", work, IN_CRATER),
+                    (EarnAtLeast(1.9, AT_WORK), EarnAtLeast(0.5, 1.0 - AT_WORK)),
+                    *(EARN, "earned from work"),
+                    other="earned from the rest",
                 ),
             ),
         ),
@@ -219,36 +191,17 @@ def stories() -> tuple[Story, ...]:
             "The crater again, without a way back; a step in it is worth 1.",
             ("the world",),
             (
+                _recalled(3, "a way home at 0.5", ReturnHome(0.5), "chance of a way home"),
+                _recalled(2, "inside at 0.9", StayInside(INSIDE, 0.9), IN_SET),
                 Case(
-                    "3 steps, a way home at 0.5",
-                    crater(),
-                    IN_CRATER,
-                    (ReturnHome(0.5),),
-                    _visits(3),
-                    ("chance of a way home", WORTH),
-                    3,
-                ),
-                Case(
-                    "2 steps, inside at 0.9",
-                    crater(),
-                    IN_CRATER,
-                    (StayInside(INSIDE, 0.9),),
-                    _visits(2),
-                    (IN_SET, WORTH),
-                    2,
-                ),
-                Case(
-                    "4 steps, a total of 2 from work",
-                    crater(WORK),
-                    IN_CRATER,
+                    *("4 steps, a total of 2 from work", work, IN_CRATER),
                     (EarnAtLeast(2.0, AT_WORK),),
                     {
-                        "always work": (over(4, STAY), "right"),
-                        "go at once": (over(4, LEAVE), "above"),
+                        "always work": (repeat_policy(4, STAY), "right"),
+                        "go at once": (repeat_policy(4, LEAVE), "above"),
                         "work twice, go": (np.array([STAY, STAY, LEAVE, LEAVE]), "left"),
                     },
-                    (EARNED, WORTH),
-                    4,
+                    *(EARNED, 4),
                 ),
             ),
             frozenset({1}),
@@ -256,49 +209,32 @@ def stories() -> tuple[Story, ...]:
     )
 
 
-def _visits(steps: int) -> dict[str, tuple[IntArray, Side]]:
-    return {"never go": (over(steps, STAY), "right"), "go at once": (over(steps, LEAVE), "above")}
+def _in_time(steps: int, side: Side) -> Case:
+    policies: Policies = {
+        "never go": (np.array([0, 0, 0]), "right"),
+        "go and stay": (np.array([1, 0, 0]), side),
+    }
+    title, asked = f"H = {steps}, asked for 0.9", (ReturnWithin(steps, 0.9),)
+    return Case(title, hut(), IN_HUT, asked, policies, "chance to be home in time")
 
 
-def picture_of(story: Story) -> Picture:
-    """Return the picture of a story for `homeward.paper.figures.criteria`."""
-    graphs = [
-        Graph(name, world, 0, story.outside)
-        for name, world in zip(story.worlds, story.cases[0].belief.worlds, strict=True)
-    ]
-    planes = tuple(_plane(case) for case in story.cases)
-    return Picture(story.title, story.words, tuple(graphs), planes)
-
-
-def _plane(case: Case) -> Plane:
-    """Return the plane of a case: criterion against value, or against the second criterion."""
-    plan = case.plan()
-    two = len(case.criteria) > 1
-    dots = tuple(
-        Dot(name, float(v[1]), float(v[2] if two else v[0]), case.policies[name][1])
-        for name, v in case.values().items()
-    )
-    levels = [c.level for c in plan.criteria]
-    best = None if two else (plan.bounds[0], plan.exploration_value)
-    return Plane(case.title, case.axes, dots, levels[0], levels[1] if two else None, best)
+def _recalled(steps: int, title: str, asked: Criterion, keeps: str) -> Case:
+    policies: Policies = {
+        "never go": (repeat_policy(steps, STAY), "right"),
+        "go at once": (repeat_policy(steps, LEAVE), "above"),
+    }
+    title = f"{steps} steps, {title}"
+    return Case(title, crater(), IN_CRATER, (asked,), policies, keeps, steps)
 
 
 def rows() -> list[dict[str, object]]:
-    """Return every number of the stories as a table."""
+    """Return the rows of a table with all numbers of the stories."""
     found: list[dict[str, object]] = []
-    for story in stories():
-        for case in story.cases:
-            plan = case.plan()
-            answer = "conflict" if plan.conflict else f"{plan.exploration_value:.6g}"
-            found += [
-                {
-                    "story": story.title,
-                    "case": case.title,
-                    "policy": name,
-                    "worth": f"{value[0]:.6g}",
-                    "keeps": ", ".join(f"{x:.6g}" for x in value[1:]),
-                    "best": answer,
-                }
-                for name, value in case.values().items()
-            ]
+    for told, case in ((story, case) for story in stories() for case in story.cases):
+        plan = case.plan()
+        best = "conflict" if plan.conflict else f"{plan.exploration_value:.6g}"
+        for name, (worth, *kept) in case.values().items():
+            row = {"story": told.title, "case": case.title, "policy": name}
+            keeps = ", ".join(f"{x:.6g}" for x in kept)
+            found.append({**row, "worth": f"{worth:.6g}", "keeps": keeps, "best": best})
     return found

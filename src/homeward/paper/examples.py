@@ -1,26 +1,16 @@
 """The paper's nine panels of example grid worlds, rerun, with a check of each caption.
 
-The paper's maps are not published, so three were made to match its captions, one per row of panels.
-Every panel is the result of an exploration (`tours`).
-
-*The pit* and *the detour*: a careful explorer at δ = 1 and a bold one take the same first step and
-then differ. The careful plan judges the bold explorer's move unsafe. In the pit it is a trap. In
-the detour a way back exists, over low ground that is unseen at first; the careful explorer looks
-there, comes back and makes the move. The bold one makes it without looking, and its next move has
-no way back.
-
-*The gamble*: at the start, on a ridge, moving East is a drop. Every way back leads over one unseen
-square, too high to enter at one of its five heights. So East is safe with probability .8; the
-general correction proves .6, and ours .8. In the true world the square is too high: the explorer at
-δ = 1 sees that later and never moves East, the one at δ = .6 is stranded. The way back begins
-South-East, so dropping there is as safe as East. Walls around it keep it from uncovering more, so
-both have the same value, and the planner breaks the tie by order. Its first panel shows the first
-plan, since the caption is about the start; the other rows show the second plan.
+The paper's maps are not published, so three maps were made to match its captions. In *the pit* and
+*the detour*, a careful explorer at δ = 1 and a bold one take the same first step and then differ.
+In *the gamble*, moving East from the start is a drop. Every way back leads over one unseen square,
+which is too high to enter at one of its five heights. So the move is safe with probability .8; the
+general correction proves .6, ours proves .8. Dropping South-East is as safe and, because of walls,
+uncovers no more; the planner takes the first of equal actions, East.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from homeward.beliefs.corrections import Correction
@@ -28,7 +18,6 @@ from homeward.beliefs.levels import LEVELS
 from homeward.kinds.grid.figure import Panel
 from homeward.kinds.grid.maps import HeightMap
 from homeward.paper.tours import (
-    DISCOUNT,
     bearing_of,
     compass,
     doubt_of,
@@ -44,10 +33,8 @@ from homeward.paper.tours import (
 if TYPE_CHECKING:
     from homeward.paper.tours import Parting, Tour
 
-__all__ = ["DISCOUNT", "TITLE", "WORLDS", "Finding", "run_all"]
-
 MIN_WORTH_RATIO = 2.0
-"""Minimum ratio of exploration values for bonuses to count as much higher."""
+"""Smallest ratio of exploration values that counts as "much higher"."""
 
 PIT = HeightMap.from_text("""
     5523222
@@ -89,7 +76,7 @@ class Finding:
     claim: str
     holds: bool
     panel: Panel  # with a caption made from the numbers
-    numbers: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, Any]
 
 
 def run_all() -> list[Finding]:
@@ -98,7 +85,7 @@ def run_all() -> list[Finding]:
 
 
 def tell_pit(grid: HeightMap) -> list[Finding]:
-    """Return panels (a) to (c): a trap that one explorer refuses and the other enters."""
+    """Return panels (a) to (c): a trap that the safe explorer avoids and the other one enters."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     kept = "never gave up" if careful.lost is None else "gave up"
@@ -116,23 +103,23 @@ def tell_pit(grid: HeightMap) -> list[Finding]:
             "the safe explorer uncovers all of the map and avoids irreversible actions",
             careful.all_seen and careful.lost is None,
             careful,
+            "safe, δ = 1",
             f"The safe explorer {_saw(careful)} and {kept} its way back.",
-            title="safe, δ = 1",
         ),
         _show_tour(
             "c",
             "the adapted R-max explorer gets stuck before it has seen the entire map",
             bold.stuck,
             bold,
+            "adapted R-max",
             f"Adapted R-max moved {compass(at.direction)}. It {_saw(bold)}.",
-            title="adapted R-max",
             taken=(at.origin, at.target),
         ),
     ]
 
 
 def tell_detour(grid: HeightMap) -> list[Finding]:
-    """Return panels (d) to (f): a move that is refused until its way back is seen."""
+    """Return panels (d) to (f): a move that the safe explorer avoids until it sees a way back."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     move = at.origin, at.target
@@ -160,13 +147,13 @@ def tell_detour(grid: HeightMap) -> list[Finding]:
             "after seeing more, the safe explorer holds the same move to be safe",
             in_sight and careful.lost is None,
             careful,
+            "safe, δ = 1",
             f"The safe explorer {came}. It {_saw(careful)}.",
             {
                 "made_in_step": made,
                 "way_back_seen_then": in_sight,
                 "proven_then": None if made is None else careful.plans[made - 1].bounds[0],
             },
-            title="safe, δ = 1",
             taken=None if made is None else move,
         ),
         _show_tour(
@@ -174,23 +161,24 @@ def tell_detour(grid: HeightMap) -> list[Finding]:
             "adapted R-max: its second action is in fact safe, its third is not; it gets stuck",
             at.steps == 1 and bold.lost == 3 and bold.stuck,
             bold,
+            "adapted R-max",
             f"Adapted R-max: its action {at.steps + 1} is in fact {judged}. It {_saw(bold)}.",
-            title="adapted R-max",
             taken=move,
         ),
     ]
 
 
 def tell_gamble(grid: HeightMap) -> list[Finding]:
-    """Return panels (g) to (i): a move that is safe with probability .8, made at some levels."""
+    """Return panels (g) to (i): a move that is safe with probability .8, taken at low levels."""
     careful, bold = explore(grid, 1.0), explore(grid, 0.6)
     at = part(careful, bold)
     east = compass(at.direction)
     plan, daring = careful.plans[at.steps], bold.plans[at.steps]
-    doubt = doubt_of(grid, careful.seen(at.steps), way_back(grid, plan, at.target))
+    square, blocked = doubt_of(grid, careful.seen(at.steps), way_back(grid, plan, at.target))
+    chance = 1.0 - len(blocked) / LEVELS
     ours = plan_first(grid, 1.0, Correction.MOVES).way_home[at.target]
     proven = {"general": at.way_home, "moves": float(ours)}
-    factor = (1.0 - at.way_home) / (1.0 - doubt.chance)
+    factor = (1.0 - at.way_home) / (1.0 - chance)
     levels = try_levels(grid, daring.action)
     most = {kind: max((row["delta"] for row in levels if row[kind]), default=0) for kind in proven}
     asked = {"general": 0.6, "moves": 0.8}
@@ -198,7 +186,7 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
     never = not any(at.direction in bearing_of(grid, at.origin, s) for s in careful.path)
     worth = {"careful": plan.exploration_value, "bold": daring.exploration_value}
     times = worth["bold"] / worth["careful"]
-    bearing = bearing_of(grid, grid.start, doubt.square)
+    bearing = bearing_of(grid, grid.start, square)
     return [
         _show_refusal(
             "g",
@@ -207,31 +195,31 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
             at.steps == 0
             and at.direction == "E"
             and bearing == "S"
-            and len(doubt.blocked) == 1
-            and doubt.chance == 1.0 - 1.0 / LEVELS,
+            and len(blocked) == 1
+            and chance == 1.0 - 1.0 / LEVELS,
             careful,
             at,
-            f"Moving {east} is safe with probability {doubt.chance:g}: the way back is blocked "
-            f"at {len(doubt.blocked)} of {LEVELS} heights of the square (?) {compass(bearing)} "
+            f"Moving {east} is safe with probability {chance:g}: the way back is blocked "
+            f"at {len(blocked)} of {LEVELS} heights of the square (?) {compass(bearing)} "
             "of the start.",
             {
-                "probability": doubt.chance,
-                "unknown": place_of(grid, doubt.square),
+                "probability": chance,
+                "unknown": place_of(grid, square),
                 "bearing": bearing,
-                "blocked_heights": doubt.blocked,
+                "blocked_heights": blocked,
                 "proven": proven,
             },
-            doubt=doubt.square,
+            doubt=square,
         ),
         _show_tour(
             "h",
             "safe exploration at δ = 1 does not risk East, though bonuses are much higher there",
             at.refused and never and times >= MIN_WORTH_RATIO,
             careful,
+            "safe, δ = 1",
             f"δ = 1 {'never moves' if never else 'moves'} {east}, where exploring is worth "
             f"{times:.1f} times as much. It {_saw(careful)}.",
             {"never_moved": never, "worth": worth, "worth_times": times},
-            title="safe, δ = 1",
             refused=(at.origin, at.target),
         ),
         _show_tour(
@@ -239,10 +227,10 @@ def tell_gamble(grid: HeightMap) -> list[Finding]:
             "safe exploration at δ <= .6 does move East; failure is overestimated by two",
             upward and abs(factor - 2.0) < 1e-9,
             bold,
+            "safe, δ = 0.6",
             f"δ ≤ {most['general']:g} moves {east}: failure is overestimated {factor:.3g} times. "
             f"With our correction δ ≤ {most['moves']:g} does. This one {_saw(bold)}.",
             {"overestimated_times": factor, "taken_up_to": most, "levels": levels},
-            title="safe, δ = 0.6",
             taken=(at.origin, at.target),
         ),
     ]
@@ -258,11 +246,11 @@ def _show_refusal(
     numbers: dict[str, Any] | None = None,
     doubt: int | None = None,
 ) -> Finding:
-    """Return the panel of what was known when a move without a visible way back was refused."""
-    grid, steps, move = careful.grid, at.steps, (at.origin, at.target)
+    """Return the panel of the squares known when a move without a visible way back was refused."""
+    grid, steps = careful.grid, at.steps
     title = f"({letter})  {f'after step {steps}' if steps else 'at the start'}"
-    seen, path = careful.seen(steps), careful.path[: steps + 1]
-    panel = Panel(grid, seen, path, title, refused=move, doubt=doubt, caption=caption)
+    look: Any = {"refused": (at.origin, at.target), "doubt": doubt, "caption": caption}
+    panel = Panel(grid, careful.seen(steps), careful.path[: steps + 1], title, **look)
     facts = {
         "steps": steps,
         "direction": at.direction,
@@ -274,7 +262,7 @@ def _show_refusal(
         "way_back_seen": at.way_seen,
     }
     holds = holds and at.refused and not at.way_seen
-    return Finding(letter, claim, holds, panel, {**facts, **(numbers or {})})
+    return Finding(letter, claim, holds, panel, facts | (numbers or {}))
 
 
 def _show_tour(
@@ -282,26 +270,25 @@ def _show_tour(
     claim: str,
     holds: bool,
     tour: Tour,
+    title: str,
     caption: str,
     numbers: dict[str, Any] | None = None,
-    *,
-    title: str,
     **moves: tuple[int, int] | None,
 ) -> Finding:
-    """Return the panel of a whole exploration; `moves` are a refused or a taken one."""
+    """Return the panel of a whole exploration; `moves` has the key "refused" or "taken"."""
     grid, lost = tour.grid, tour.lost
     look: Any = {"stranded": lost is not None, "caption": caption, **moves}
     panel = Panel(grid, tour.seen(), tour.path, f"({letter})  {title}", **look)
     facts = {
         "steps": len(tour.plans),
         "seen": tour.uncovered,
-        "squares": _squares(grid),
+        "squares": int((~grid.walls).sum()),
         "ended_at": place_of(grid, tour.path[-1]),
         "lost_in_step": lost,
         "stuck": tour.stuck,
         "path": [place_of(grid, state) for state in tour.path],
     }
-    return Finding(letter, claim, holds, panel, {**facts, **(numbers or {})})
+    return Finding(letter, claim, holds, panel, facts | (numbers or {}))
 
 
 def _judged(at: Parting) -> str:
@@ -314,11 +301,7 @@ def _sight(way_seen: bool) -> str:
 
 
 def _saw(tour: Tour) -> str:
-    squares = _squares(tour.grid)
+    squares = int((~tour.grid.walls).sum())
     amount = f"all {squares}" if tour.all_seen else f"{tour.uncovered} of {squares}"
     end = " and got stuck" if tour.stuck else ""
     return f"saw {amount} squares in {len(tour.plans)} steps{end}"
-
-
-def _squares(grid: HeightMap) -> int:
-    return int((~grid.walls).sum())

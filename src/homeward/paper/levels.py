@@ -1,17 +1,12 @@
-"""How often runs keep their level, and how much they learn, on terrain drawn from the prior.
+"""Study of how often runs meet their level δ, and how much they learn, on drawn terrain.
 
-The true heights of small synthetic ground are drawn from the prior, so that the belief is right and
-the promise can be tested. Our explorer, with a short-range noisy sensor that leaves real risk, runs
-at several levels δ of the whole run. The promise holds for every recall rule that uses observations
-only. Two such rules are counted:
-
-- at a step drawn beforehand, uniformly up to the step limit;
-- at the worst step: the one after which the fewest worlds have a way home.
-
-A run that has ended stays where it is. Two events are counted at each step: the held way home works
-in the true world, as the theorem promises; and any way home exists, which is at least as frequent.
-A lost way home never comes back, so the worst step of the second is the last. Limits are Clopper
-and Pearson's, one-sided at 99 %; a level is refuted if the upper limit of the fraction is below it.
+The true heights are drawn from the prior, so the belief is calibrated and the guarantee can be
+tested. The guarantee holds for every recall rule that uses only observations. Two recall steps are
+counted: a step drawn beforehand, uniformly up to the step limit; and the step after which the
+fewest worlds have a way home. A run that has ended stays where it is. The study counts the worlds
+in which the run's stored return path works, as the theorem guarantees, and the worlds in which any
+path home exists. Limits are Clopper and Pearson's, one-sided at 99 %. A level is refuted if it is
+above the upper limit of the fraction.
 """
 
 from __future__ import annotations
@@ -27,39 +22,40 @@ from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import make
 from homeward.paper.mars import RING, clairvoyant
 from homeward.runs.config import checked
-from homeward.studies.play import play
-from homeward.studies.study import grid
+from homeward.studies.study import combine
 from homeward.studies.table import grouped
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeAlias
 
     from homeward.arrays import IntArray
     from homeward.kinds.rover.world import Rover
     from homeward.planning.explorer import Loop, Step
     from homeward.planning.held import Held
 
+    Holds: TypeAlias = Callable[[dict[str, Any], int], bool]
+
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-4, 1e-2)
 ROWS, COLUMNS = 160, 240
-"""Pixels of 1 m: 8 × 12 cells of 20 m."""
+"""Size of the terrain in pixels of 1 m: 8 × 12 cells of 20 m."""
 
 LIMIT = 200
 """Maximum number of steps of a run."""
 
 FLOOR_NATS = 0.5
-"""Nats per step below which a run ends: less than a second visit of each cell brings."""
+"""A run ends below this gain in nats per step; a second visit of a cell gains more."""
 
 
-def cells_of(
-    limit: int = LIMIT, deltas: Sequence[float] = DELTAS, noises: Sequence[float] = NOISES
-) -> list[dict[str, Any]]:
-    """Return the study's cells: every noise with every level."""
-    return grid({"noise": noises, "delta": deltas, "limit": [limit]})
+def cells_of(limit: int = LIMIT) -> list[dict[str, Any]]:
+    """Return the study's cells, one for each combination of noise and level."""
+    return combine({"noise": NOISES, "delta": DELTAS, "limit": [limit]})
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
-    """Return the configuration of a run, as `homeward explore` would take it."""
+    """Return the configuration of a run with a cell's settings, as for `homeward explore`."""
     given = {
         "rows": ROWS,
         "columns": COLUMNS,
@@ -76,10 +72,10 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the row of one rover on one drawn terrain; a task of the study.
+    """Run one rover on one drawn terrain and return its row; this is a task of the study.
 
-    ``turns`` has the steps after which the held way home stopped or resumed working, separated by
-    spaces.
+    ``turns`` lists the steps after which the stored return path stopped or resumed working,
+    separated by spaces.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
@@ -98,7 +94,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     play(setup, measure, explorer)
     return {
         "nats": entropy_reduction(prior, cast("TerrainBelief", explorer.belief)),
-        "clairvoyant": clairvoyant(prior, rover).nats,
+        "clairvoyant": clairvoyant(prior, rover)[1],
         "steps": explorer.steps,
         "stranded_at": stranded_at,
         "turns": " ".join(map(str, turns)),
@@ -109,7 +105,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def held_works(held: Held | None, rover: Rover) -> bool:
-    """Return whether the held way home works in the true world."""
+    """Return whether the run's stored return path works in the true world."""
     if held is None:
         return False
     way: IntArray = held.accounts[0].way
@@ -124,12 +120,12 @@ def held_works(held: Held | None, rover: Rover) -> bool:
 
 
 def is_held(row: dict[str, Any], step: int) -> bool:
-    """Return whether the held way worked after a number of steps."""
+    """Return whether the stored return path worked after `step` steps."""
     return sum(turn <= step for turn in _turns(row)) % 2 == 0
 
 
 def has_way(row: dict[str, Any], step: int) -> bool:
-    """Return whether any way home existed after a number of steps."""
+    """Return whether any path home existed after `step` steps."""
     return row["stranded_at"] is None or step < row["stranded_at"]
 
 
@@ -139,22 +135,12 @@ def _turns(row: dict[str, Any]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Count(ReturnCount):
-    """Number of worlds with a way home.
-
-    Attributes
-    ----------
-    home, worlds
-        Worlds with a way home, and all worlds.
-    level
-        The level δ that was promised.
-    step
-        The step of the count; None where each world has its own.
-    """
+    """Number of worlds with a way home."""
 
     home: int
     worlds: int
-    level: float
-    step: int | None = None
+    level: float  # δ
+    step: int | None = None  # step of the count; None if each world has its own step
 
     @property
     def holds(self) -> bool:
@@ -164,37 +150,21 @@ class Count(ReturnCount):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Summary of the runs of one noise and level.
-
-    Attributes
-    ----------
-    held_random, held_worst
-        Worlds in which the held way works, at a random and at the worst step.
-    random, worst
-        Worlds in which any way home exists.
-    nats, low, high
-        Median information at the end, and its quartiles over worlds.
-    lead
-        Median over worlds of the relative gain in nats over the next higher level.
-    spent
-        Mean risk spent of 1 − δ; by the theorem at least the probability that the way is lost.
-    steps
-        Median.
-    """
+    """Summary of the runs of one noise and level."""
 
     noise: float
     delta: float
     runs: int
-    held_random: Count
-    held_worst: Count
-    random: Count
-    worst: Count
-    nats: float
-    low: float
-    high: float
-    lead: float | None
-    spent: float
-    steps: float
+    held_random: Count  # worlds in which the stored return path works at a random step
+    held_worst: Count  # the same at the worst step
+    random: Count  # worlds in which any path home exists at a random step
+    worst: Count  # the same at the worst step
+    nats: float  # median over worlds of the information at the end
+    low: float  # its lower quartile
+    high: float  # its upper quartile
+    lead: float | None  # median of nats / (nats at the next higher level) − 1
+    spent: float  # mean risk spent of 1 − δ; by the theorem at least Pr(the path does not work)
+    steps: float  # median number of steps
 
     @property
     def holds(self) -> bool:
@@ -219,34 +189,23 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Level]:
                 noise,
                 delta,
                 len(runs),
-                _at_random(runs, delta, is_held),
-                _at_worst(runs, delta, is_held),
-                _at_random(runs, delta, has_way),
-                _at_worst(runs, delta, has_way),
-                middle,
-                low,
-                high,
-                float(np.median(leads)) if leads else None,
-                float(np.mean([row["spent"] for row in runs])),
-                float(np.median([row["steps"] for row in runs])),
+                *_counts(runs, delta, is_held),
+                *_counts(runs, delta, has_way),
+                *(middle, low, high),
+                lead=float(np.median(leads)) if leads else None,
+                spent=float(np.mean([row["spent"] for row in runs])),
+                steps=float(np.median([row["steps"] for row in runs])),
             )
         )
     return found
 
 
-def _at_random(
-    runs: Sequence[dict[str, Any]], delta: float, holds: Callable[[dict[str, Any], int], bool]
-) -> Count:
-    """Count the runs with a way home at their random step."""
-    return Count(sum(holds(row, row["recall"]) for row in runs), len(runs), delta)
-
-
-def _at_worst(
-    runs: Sequence[dict[str, Any]], delta: float, holds: Callable[[dict[str, Any], int], bool]
-) -> Count:
-    """Count the runs with a way home after the worst step; it is one of these steps."""
+def _counts(runs: Sequence[dict[str, Any]], delta: float, holds: Holds) -> tuple[Count, Count]:
+    """Return the counts of runs with a way home: at each run's random step, at the worst step."""
+    at_random = sum(holds(row, row["recall"]) for row in runs)
+    # The worst step is 0 or a step at which a run loses its way home.
     lost = {int(row["stranded_at"]) for row in runs if row["stranded_at"] is not None}
     steps = {0}.union(lost, *map(_turns, runs))
     counts = {step: sum(holds(row, step) for row in runs) for step in sorted(steps)}
     step = min(counts, key=lambda step: counts[step])
-    return Count(counts[step], len(runs), delta, step)
+    return Count(at_random, len(runs), delta), Count(counts[step], len(runs), delta, step)

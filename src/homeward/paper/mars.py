@@ -1,44 +1,35 @@
 """The paper's Mars figure: information that a rover gains on 2 km x 1 km at several safety levels.
 
-The paper's rover explores a window of one HiRISE terrain model, which is not included. Here the
-study runs on synthetic ground, over several terrains, or on a given raster, over several draws of
-its error. As in the paper: cells of 20 m, slopes from −45° to 5°, γ = .999 and 15,000 steps.
-Algorithm 1 runs at the levels .98, .90 and .70 of each plan, beside an unsafe explorer and a naive
-one, which plans on the mean model without a correction. Our explorer runs at the same levels, of
-the whole run, and without any; and twice more with its search replaced by a simpler one
-(`baselines`).
+The paper's window of a HiRISE terrain model is not included. The study runs on synthetic terrain,
+or on a given raster with several draws of its error. The paper states neither the range of the
+sensor nor the start. Here the sensor sees the cells around the rover, which reproduces the paper's
+ranking. The likely moves divide the map into strongly connected components. The start is the cell
+of the largest component that is nearest to the middle of the map, since in the exact middle one
+rover in three would start in a pit.
 
-The paper does not state the sensor's range. By default ours sees the cells around it, as in the
-paper's grid world: this gives the paper's order. The paper does not state the start either. Here it
-is a landing site chosen on the terrain model: nearest to the middle in the largest part of the map
-that likely moves connect strongly. In the exact middle, one rover in three would start in a pit.
-
-The measure is the entropy reduction in nats, also as a share of what a clairvoyant would have. A
-step brings news if it gains `NEWS_NATS` or more. ``still`` is the entropy reduction of a
-rover that never moves. Variances do not depend on what is measured, so ``still``, and the rest of a
-run whose rover is stuck, have a closed form.
+The measure is the entropy reduction in nats. ``still`` is the measure for a rover that never moves.
+Variances do not depend on the measured values, so ``still`` and the remaining steps of a stuck
+rover have a closed form.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from homeward.beliefs.grid_graph import STEPS
 from homeward.beliefs.heights import SHARP, TerrainBelief
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.kernels import look_around
 from homeward.kinds.rover.kind import cells_of, digest_of, make
 from homeward.paper.baselines import SEARCHES, explorer_of
 from homeward.planning.explorer import End
 from homeward.runs.config import checked
 from homeward.solvers.reach import reached
-from homeward.studies.play import play
 from homeward.studies.table import grouped
+from homeward.studies.work import play
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,19 +40,19 @@ if TYPE_CHECKING:
     from homeward.planning.explorer import Loop, Step
 
 ROWS, COLUMNS = 1000, 2000
-"""Pixels of 1 m of synthetic ground."""
+"""Size of the synthetic terrain in pixels of 1 m."""
 
 RING = 29.0
-"""Range in m of a sensor that sees the eight cells around it, of 20 m each."""
+"""Range in m of a sensor that sees the eight cells of 20 m around it."""
 
 MARKS = (1000, 3000, 6000)
-"""Steps after which nats are reported."""
+"""Numbers of steps after which nats are reported."""
 
 POINTS = 60
-"""Points of a run's curve of nats over steps."""
+"""Number of points of a run's curve of nats by steps."""
 
 NEWS_NATS = 0.05
-"""Nats that a step must bring to count as news: the floor of our explorer."""
+"""Smallest gain in nats of a step that counts as news: the floor of our explorer."""
 
 PAPER_NATS: dict[tuple[str, float | None], float | None] = {
     ("safe", 0.98): 7680.0,
@@ -70,7 +61,7 @@ PAPER_NATS: dict[tuple[str, float | None], float | None] = {
     ("unsafe", None): 3214.0,
     ("naive", 0.98): None,
 }
-"""The paper's explorers, levels and entropy reductions; the paper calls the naive one "as poor"."""
+"""Entropy reduction in the paper by explorer and level; None: the paper says only "as poor"."""
 
 LEVELS = (0.98, 0.90, 0.70)
 KEY = ("algorithm", "explorer", "delta", "correction", "choice")
@@ -85,14 +76,10 @@ def settings_of(
     raster: str | None = None,
     window: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return Algorithm 1's cells of the study, in the paper's order.
+    """Return the study's cells for Algorithm 1, in the paper's order.
 
-    Parameters
-    ----------
-    scale
-        Factor on the sides of the paper's ground; a raster has its own size.
-    sensor_range
-        In m; None reaches over the whole map.
+    `scale` multiplies both sides of the paper's terrain; a raster has its own size.
+    `sensor_range` is in m; None covers the whole map.
     """
     ground: dict[str, Any] = {"sensor_range": sensor_range, "raster": raster, "window": window}
     if raster is None:
@@ -112,7 +99,7 @@ def settings_of(
 
 
 def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the cells to compare Algorithm 1 with: its other correction, ours, and baselines."""
+    """Return the cells for comparison: Algorithm 1 with the other correction, ours, baselines."""
     safe, unsafe = cells[0], cells[3]
     other = "moves" if safe["correction"] == "general" else "general"
     ours = {**safe, "algorithm": "rate", "correction": "moves"}
@@ -125,9 +112,9 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the study's cells with the digest of the raster's cells, if they are on a raster.
+    """Return the study's cells; on a raster, each gets the digest of the raster's cells.
 
-    So a changed raster makes another study, and a task raises if it changes meanwhile.
+    So a study with a changed raster is another study, and a task raises if the raster has changed.
     """
     if not cells or cells[0].get("raster") is None:
         return list(cells)
@@ -136,14 +123,14 @@ def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
-    """Return the demo's two cells: safe with a level for the whole run, and unsafe."""
+    """Return the two cells of the demo: safe with level `delta` for the whole run, and unsafe."""
     safe, *_ = settings_of(steps, correction="moves")
     safe |= {"delta": delta, "algorithm": "rate"}
     return [safe, {**safe, "explorer": "unsafe", "delta": None, "correction": None}]
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
-    """Return the configuration of a run, as `homeward explore` would take it."""
+    """Return the configuration of a run with a cell's settings, as for `homeward explore`."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
     given["algorithm"] = cell.get("algorithm", "paper")
     if given["algorithm"] == "paper":
@@ -159,44 +146,28 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 
 
 def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
-    """Return the variances [S] after a number of further looks from where the rover is.
+    """Return the variances [S] after `looks` further measurements from the rover's cell.
 
-    A look from distance d adds 1/v(d) to a cell's precision, whatever it shows.
+    A measurement from distance d adds 1/v(d) to a cell's precision.
     """
-    states = len(belief.variance)
-    cells, distances = np.empty(states, np.int32), np.empty(states)
-    size, reach, blocked = rover.size, rover.sensor.reach, rover.blocked
-    count = look_around(*rover.position, rover.shape, size, reach, blocked, cells, distances)
-    variance = belief.variance.copy()
-    seen, error = cells[:count], rover.sensor.variance(distances[:count])
+    seen, distances = rover.in_range()
+    variance, error = belief.variance.copy(), rover.sensor.variance(distances)
     variance[seen] = variance[seen] * error / (error + looks * variance[seen])
     return variance
 
 
 def is_stuck(rover: Rover) -> bool:
-    """Return whether no move out of the rover's cell works, in the true world."""
+    """Return whether no move out of the rover's cell works in the true world."""
     dest, success = rover.moves.dest[rover.state], rover.moves.success[rover.state]
     return not np.any((success > 0.0) & (dest != rover.state))
 
 
-class Clairvoyant(NamedTuple):
-    """What an explorer that knows the true heights would learn.
+def clairvoyant(prior: TerrainBelief, rover: Rover) -> tuple[BoolArray, float]:
+    """Return the safe cells and the nats of a rover that knows the true heights in advance.
 
-    Attributes
-    ----------
-    inside
-        Mask [S] of the cells that can be visited and left again, back to the start.
-    nats
-        Entropy reduction by one look from inside each of them, and by one look at each cell of the
-        ring around them from beside it.
+    The safe cells [S] can be reached from the start and allow a return to it. The nats are those of
+    one measurement of each safe cell from inside, and one of each neighbouring cell from beside it.
     """
-
-    inside: BoolArray
-    nats: float
-
-
-def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
-    """Return what a clairvoyant learns by seeing each cell once, whatever the sensor's range."""
     there = reached(rover.moves.dest, rover.moves.success, rover.start)
     inside = there & rover.way_back
     ring = np.zeros(len(inside), dtype=bool)
@@ -205,22 +176,22 @@ def clairvoyant(prior: TerrainBelief, rover: Rover) -> Clairvoyant:
     own, beside_it = rover.sensor.variance(np.array([0.0, min(prior.size)]))
     nats = np.log1p(prior.variance[inside] / own).sum()
     nats += np.log1p(prior.variance[ring] / beside_it).sum()
-    return Clairvoyant(inside, 0.5 * float(nats))
+    return inside, 0.5 * float(nats)
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the row of one rover on one terrain; a task of the study.
+    """Run one rover on one terrain and return its row; this is a task of the study.
 
-    ``moves`` has one digit per step, the action that leads to the next cell: 0 for none.
-    ``curve`` has the nats after `POINTS` equal parts of the steps, separated by spaces. Algorithm
-    1's rover that can't move any more measures from where it is until the last step.
+    ``moves`` has one digit per step: the action that leads to the next cell, 0 if it is the same.
+    ``curve`` has the nats at `POINTS` + 1 equally spaced steps, separated by spaces. If the rover
+    of Algorithm 1 is stuck, it measures from its cell until the last step.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
-    known = clairvoyant(prior, rover)
+    safe, most = clairvoyant(prior, rover)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
     explorer = explorer_of(setup, cell.get("choice"))
-    waits = setup.algorithm == "paper"  # ours ends by itself where no move works
+    waits = setup.algorithm == "paper"  # our explorer ends its run if no move works
     path, stranded_at, lowest = [rover.state], None, 1.0
     nats = [_nats(prior, cast("TerrainBelief", explorer.belief).variance)]
 
@@ -247,9 +218,9 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     return {
         "entropy": nats[-1],
         **{f"nats_{mark}": value for mark, value in marks.items()},
-        "clairvoyant": known.nats,
-        "safe_cells": int(known.inside.sum()),
-        "safe_visited": int(known.inside[visited].sum()),
+        "clairvoyant": most,
+        "safe_cells": int(safe.sum()),
+        "safe_visited": int(safe[visited].sum()),
         "still": still,
         "steps": explorer.steps + left,
         "without_news": longest_without_news(nats),
@@ -265,26 +236,26 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def longest_without_news(nats: Sequence[float]) -> int:
-    """Return the largest number of consecutive steps without `NEWS_NATS`."""
+    """Return the largest number of consecutive steps that each gain less than `NEWS_NATS`."""
     at = np.flatnonzero(np.diff(nats) >= NEWS_NATS)
     return int(np.diff([-1, *at, len(nats) - 1]).max()) - 1
 
 
 def _nats(prior: TerrainBelief, variance: FloatArray) -> float:
-    """Return Σ ½ ln(prior variance / variance) over the open cells."""
+    """Return Σ ½ ln(prior variance / variance) over the cells that are not blocked."""
     counted = ~prior.blocked
     return float(0.5 * np.log(prior.variance[counted] / variance[counted]).sum())
 
 
 def digits_of(path: Sequence[int], columns: int) -> str:
-    """Return a path as digits: for each step the number of the move that was made, 0 for none."""
+    """Return a path as digits: for each step the action that was made, 0 for staying."""
     number = {step: str(a) for a, step in enumerate(STEPS)}
     places = [divmod(state, columns) for state in path]
     return "".join(number[r - row, c - column] for (row, column), (r, c) in pairwise(places))
 
 
 def path_of(digits: str, start: int, columns: int) -> list[int]:
-    """Return the path that `digits_of` encoded."""
+    """Return the path of states that `digits_of` encoded."""
     leap = [down * columns + right for down, right in STEPS]
     path = [start]
     for digit in digits:
@@ -292,55 +263,13 @@ def path_of(digits: str, start: int, columns: int) -> list[int]:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Summary of the runs of one setting.
-
-    Attributes
-    ----------
-    paper
-        The paper's nats; None unless it is one of the paper's settings.
-    median, least, most
-        Nats of our runs at the end.
-    marks
-        Median nats after each of `MARKS`; None beyond the last step.
-    shares
-        The same and at the end, as median shares of what a clairvoyant would have.
-    visited
-        Median share of the cells that can be visited and left again.
-    still
-        Median nats of rovers that never move.
-    stranded_at
-        Median step after which there was no way back, over stranded runs.
-    without_news
-        Largest number of consecutive steps without news, over all runs.
-    curve
-        Median nats [POINTS + 1] over the steps.
-    ends
-        Number of runs by their end.
-    """
-
-    setting: str
-    paper: float | None
-    median: float
-    least: float
-    most: float
-    marks: tuple[float | None, ...]
-    shares: tuple[float | None, ...]
-    visited: float
-    still: float
-    stranded: int
-    runs: int
-    stranded_at: float | None
-    without_news: int
-    curve: tuple[float, ...]
-    ends: dict[str, int]
-
-
 def name_of(row: dict[str, Any]) -> str:
     """Return the name of a row's setting."""
     ours = row.get("algorithm") == "rate"
-    level = "" if row["delta"] is None else level_said(float(row["delta"]))
+    level = ""
+    if row["delta"] is not None:  # at least two decimals, as in the paper
+        delta = float(row["delta"])
+        level = max(f"{delta:.2f}", f"{delta:.15g}", key=len).removeprefix("0")
     if row.get("choice") is not None:
         return f"{row['choice']} at {level}"
     if row["explorer"] == "unsafe":
@@ -351,58 +280,64 @@ def name_of(row: dict[str, Any]) -> str:
     return f"{row['explorer']} at {level}{also}"
 
 
-def level_said(delta: float) -> str:
-    """Return a level with two digits as in the paper; more where there are more."""
-    return max(f"{delta:.2f}", f"{delta:.15g}", key=len).removeprefix("0")
+def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the summary of each setting, in the order in which the settings first appear.
 
-
-def summarise(rows: Iterable[dict[str, Any]]) -> list[Setting]:
-    """Return the summary of each setting, in the order in which they first appear."""
+    Values are medians over the runs, except for ``least`` and ``most``, ``without_news`` and the
+    counts ``stranded``, ``runs`` and ``ends``. ``marks`` are the nats after `MARKS` steps.
+    ``shares`` are the nats after `MARKS` steps and at the end, divided by those of a clairvoyant
+    rover. ``visited`` is the fraction of safe cells that were visited. ``without_news`` is the
+    largest number of consecutive steps without news. ``paper`` are the nats in the paper, or None.
+    """
     return [_setting(group) for group in grouped(rows, KEY).values()]
 
 
-def _setting(group: Sequence[dict[str, Any]]) -> Setting:
+def _setting(group: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = group[0]
     own = first["algorithm"] == "paper" and first["correction"] != "moves"
     nats = [row["entropy"] for row in group]
     lost = [row["stranded_at"] for row in group if row["stranded_at"] is not None]
     columns = [f"nats_{mark}" for mark in MARKS]
     curves = [[float(point) for point in row["curve"].split()] for row in group]
-    return Setting(
-        setting=name_of(first),
-        paper=PAPER_NATS.get((first["explorer"], first["delta"])) if own else None,
-        median=float(np.median(nats)),
-        least=min(nats),
-        most=max(nats),
-        marks=tuple(_median(group, name) for name in columns),
-        shares=tuple(_median(group, name, "clairvoyant") for name in (*columns, "entropy")),
-        visited=cast("float", _median(group, "safe_visited", "safe_cells")),
-        still=float(np.median([row["still"] for row in group])),
-        stranded=sum(bool(row["stranded"]) for row in group),
-        runs=len(group),
-        stranded_at=float(np.median(lost)) if lost else None,
-        without_news=max(row["without_news"] for row in group),
-        curve=tuple(np.median(curves, axis=0).tolist()),
-        ends=dict(Counter(End(row["end"]) for row in group)),
-    )
+    return {
+        "setting": name_of(first),
+        "paper": PAPER_NATS.get((first["explorer"], first["delta"])) if own else None,
+        "median": float(np.median(nats)),
+        "least": min(nats),
+        "most": max(nats),
+        "marks": [_median(group, name) for name in columns],
+        "shares": [_median(group, name, "clairvoyant") for name in (*columns, "entropy")],
+        "visited": _median(group, "safe_visited", "safe_cells"),
+        "still": _median(group, "still"),
+        "stranded": sum(bool(row["stranded"]) for row in group),
+        "runs": len(group),
+        "stranded_at": float(np.median(lost)) if lost else None,
+        "without_news": max(row["without_news"] for row in group),
+        "curve": np.median(curves, axis=0).tolist(),
+        "ends": dict(Counter(End(row["end"]) for row in group)),
+    }
 
 
 def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -> float | None:
-    """Return the median of a column, or of its share of another; None where a value is missing."""
+    """Return the median of column `name`, or of name / of; None if a value is missing."""
     if any(row[name] is None for row in group):
         return None
     return float(np.median([row[name] / (1.0 if of is None else row[of]) for row in group]))
 
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
-    """Return the panel of one run: its path from the row, its measurements from the seed."""
+    """Return the panel of one run: the row has its path, and the seed repeats its measurements."""
     from homeward.kinds.rover.figure import TerrainPanel  # tasks do not draw
 
     config = config_of(row, int(row["seed"]))
     setup = make(config)
     rover = cast("Rover", setup.world)
     path = path_of(row["moves"], rover.start, rover.shape[1])
-    belief = replay(cast("TerrainBelief", setup.belief), rover, path)
+    belief = cast("TerrainBelief", setup.belief.update(rover.look()))
+    for state in path[1:]:
+        rover.state = state
+        rover.steps += 1
+        belief = belief.update(rover.look())
     cells = cells_of(config)
     return TerrainPanel(
         cells,
@@ -420,13 +355,3 @@ def story_of(row: dict[str, Any]) -> str:
     lost = f"no way back since step {row['stranded_at']:,}" if row["stranded"] else "can go back"
     steps = f"{row['steps']:,} steps, {row['visited']:,} cells visited"
     return f"{steps}, {row['entropy']:,.0f} nats learned; {lost}"
-
-
-def replay(belief: TerrainBelief, rover: Rover, path: Sequence[int]) -> TerrainBelief:
-    """Return the belief after a path; moves the rover along it."""
-    belief = belief.update(rover.look())
-    for state in path[1:]:
-        rover.state = state
-        rover.steps += 1
-        belief = belief.update(rover.look())
-    return belief

@@ -60,14 +60,20 @@ def decide(problem: Problem, solved: ConstrainedSolution, stays: BoolArray | Non
     `stays` [A] is the mask of actions that neither move nor earn anything; None disables the check.
     """
     firsts = _firsts(solved.policies, problem.start)
-    shares = [_share(problem, solved, firsts, a) for a in set(firsts.tolist())]
+    shares = []
+    for action in set(firsts.tolist()):
+        mine = firsts == action
+        weights = solved.weights[mine] / solved.weights[mine].sum()
+        values = weights @ solved.values[mine, :, problem.start]
+        policies = solved.policies if mine.all() else solved.policies[mine]
+        shares.append(Choice(action, weights, policies, values, _margin(problem, values)))
     safest = max(shares, key=lambda share: (share.margin, share.values[0], -share.action))
     within = met_within(problem.span)
     kept = safest.margin >= -within
     stuck = stays is not None and (bool(stays[safest.action]) or is_worthless(problem, safest))
     if solved.status is Status.INFEASIBLE or (kept and not stuck):
         return safest
-    others = [other for other in _deterministic(problem, solved) if other.margin >= -within]
+    others = [other for other in _variants(problem, solved) if other.margin >= -within]
     if kept and stays is not None:
         others = [o for o in others if not stays[o.action] and o.values[0] > safest.values[0]]
     if not others:
@@ -95,19 +101,16 @@ def evidence_of(
     """
     s, model = problem.start, problem.model
     columns, states = solved.values.shape[1:]
-    discount, values = 1.0, solved.values  # [J, 1 + K, S] one step on
     if isinstance(problem, HorizonProblem):
-        solver = HorizonEngine(problem)
-        values = np.array([solver.from_step(policy, 1) for policy in solved.policies])
+        solver, discount = HorizonEngine(problem), 1.0
+        values = np.array([solver.evaluate(policy, 1) for policy in solved.policies])
     else:
-        discount = problem.discount
+        discount, values = problem.discount, solved.values  # [J, 1 + K, S] one step on
     ahead = model.ahead(s, values.reshape(-1, states)).reshape(len(values), -1)  # [J, (1 + K)·A]
     mixed = (solved.weights @ ahead).reshape(columns, -1)
     following = problem.totals[:, s] + discount * mixed  # [1 + K, A]
-    onward = discount * mixed[1:]
-    shares, firsts = [0.0] * model.actions, _firsts(solved.policies, s)
-    for weight, first in zip(solved.weights.tolist(), firsts.tolist(), strict=True):
-        shares[first] += weight
+    firsts = _firsts(solved.policies, s)
+    shares = np.bincount(firsts, solved.weights, model.actions).tolist()
     if exits is not None and isinstance(problem, HorizonProblem):
         following[:, exits] = problem.totals[:, s, exits]
         if problem.after is not None:
@@ -115,21 +118,19 @@ def evidence_of(
     elif exits is not None and isinstance(model, Moves):  # pays (1 − γ) at every step
         following[:, exits] = problem.totals[:, s, exits] / (1.0 - discount)
     said = [(0.0, 1.0)] * len(problem.levels) if measures is None else measures
-    infeasible = solved.status is Status.INFEASIBLE
-    levels, rounding = problem.levels, ROUNDING * problem.span
-    closed: BoolArray = problem.objective[s] == -np.inf
+    infeasible, rounding = solved.status is Status.INFEASIBLE, ROUNDING * problem.span
 
     def tell() -> tuple[ActionEvidence, ...]:
         found = []
         if once is not None:
-            total = once() + onward
+            total = once() + discount * mixed[1:]
             following[1:] = total if exits is None else np.where(exits, following[1:], total)
         following[:, choice.action] = choice.values
-        unsafe = np.any(following[1:] < levels[:, None] - met_within(problem.span), axis=0)
+        unsafe = np.any(following[1:] < problem.levels[:, None] - met_within(problem.span), axis=0)
         for a, share in enumerate(shares):
             if a == choice.action:
                 verdict = Verdict.CHOSEN
-            elif closed[a]:
+            elif problem.objective[s, a] == -np.inf:
                 verdict = Verdict.UNAVAILABLE
             elif share > 0.0:
                 verdict = Verdict.WAITS if stays[a] else Verdict.LESS_SAFE
@@ -142,8 +143,7 @@ def evidence_of(
                 lower(least, unit, bound - rounding)
                 for bound, (least, unit) in zip(bounds, said, strict=True)
             )
-            leaves = float(leaving[a])
-            found.append(ActionEvidence(a, leaves, explores, safety, share, verdict))
+            found.append(ActionEvidence(a, float(leaving[a]), explores, safety, share, verdict))
         return tuple(found)
 
     return Evidence(tell)
@@ -155,16 +155,7 @@ def _firsts(policies: IntArray, start: int) -> IntArray:
     return firsts
 
 
-def _share(problem: Problem, solved: ConstrainedSolution, firsts: IntArray, action: int) -> Choice:
-    """Return the part of the mixture that starts with an action."""
-    mine = np.flatnonzero(firsts == action)
-    weights = solved.weights[mine] / solved.weights[mine].sum()
-    values = weights @ solved.values[mine, :, problem.start]
-    policies = solved.policies if len(mine) == len(solved.policies) else solved.policies[mine]
-    return Choice(action, weights, policies, values, _margin(problem, values))
-
-
-def _deterministic(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
+def _variants(problem: Problem, solved: ConstrainedSolution) -> list[Choice]:
     """Return the mixture's policies with each other action in the current state, evaluated."""
     solver = engine_for(problem)
     found = []

@@ -1,37 +1,81 @@
-"""Search for the best information per step on general models.
+"""Search for the policy with the most information per step on general models.
 
-Proposals are policies that end by collecting a bonus (`ratio`). The risk of an action is the
-expected decrease of the bound on coming home (`returns`). Each step costs 1. If no proposal without
-risk reaches the floor, each step costs its risk instead. Once nothing is worth learning, the policy
-that earns most without additional risk is followed.
+A proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost, its value
+
+    V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
+
+is that of a stochastic shortest path on the mean model. Policy iteration starts from the policy
+that collects immediately. The best ratio is the λ with V = 0 in the current state. Dinkelbach's
+method sets λ to the ratio of the last policy and solves again, until λ no longer rises. If the
+model has rewards, the largest average reward that is possible without risk is subtracted from every
+reward, so no policy gains by only waiting.
+
+The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
+risk instead: the expected decrease of the bound on coming home (`returns`). If no proposal is left,
+the explorer follows the policy that earns most without additional risk.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.linalg import spsolve
 
 from homeward.bonuses import checked_bonus
-from homeward.planning.choice import ActionFacts, Choice, HomeValue, Limit
+from homeward.models import SparseMDP
 from homeward.planning.held import Proposal
 from homeward.planning.ledger import BUDGET_TOLERANCE
+from homeward.planning.pursuit import Limit, plan_of
 from homeward.planning.rate import MIN_LEFT
-from homeward.planning.ratio import Ratio, best_earning, best_ratio
 from homeward.planning.returns import returns_of
+from homeward.solvers.engines import engine
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray
-    from homeward.models import SparseMDP
-    from homeward.planning.held import Held
-    from homeward.planning.task import Task
+    from homeward.models import Model
+    from homeward.planning.guide import Task
+    from homeward.planning.held import Account, Held
+    from homeward.planning.plan import Plan
 
 STEP_RISK = 1e-6
-"""Share of the remaining budget that a step without risk costs, if risk is the cost."""
+"""Cost of a step without risk if risk is the cost, as a fraction of the remaining budget."""
 
 MIN_RATE_SHARE = 1e-6
-"""Rates below this share of the floor are ignored: they depend on very unlikely moves."""
+"""Rates below this fraction of the floor are ignored: they depend on very unlikely moves."""
+
+MAX_PRICE_ROUNDS = 50
+"""Largest number of rounds of Dinkelbach's method."""
+
+MAX_POLICY_ROUNDS = 200
+"""Largest number of rounds of policy iteration for one price."""
+
+EARNING_RECALL = 1e-6
+"""1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)."""
+
+STOP_PROBABILITY = 1e-10
+"""Probability that a priced path ends at each step, so that every policy has a finite value."""
+
+
+class Ratio(NamedTuple):
+    """The best ratio of gain to cost from a state."""
+
+    action: int  # what to do now; −1 where nothing can be gained
+    gain: float  # expected total until the bonus is collected, net of what waiting would earn
+    steps: float
+    cost: float
+
+    @property
+    def rate(self) -> float:
+        """Gain per step; 0 if nothing can be gained."""
+        return 0.0 if self.action < 0 else self.gain / self.steps
+
+
+NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)
+"""The ratio if nothing can be gained."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +85,13 @@ class GeneralSearch:
     task: Task
 
     def choose(
-        self, belief: Any, model: SparseMDP, state: int, held: Held, *, learn: bool = True
-    ) -> Choice:
-        """Return what to pursue from `state` and what it costs; without `learn`, only earn."""
-        planner, ledgers = self.task.planner, self.task.ledgers
+        self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
+    ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
+        """Return the plan or None, the accounts after it, and the limit, as `RateSearch.choose`.
+
+        Without `learn`, the plan only earns rewards.
+        """
+        planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
         found = [
             returns_of(belief, model, ledger, account, state, planner.correction)
             for ledger, account in zip(ledgers, held.accounts, strict=True)
@@ -52,43 +99,38 @@ class GeneralSearch:
         share = np.zeros((model.states, model.actions))
         for ledger, returns in zip(ledgers, found, strict=True):
             if not returns.lost:
-                left = max(ledger.left(returns.account), MIN_LEFT)
+                left = max(ledger.budget - returns.account.spent, MIN_LEFT)
                 np.maximum(share, returns.charge / left, out=share)  # a negative charge is free
         bonus = checked_bonus(planner.bonus, belief, model.reward)
-        remaining = float(bonus.max(axis=1).sum())
-        now = held.at(remaining, self.task.floor)
-        allowed = self.task.allowed
-        inside = np.ones(share.shape, dtype=bool) if allowed is None else allowed
-        ratio, limit = self._worth_learning(model, bonus, share, inside, state, remaining)
-        earning = None
-        if ratio.action < 0 or not learn:
+        inside = np.ones(share.shape, bool) if self.task.allowed is None else self.task.allowed
+        ratio, limit = self._worth_learning(model, bonus, share, inside, state)
+        if ratio.action >= 0 and learn:
+            action, earned, method = ratio.action, None, "rate"
+            proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+        else:
             earning = best_earning(model, inside & (share <= 0.0), planner.discount, state)
             if earning is None:
-                return Choice(now, limit)
-            action = earning.action
-            proposal = Proposal((state,), float(earning.rates[action]), 1.0)
-        else:
-            action = ratio.action
-            proposal = Proposal((state,), ratio.gain, ratio.steps, float(share[state, action]))
+                return None, held.accounts, limit
+            (action, earned), method = earning, "earn"
+            proposal = Proposal((state,), float(earned[action]), 1.0)
 
-        def facts() -> ActionFacts:
-            rates = np.zeros(model.actions)
-            for a in range(model.actions):
-                if earning is None:
+        def facts() -> tuple[FloatArray, FloatArray, FloatArray]:
+            if earned is None:
+                rates, steps = np.zeros(model.actions), np.ones(share.shape)
+                for a in range(model.actions):
                     only = inside.copy()
-                    only[state] = False
-                    only[state, a] = inside[state, a]
-                    rates[a] = best_ratio(model, bonus, np.ones(share.shape), only, state).rate
-                elif np.isfinite(earning.rates[a]):
-                    rates[a] = earning.rates[a]
-            return ActionFacts(rates, np.array([r.value for r in found]), share[state])
+                    only[state] = np.arange(model.actions) == a
+                    rates[a] = best_ratio(model, bonus, steps, only & inside, state).rate
+            else:
+                rates = np.where(np.isfinite(earned), earned, 0.0)
+            return rates, np.array([returns.value for returns in found]), share[state]
 
         policy = np.zeros(model.states, np.int32)
         policy[state] = action
         paid = tuple(returns.pay(state, action) for returns in found)
-        homes = tuple(HomeValue(returns.value, returns.account.way) for returns in found)
-        method = "rate" if earning is None else "earn"
-        return Choice(now, limit, proposal, policy, paid, homes, facts, method)
+        homes = [(returns.value, returns.account.way) for returns in found]
+        plan = plan_of(self.task, mean, state, proposal, policy, paid, homes, facts, method)
+        return plan, paid, limit
 
     def _worth_learning(
         self,
@@ -97,10 +139,10 @@ class GeneralSearch:
         share: FloatArray,
         inside: BoolArray,
         state: int,
-        remaining: float,
     ) -> tuple[Ratio, Limit]:
-        """Return the best ratio of gain to steps, else to risk; or why nothing is worth it."""
+        """Return the best ratio of gain to steps, or else to risk; and what limits further gain."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)
+        remaining = float(bonus.max(axis=1).sum())
         steps, limit = np.ones(share.shape), Limit(remaining)
         free = inside & (share <= 0.0)
         ratio = best_ratio(model, bonus, steps, affordable, state, remaining * share, free)
@@ -119,3 +161,133 @@ class GeneralSearch:
             gain = beyond.gain + floor * beyond.steps
             limit = limit._replace(gain=gain, share=max(beyond.cost, 1.0 + BUDGET_TOLERANCE))
         return ratio, limit
+
+
+def best_earning(
+    model: SparseMDP, allowed: BoolArray, discount: float, state: int
+) -> tuple[int, FloatArray] | None:
+    """Return the action in `state` that earns most by `allowed` [S, A] actions, and the rates [A].
+
+    An action is excluded if it may lead to a state without an allowed action. The rate of an action
+    is the discounted reward per step of taking it and following the best policy afterwards; −inf if
+    it is excluded. Returns None if no reward above 0 can be earned.
+    """
+    usable = allowed & np.isfinite(model.reward)
+    links = (model.transitions > 0).astype(np.int8)
+    while True:  # an action that may lead to where nothing is allowed is not allowed either
+        stuck: BoolArray = ~np.any(usable, axis=1)
+        kept = usable & ((links @ stuck.astype(np.int8)) == 0).reshape(usable.shape)
+        if (kept == usable).all():
+            break
+        usable = kept
+    if stuck[state]:
+        return None
+    reward = np.where(usable, model.reward, -np.inf)
+    reward[stuck] = 0.0  # states without an allowed action are never entered
+    solved = engine(model, discount, reward[None]).optimise(np.ones(1))
+    value = solved.values[0]
+    if value[state] <= 0.0:
+        return None
+    rows = model.transitions[state * model.actions : (state + 1) * model.actions]
+    rates = (1.0 - discount) * (reward[state] + discount * (rows @ value))
+    return int(solved.policy[state]), rates
+
+
+def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
+    """Return an upper bound on the average reward of policies that use `usable` [S, A] actions.
+
+    Only states that can be reached from `state` count. Let V be the optimal value for a discount γ
+    near 1. The average reward of a policy is the mean of its own (1 − γ)·value under its stationary
+    distribution, so the largest (1 − γ)·V is an upper bound. The result is at least 0, since a run
+    may end.
+    """
+    if not (usable & (model.reward > 0.0)).any():
+        return 0.0
+    rows = (diags_array(usable.ravel().astype(np.float64)) @ model.transitions).tocsr()
+    parts = rows.data, rows.indices, rows.indptr[:: model.actions].copy()
+    links = csr_array(parts, (model.states, model.states))
+    met = breadth_first_order(links, state, return_predecessors=False)
+    ending = SparseMDP(rows, np.where(usable, model.reward, 0.0))  # other actions end the process
+    solved = engine(ending, 1.0 - EARNING_RECALL, ending.reward[None]).optimise(np.ones(1))
+    return max(0.0, EARNING_RECALL * float(solved.values[0, met].max())) * (1.0 + 1e-9)
+
+
+def best_ratio(
+    model: SparseMDP,
+    bonus: FloatArray,
+    cost: FloatArray,
+    allowed: BoolArray,
+    state: int,
+    toll: FloatArray | float = 0.0,
+    free: BoolArray | None = None,
+) -> Ratio:
+    """Return the best ratio of bonus plus reward to cost over all policies.
+
+    `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
+    [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
+    `free` [S, A] actions (None: all allowed ones).
+    """
+    usable = allowed & np.isfinite(model.reward)
+    forgone = most_earned(model, usable if free is None else usable & free, state)
+    reward = np.where(usable, model.reward - toll - forgone, 0.0)
+    ends = np.where(usable, bonus, 0.0)
+    if not usable[state].any() or not (ends > 0.0).any():
+        return NO_RATIO
+    price, best = 0.0, NO_RATIO
+    least = 1e-9 * float(ends.max()) / float(cost[usable].max())
+    for _ in range(MAX_PRICE_ROUNDS):
+        found = _priced(model, ends, reward, cost, usable, max(price, least), state)
+        if not 0.0 < found.gain < np.inf or not found.cost > 0.0:
+            break
+        ratio = found.gain / found.cost
+        if best.action >= 0 and ratio <= price * (1.0 + 1e-12):
+            break
+        price, best = ratio, found
+    return best
+
+
+def _priced(
+    model: SparseMDP,
+    ends: FloatArray,
+    reward: FloatArray,
+    cost: FloatArray,
+    usable: BoolArray,
+    price: float,
+    state: int,
+) -> Ratio:
+    """Return the gain, steps and cost from `state` of the policy that is best for a `price`.
+
+    Policy iteration finds the policy. Each step ends the path with `STOP_PROBABILITY`, so that a
+    policy that never collects a bonus has a finite, very low value.
+    """
+    states, shape = np.arange(model.states), usable.shape
+    paid = np.where(usable, reward - price * cost, -np.inf)
+    ending = np.where(usable & (ends > 0.0), paid + ends, -np.inf)
+    last, last_action = ending.max(axis=1), ending.argmax(axis=1)
+    nowhere = ~np.any(usable, axis=1)  # excluded: a value below any other
+    bottom = -2.0 * (1.0 + np.abs(paid[usable]).max() + ends.max()) / STOP_PROBABILITY
+    stops = np.isfinite(last) | nowhere
+    last = np.where(nowhere, bottom, last)
+    policy = np.where(stops, last_action, usable.argmax(axis=1))
+    for _ in range(MAX_POLICY_ROUNDS):
+        rows = model.transitions[states * model.actions + policy]
+        onward = diags_array(np.where(stops, 0.0, 1.0 - STOP_PROBABILITY)) @ rows
+        right = np.where(stops, last, paid[states, policy])
+        value = spsolve((eye_array(model.states) - onward).tocsc(), right)
+        going = paid + (1.0 - STOP_PROBABILITY) * (model.transitions @ value).reshape(shape)
+        best, ahead = going.argmax(axis=1), going.max(axis=1)
+        better = np.maximum(ahead, last) > value + 1e-11 * (1.0 + np.abs(value))
+        better &= ~nowhere
+        if not better.any():
+            break
+        ends_now = last >= ahead
+        stops = np.where(better, ends_now, stops)
+        policy = np.where(better, np.where(ends_now, last_action, best), policy)
+    rows = model.transitions[states * model.actions + policy]
+    onward = diags_array((~stops).astype(np.float64)) @ rows
+    paid = reward[states, policy] + np.where(stops, ends[states, policy], 0.0)
+    right = np.column_stack([paid, np.ones(model.states), cost[states, policy]])
+    # A policy that never collects has no total: a small stop probability makes it large instead.
+    system = (eye_array(model.states) - (1.0 - 1e-12) * onward).tocsc()
+    found = np.atleast_2d(spsolve(system, right))[state]
+    return Ratio(int(policy[state]), *np.where(np.isfinite(found), found, np.inf).tolist())

@@ -1,8 +1,9 @@
 """The decision of one step of an `Explorer`: from a belief and a state to a plan.
 
-The flow of a step: belief → mean model and risks (`graph`, `returns`) → ways home within each
-budget (`ledger`) → proposals (`rate`, `general`) → choice → plan (`pursuit`). `Held` is the state
-that a run carries from step to step.
+The data flow of a step: belief → mean model and risks (`graph`, `returns`) → return paths within
+each budget (`ledger`) → proposals (`rate`, `general`) → plan (`pursuit`). `Held` is the state that
+a run carries from step to step. The `Task` is fixed for a run: it has one budget for each return
+criterion, and one mask of the actions that surely stay inside all sets.
 """
 
 from __future__ import annotations
@@ -12,167 +13,222 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import number
+from homeward.arrays import frozen, index, is_default_zero, number
 from homeward.beliefs import DirichletBelief
+from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.explorer import End
 from homeward.planning.general import GeneralSearch
 from homeward.planning.graph import graph_of
 from homeward.planning.held import Account, Held
-from homeward.planning.ledger import BUDGET_TOLERANCE
-from homeward.planning.pursuit import plan_of
+from homeward.planning.ledger import Ledger
+from homeward.planning.planner import check_rewards
 from homeward.planning.rate import RateSearch
 from homeward.planning.returns import returns_of, way_home_of
-from homeward.planning.task import task_of
+from homeward.safety import ReturnHome, ReturnWithin, StayInside
+from homeward.safety.criterion import state_name
+from homeward.safety.return_home import return_name
 from homeward.words import Remainder
 
 if TYPE_CHECKING:
+    from homeward.arrays import BoolArray
     from homeward.beliefs import Belief
     from homeward.models import Model
-    from homeward.planning.choice import Limit
-    from homeward.planning.ledger import Ledger
     from homeward.planning.plan import Plan
     from homeward.planning.planner import Planner
-    from homeward.planning.task import Task
+    from homeward.planning.pursuit import Limit
 
 MAX_IDLE_STEPS = 20
-"""Most steps per state that a run may take without learning anything."""
+"""Largest number of steps without news, per state of the model, before a run ends."""
+
+NATS_FLOOR = 0.05
+"""Default floor of information gain, in nats per step."""
+
+RELATIVE_FLOOR = 1e-3
+"""Default floor of other bonuses per step, as a fraction of the largest bonus."""
+
+MIN_FLOOR = 1e-300
+"""Smallest floor; it is above 0, so that a gain of 0 is never pursued."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """The task of a run."""
+
+    planner: Planner  # the bonus to collect, the criteria to keep, the discount and the correction
+    ledgers: tuple[Ledger, ...]  # the homes to be kept, each with its budget
+    allowed: BoolArray | None  # mask [S, A] of the actions that may be taken; None allows all
+    floor: float  # smallest gain per step that is worth pursuing, above 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """The outcome of a step's planning.
+    """The outcome of a step's planning."""
 
-    Attributes
-    ----------
-    plan
-        What to do and why; None if the run ends.
-    held
-        State of the run after the action.
-    end
-        Why the run ends.
-    limit
-        What is left when the run ends.
-    budgets
-        The name, the level and the remaining probability of each budget.
-    """
-
-    plan: Plan | None
-    held: Held
-    end: End | None = None
-    limit: Limit | None = None
-    budgets: tuple[tuple[str, float, float], ...] = ()
+    plan: Plan | None  # what to do and why; None if the run ends
+    held: Held  # state of the run after the action
+    end: End | None = None  # why the run ends
+    limit: Limit | None = None  # what is left when the run ends
+    budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
 
     def remainder(self, unit: str | None) -> Remainder | None:
-        """Return what is left when the run ends, in `unit`, and the risk of going on."""
+        """Return the remaining gain at the end of a run, in `unit`, and the risk of continuing."""
         if self.limit is None:
             return None
         return Remainder(self.limit.left, self.limit.rate, unit, self.limit.share, self.budgets)
 
 
 class Guide:
-    """Decides, one step at a time, for an explorer that starts in `start`."""
+    """Makes the decision of each step for an explorer that starts in `start`."""
 
     def __init__(self, planner: Planner, start: int, floor: float | None = None) -> None:
+        error = InvalidProblemError
         if planner.recall is not None:
-            raise InvalidProblemError(
+            raise error(
                 "a recall at a fixed step is the promise of a single plan: use PaperExplorer"
             )
-        if (
-            floor is not None
-            and not 0.0 <= number(floor, "the floor", InvalidProblemError) < np.inf
-        ):
-            raise InvalidProblemError(f"the floor is {floor:g}, expected 0 or more")
+        if floor is not None and not 0.0 <= number(floor, "the floor", error) < np.inf:
+            raise error(f"the floor is {floor:g}, expected 0 or more")
         self.planner = planner
         self.start = start
         self.floor = floor
         self.search: RateSearch | GeneralSearch | None = None  # made from the first belief
 
     def open(self, belief: Belief) -> Held:
-        """Return the state of a run before its first step: a way home from the start is paid."""
-        model, correction = belief.mean(), self.planner.correction
-        task = self.task(belief, model)
-        if task.on_graph and isinstance(model, Moves):
+        """Return the state of a run before its first step: the return from the start is paid."""
+        model, correction, ledgers = belief.mean(), self.planner.correction, self.ledgers(belief)
+        if isinstance(self.search, RateSearch) and isinstance(model, Moves):
             graph = graph_of(belief, model, correction)
-            return Held(tuple(ledger.open(graph, self.start) for ledger in task.ledgers))
+            return Held(tuple(ledger.open(graph, self.start) for ledger in ledgers))
         sparse = model.sparse()
-        returns = [
-            returns_of(belief, sparse, ledger, None, self.start, correction)
-            for ledger in task.ledgers
-        ]
-        return Held(tuple(found.account for found in returns))
+        found = [returns_of(belief, sparse, x, None, self.start, correction) for x in ledgers]
+        return Held(tuple(returns.account for returns in found))
 
     def decide(self, belief: Belief, state: int, held: Held) -> Decision:
         """Return the decision in `state`."""
         model = belief.mean()
-        task = self.task(belief, model) if self.search is None else self.search.task
+        if self.search is None:
+            self.search = self._search(belief, model)
+        task = self.search.task
         if task.allowed is not None:
             here = task.allowed[state] & np.isfinite(model.reward[state])
             if not here.any():
                 return Decision(None, held, End.OUTSIDE)
-        kept = list(zip(task.ledgers, held.accounts, strict=True))
-        if any(
-            ledger.left(account) == 0.0 < account.spent - 1.0 + ledger.delta - BUDGET_TOLERANCE
-            for ledger, account in kept
-        ):
+        kept = zip(task.ledgers, held.accounts, strict=True)
+        if any(account.spent > ledger.budget for ledger, account in kept):
             return Decision(None, held, End.INFEASIBLE)
         stalled = held.idle > MAX_IDLE_STEPS * (model.states + 1)
-        if isinstance(self.search, RateSearch) and isinstance(model, Moves):
-            if stalled:
-                return Decision(None, held, End.NOT_LEARNING)
-            choice = self.search.choose(belief, model, state, held)
-        else:
+        if isinstance(self.search, GeneralSearch) or not isinstance(model, Moves):
             general = GeneralSearch(task)
-            choice = general.choose(belief, model.sparse(), state, held, learn=not stalled)
-        budgets = tuple(
-            (ledger.name, ledger.delta, ledger.left(account))
-            for ledger, account in zip(task.ledgers, choice.held.accounts, strict=True)
+            plan, accounts, limit = general.choose(belief, model, state, held, learn=not stalled)
+        elif stalled:
+            return Decision(None, held, End.NOT_LEARNING)
+        else:
+            plan, accounts, limit = self.search.choose(belief, model, state, held)
+        news = held.remaining - limit.left >= task.floor
+        after = Held(
+            accounts,
+            None if plan is None else plan.proposal,
+            limit.left if news else held.remaining,
+            0 if news else held.idle + 1,
         )
-        if choice.proposal is None:
-            end = End.NOT_LEARNING if stalled else _end(choice.limit, task)
-            return Decision(None, choice.held, end, choice.limit, budgets)
-        after = replace(choice.held, accounts=choice.paid, proposal=choice.proposal)
-        plan = plan_of(task, model, state, choice, choice.proposal)
-        return Decision(plan, after, None, choice.limit, budgets)
+        if plan is not None:
+            return Decision(plan, after)
+        end = End.OUT_OF_REACH
+        if stalled:
+            end = End.NOT_LEARNING
+        elif limit.left <= 0.0:
+            end = End.ALL_SEEN
+        elif 1.0 < limit.share < np.inf:
+            end = End.BUDGET
+        elif limit.rate > 0.0:
+            end = End.TOO_LITTLE
+        elif task.ledgers or task.allowed is not None:
+            end = End.ALL_SAFE_SEEN
+        budgets = tuple(
+            (ledger.name, ledger.delta, max(0.0, ledger.budget - account.spent))
+            for ledger, account in zip(task.ledgers, accounts, strict=True)
+        )
+        return Decision(None, after, end, limit, budgets)
 
     @property
     def relearns(self) -> bool:
-        """Whether each observation changes the ways home: only on general models."""
+        """Whether the return policies are planned again after each observation."""
         return not isinstance(self.search, RateSearch)
 
     def after(self, belief: Belief, held: Held) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 
-        With unknown dynamics, charges assume that ways home are planned on the updated belief.
+        For a `DirichletBelief`, return policies are planned again on the updated belief, as the
+        charges assume.
         """
         if not isinstance(belief, DirichletBelief):
             return held
         correction = self.planner.correction
-        ways = [way_home_of(belief, ledger, correction) for ledger in self.ledgers(belief)]
-        kept = zip(held.accounts, ways, strict=True)
-        return replace(held, accounts=tuple(Account(way, a.spent) for a, way in kept))
+        kept = zip(held.accounts, self.ledgers(belief), strict=True)
+        accounts = (Account(way_home_of(belief, x, correction), a.spent) for a, x in kept)
+        return replace(held, accounts=tuple(accounts))
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
-        """Return the homes that are kept, each with its budget."""
-        return self.task(belief, belief.mean()).ledgers
-
-    def task(self, belief: Belief, model: Model) -> Task:
-        """Return the run's task, made from its first belief and that belief's mean model."""
+        """Return the ledgers of the task: one budget for each return criterion."""
         if self.search is None:
-            task = task_of(self.planner, belief, model, self.start, self.floor)
-            self.search = RateSearch(task) if task.on_graph else GeneralSearch(task)
-        return self.search.task
+            self.search = self._search(belief, belief.mean())
+        return self.search.task.ledgers
 
+    def _search(self, belief: Belief, model: Model) -> RateSearch | GeneralSearch:
+        """Return the search for the run's task; `model` is the mean of the run's first belief.
 
-def _end(limit: Limit, task: Task) -> End:
-    """Return why there is no proposal."""
-    if limit.left <= 0.0:
-        return End.ALL_SEEN
-    if np.isfinite(limit.share) and limit.share > 1.0:
-        return End.BUDGET
-    if limit.rate > 0.0:
-        return End.TOO_LITTLE
-    if task.ledgers or task.allowed is not None:
-        return End.ALL_SAFE_SEEN
-    return End.OUT_OF_REACH
+        The two searches have different accounts, so a run uses the same search to its end.
+        """
+        check_rewards(model)
+        on_graph = isinstance(model, Moves) and (
+            is_default_zero(model.reward)
+            or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()
+        )
+        allowed: BoolArray | None = None
+        ledgers = []
+        for criterion in self.planner.criteria:
+            if isinstance(criterion, StayInside):
+                inside = criterion.surely_inside(model)
+                allowed = inside if allowed is None else allowed & inside
+            else:
+                ledgers.append(self._ledger(criterion, model, on_graph=on_graph))
+        if allowed is not None:
+            allowed = frozen(allowed)
+            here = allowed[self.start] & np.isfinite(model.reward[self.start])
+            if not here.any():
+                raise InvalidProblemError(
+                    f"{state_name(model, self.start)} is outside the set to stay inside: no action "
+                    "that can be chosen there surely stays in it"
+                )
+        bonus, floor = self.planner.bonus, self.floor
+        if floor is None and isinstance(bonus, InformationGain):
+            floor = NATS_FLOOR
+        elif floor is None and isinstance(bonus, Uncover):
+            floor = RELATIVE_FLOOR * bonus.reward
+        elif floor is None:
+            most = bonus(belief)  # 1/(2S): longer ways depend on luck
+            floor = max(RELATIVE_FLOOR, 0.5 / len(most)) * float(np.max(most))
+        task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR))
+        return RateSearch(task) if on_graph else GeneralSearch(task)
+
+    def _ledger(self, criterion: object, model: Model, *, on_graph: bool) -> Ledger:
+        """Return the ledger of a return criterion; raise for other criteria."""
+        error = InvalidProblemError
+        if not isinstance(criterion, ReturnHome | ReturnWithin):
+            raise error(f"{type(criterion).__name__} is kept plan by plan: use PaperExplorer")
+        if isinstance(criterion, ReturnWithin) and not on_graph:
+            raise error(
+                "ReturnWithin is kept over a whole run where moves work or stay and nothing is "
+                "earned; elsewhere it is kept plan by plan: use PaperExplorer"
+            )
+        if isinstance(criterion.home, str) and criterion.home == "current":
+            raise error(
+                'home="current" is the promise of a single plan: use PaperExplorer, or home="start"'
+            )
+        given = self.start if isinstance(criterion.home, str) else criterion.home
+        homes = [index(h, model.states, "home", error) for h in np.atleast_1d(given).tolist()]
+        states = np.unique(homes).astype(np.int64)
+        within = criterion.steps if isinstance(criterion, ReturnWithin) else None
+        return Ledger(return_name(model, states, within), states, criterion.delta, within)

@@ -1,11 +1,11 @@
 """The state that a run carries from one decision to the next, and its JSON encoding.
 
-A record holds the difference to the previous step, so its size is that of the change.
+A record has only the changes since the previous step.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,48 +18,26 @@ if TYPE_CHECKING:
 
 
 MAX_FREE_SHARE = 1e-3
-"""Largest share of a remaining budget that a way may add without a toll."""
+"""Largest fraction of a remaining budget that a path may spend without a toll."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """The edges that a run relies on for one home, and the risk that it has spent.
+    """The edges that a run relies on to return to one home, and the risk that it has spent."""
 
-    Attributes
-    ----------
-    way
-        Action [S] that is relied on in each state; −1 for none.
-    spent
-        Probability spent so far: an upper bound on the risk of losing the way home.
-    """
-
-    way: IntArray
-    spent: float = 0.0
+    way: IntArray  # action [S] that is relied on in each state; −1 for none
+    spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A place to observe from, and the way there.
+    """A state to observe from, and the path to it."""
 
-    Attributes
-    ----------
-    path
-        States from the explorer's to the place, both included.
-    gain
-        Expected gain, in the unit of the bonus.
-    steps
-        Expected steps to get it.
-    share
-        Largest share of a remaining budget that the way home from a state on the path needs.
-    along
-        Whether the gain counts all observations on the path, not only the last.
-    """
-
-    path: tuple[int, ...]
-    gain: float
-    steps: float
-    share: float = 0.0
-    along: bool = False
+    path: tuple[int, ...]  # states from the explorer's to the place, both included
+    gain: float  # expected gain, in the unit of the bonus
+    steps: float  # expected steps to get it
+    share: float = 0.0  # largest share of a remaining budget that ways home from the path need
+    along: bool = False  # whether the gain counts all observations on the path, not only the last
 
     @property
     def rate(self) -> float:
@@ -68,62 +46,42 @@ class Proposal:
 
     @property
     def max_share(self) -> float:
-        """Largest share of a remaining budget that it may add while it is held."""
+        """Largest fraction of a remaining budget that the proposal may need while it is pursued."""
         return min(1.0, max(MAX_FREE_SHARE, 1.25 * self.share))
 
     def worth(self, power: float) -> float:
-        """Return the gain over steps to a `power`."""
+        """Return gain / steps**power."""
         return float(self.gain / self.steps**power)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """The state of a run after a step.
+    """The state of a run after a step."""
 
-    Attributes
-    ----------
-    accounts
-        One per home.
-    proposal
-        What is being pursued; None before the first decision.
-    remaining
-        Gain that was left to learn at the last news.
-    idle
-        Decisions since the last news.
-    """
-
-    accounts: tuple[Account, ...] = ()
-    proposal: Proposal | None = None
-    remaining: float = np.inf
-    idle: int = 0
+    accounts: tuple[Account, ...] = ()  # one per home
+    proposal: Proposal | None = None  # what is being pursued; None before the first decision
+    remaining: float = np.inf  # gain that was left to learn at the last news
+    idle: int = 0  # decisions since the last news
 
     @property
     def kept(self) -> float:
-        """The guaranteed probability of coming home; 1 if no way home is required."""
+        """The guaranteed probability of coming home; 1 if no return is required."""
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
-    def at(self, remaining: float, floor: float) -> Held:
-        """Return the state of the run when a gain of `remaining` is left to learn.
-
-        A gain of at least `floor` since the last news is news, and resets the idle count.
-        """
-        if self.remaining - remaining >= floor:
-            return replace(self, remaining=remaining, idle=0)
-        return replace(self, idle=self.idle + 1)
-
     def emptied(self) -> Held:
-        """Return the same number of accounts, all empty."""
+        """Return a state with the same number of accounts, without edges and spent risk."""
         return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
 
     def encode(self, before: Held) -> dict[str, Any]:
         """Return the changes since `before` as a JSON value."""
+        ways = []
+        for old, new in zip(before.accounts, self.accounts, strict=True):
+            at = np.flatnonzero(old.way != new.way)
+            ways.append([at.tolist(), new.way[at].tolist()])
         value: dict[str, Any] = {
             "kept": self.kept,
             "spent": [a.spent for a in self.accounts],
-            "ways": [
-                _difference(old.way, new.way)
-                for old, new in zip(before.accounts, self.accounts, strict=True)
-            ],
+            "ways": ways,
             "remaining": self.remaining,
             "idle": self.idle,
         }
@@ -138,14 +96,13 @@ class Held:
 
     @classmethod
     def decode(cls, value: Any, before: Held) -> Held:
-        """Read what `encode` returned."""
+        """Return the state that `encode` encoded as changes since `before`."""
         try:
-            accounts = tuple(
-                Account(_changed(old.way, way), float(spent))
-                for old, way, spent in zip(
-                    before.accounts, value["ways"], value["spent"], strict=True
-                )
-            )
+            accounts, changes = [], zip(value["ways"], value["spent"], strict=True)
+            for old, ((at, actions), spent) in zip(before.accounts, changes, strict=True):
+                way = old.way.copy()
+                way[np.array(at, np.intp)] = actions
+                accounts.append(Account(frozen(way), float(spent)))
             proposal = None
             if "path" in value:
                 path = value["path"]
@@ -153,19 +110,6 @@ class Held:
                     path = () if before.proposal is None else before.proposal.path[path:]
                 gain, steps, share = (float(x) for x in value["worth"])
                 proposal = Proposal(tuple(path), gain, steps, share, bool(value.get("along")))
-            return cls(accounts, proposal, float(value["remaining"]), int(value["idle"]))
+            return cls(tuple(accounts), proposal, float(value["remaining"]), int(value["idle"]))
         except (KeyError, TypeError, ValueError, IndexError) as cause:
             raise InvalidFileError(f"the state of the run can't be read: {cause}") from cause
-
-
-def _difference(old: IntArray, new: IntArray) -> list[list[int]]:
-    """Return the indices at which two arrays differ, and the new values there."""
-    at = np.flatnonzero(old != new)
-    return [at.tolist(), new[at].tolist()]
-
-
-def _changed(old: IntArray, difference: Any) -> IntArray:
-    at, values = difference
-    new = old.copy()
-    new[np.array(at, np.intp)] = values
-    return frozen(new)

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from homeward.arrays import frozen
-from homeward.planning.graph import Graph
+from homeward.planning.graph import ways_home, with_way
 from homeward.planning.held import Account
-from homeward.planning.ways import new_risk, relied_on, ways_home, with_way
-from homeward.solvers.graphs import ways_to
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
+    from homeward.planning.graph import Graph
 
 BUDGET_TOLERANCE = 1e-9
 """Probability that may be spent beyond 1 − δ: an allowance for rounding."""
@@ -40,106 +39,79 @@ MAX_TRUSTED_SHARE = 0.1
 
 
 class Survey(NamedTuple):
-    """The ways home from everywhere, as a ledger sees them.
+    """The ways home from everywhere, as a ledger sees them."""
 
-    Attributes
-    ----------
-    account
-        What is held, after bad news has been dealt with.
-    added
-        Risk [S] that the best way home from a state would add; infinite where there is none.
-    total
-        Its risk [S] with the edges that are relied on already.
-    steps
-        Its expected steps [S].
-    choice
-        Its first action [S]; −1 at home and where there is no way.
-    free
-        Edges [S] that can be used at no charge.
-    lost
-        Whether there is surely no way home left.
-    """
+    account: Account  # what is held, after bad news has been dealt with
+    left: float  # probability that may still be spent
+    lost: bool  # whether there is surely no way home left
+    graph: Graph  # the graph, with the risks that count for this ledger
+    free: IntArray  # edges [S] that can be used at no charge
+    added: FloatArray  # risk [S] that the best way home would add; infinite where there is none
+    total: FloatArray  # its risk [S] with the edges that are relied on already
+    steps: FloatArray  # its expected steps [S]
+    choice: IntArray  # its first action [S]; −1 at home and where there is no way
 
-    account: Account
-    added: FloatArray
-    total: FloatArray
-    steps: FloatArray
-    choice: IntArray
-    free: IntArray
-    lost: bool
+    @property
+    def value(self) -> FloatArray:
+        """Lower bound [S] on the probability of coming home."""
+        return np.clip(1.0 - self.total, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ledger:
-    """Keeps one home reachable with probability `delta` over a whole run.
-
-    Attributes
-    ----------
-    homes
-        Home states [n]; any of them will do.
-    delta
-        Safety level δ.
-    within
-        Steps that a way home may take; None for any number.
-    """
+    """Keeps one home reachable with probability `delta` over a whole run."""
 
     name: str
-    homes: IntArray
-    delta: float
-    within: int | None = None
+    homes: IntArray  # home states [n]; any of them will do
+    delta: float  # safety level δ
+    within: int | None = None  # steps that a way home may take; None for any number
 
-    def left(self, account: Account) -> float:
-        """Return the probability that may still be spent."""
-        return max(0.0, 1.0 - self.delta + BUDGET_TOLERANCE - account.spent)
+    @property
+    def budget(self) -> float:
+        """The probability that a run may spend."""
+        return 1.0 - self.delta + BUDGET_TOLERANCE
 
     def open(self, graph: Graph, state: int) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
         if self.within is not None:
-            graph = self._with_deadline(graph)
-        nothing = frozen(np.full(graph.model.states, -1, np.int32))
-        _, total, steps, choice = self._search(graph, nothing)
-        if not self._in_time(steps[state]):
-            return Account(nothing, 1.0)
-        way = with_way(graph.model.dest, choice, self.homes, state, nothing)
-        return Account(frozen(way), min(1.0, float(total[state])))
+            graph = first_attempts(graph)
+        way, _, risk = self._new_way(graph, state)
+        return Account(way, min(1.0, risk))
 
     def survey(self, graph: Graph, account: Account, state: int, *, whole: bool = False) -> Survey:
         """Find the ways home; if the held one has become doubtful, look for a better one.
 
         Ways that cost more than the remaining budget are left out, unless `whole`.
         """
-        if self.within is not None:
-            graph = self._with_deadline(graph)
-        trusted = MAX_TRUSTED_SHARE * self.left(account)
-        edges = graph.model.dest, graph.blocked, graph.least
-        free, total, worst = relied_on(*edges, account.way, trusted, self.homes, state)
-        lost = False
-        if total > trusted:
-            account, lost = self._after_bad_news(graph, account, state, free, total, worst)
-            trusted = MAX_TRUSTED_SHARE * self.left(account)
-            free, _, _ = relied_on(*edges, account.way, trusted, self.homes, state)
-        most = 1.0 if whole or lost else self.left(account)
-        return Survey(account, *self._search(graph, free, most), free, lost)
+        limited, lost = self.within is not None, False
+        if limited:
+            graph = first_attempts(graph)
+        for known in (False, True):
+            left = max(0.0, self.budget - account.spent)
+            trusted = MAX_TRUSTED_SHARE * left
+            most = self.budget if limited else 1.0 if whole or lost else left
+            free, risk, worst, added, total, steps, choice = ways_home(
+                graph, account.way, trusted, self.homes, state, most, limited
+            )
+            survey = Survey(account, left, lost, graph, free, added, total, steps, choice)
+            if known or risk <= trusted:
+                break
+            account, lost = self._after_bad_news(survey, state, risk, worst)
+            if account is survey.account and not lost:
+                break
+        return survey
 
-    def pay(self, graph: Graph, survey: Survey, state: int, action: int) -> Account:
+    def pay(self, survey: Survey, state: int, action: int) -> Account:
         """Return the account after an action: the way home from its destination may add edges."""
-        dest, account = graph.model.dest, survey.account
-        there = int(dest[state, action])
+        account, there = survey.account, int(survey.graph.dest[state, action])
         if survey.lost or there == state:
             return account
-        blocked = graph.blocked if self.within is None else self._with_deadline(graph).blocked
-        cost = float(new_risk(dest, blocked, survey.free, survey.choice, self.homes, there))
-        way = with_way(dest, survey.choice, self.homes, there, account.way)
+        ways = account.way, survey.free, survey.choice
+        way, cost = with_way(survey.graph, *ways, self.homes, there)
         return Account(frozen(way), min(1.0, account.spent + cost))
 
     def _after_bad_news(
-        self,
-        graph: Graph,
-        account: Account,
-        state: int,
-        free: IntArray,
-        total: float,
-        worst: float,
+        self, survey: Survey, state: int, held: float, worst: float
     ) -> tuple[Account, bool]:
         """Return the account with another way home if that is better, and whether all are lost.
 
@@ -148,39 +120,33 @@ class Ledger:
         works with probability ≥ 1 − risk, the old one with probability ≤ 1 − `worst`. A risk of 1
         or more does not prove that a way is lost; an edge that surely never works does.
         """
-        nothing = np.full(graph.model.states, -1, np.int32)
-        _, risks, steps, choice = self._search(graph, nothing)
-        risk = float(risks[state]) if self._in_time(steps[state]) else np.inf
+        account = survey.account
+        new, choice, risk = self._new_way(survey.graph, state)
         if risk >= 1.0 and worst >= 1.0:
             return account, True
-        if risk >= total:
+        if risk >= held:
             return account, False
-        adding = new_risk(graph.model.dest, graph.blocked, free, choice, self.homes, state)
+        both, adding = with_way(survey.graph, account.way, survey.free, choice, self.homes, state)
         alone = max(0.0, risk - worst)
-        if min(adding, alone) > self.left(account):
+        if min(adding, alone) > survey.left:
             return account, False
-        way, cost = (account.way, adding) if adding <= alone else (nothing, alone)
-        longer = with_way(graph.model.dest, choice, self.homes, state, way)
-        return Account(frozen(longer), min(1.0, account.spent + cost)), False
+        way, cost = (frozen(both), adding) if adding <= alone else (new, alone)
+        return Account(way, min(1.0, account.spent + cost)), False
 
-    def _search(
-        self, graph: Graph, free: IntArray, most: float = 1.0
-    ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        """Return `Survey.added`, `total`, `steps` and `choice`; `free` [S] edges add no risk."""
-        shortest = self.within is not None
-        if shortest:
-            most = 1.0 - self.delta + BUDGET_TOLERANCE
-        edges = graph.success, graph.blocked, free, self.homes, *ways_to(graph.model)
-        found: tuple[FloatArray, FloatArray, FloatArray, IntArray]
-        found = ways_home(*edges, most, shortest)
-        return found
+    def _new_way(self, graph: Graph, state: int) -> tuple[IntArray, IntArray, float]:
+        """Return the best way home [S] if nothing is relied on, all first actions [S], its risk."""
+        nothing: IntArray = frozen(np.full(len(graph.dest), -1, np.int32))
+        limited = self.within is not None
+        most = self.budget if limited else 1.0
+        *_, total, steps, choice = ways_home(graph, nothing, 0.0, self.homes, state, most, limited)
+        if self.within is not None and steps[state] > self.within:
+            return nothing, choice, np.inf
+        way, _ = with_way(graph, nothing, nothing, choice, self.homes, state)
+        return frozen(way), choice, float(total[state])
 
-    def _with_deadline(self, graph: Graph) -> Graph:
-        """Return the graph on which only first attempts count."""
-        model = graph.model
-        moves = model.dest != np.arange(model.states)[:, None]
-        failed = np.where(moves, 1.0 - graph.success, 0.0)
-        return Graph(model, np.ones_like(graph.success), failed, graph.least)
 
-    def _in_time(self, steps: float) -> bool:
-        return bool(steps <= (np.inf if self.within is None else self.within))
+def first_attempts(graph: Graph) -> Graph:
+    """Return the graph on which only first attempts count."""
+    moves = graph.dest != np.arange(len(graph.dest))[:, None]
+    failed = np.where(moves, 1.0 - graph.success, 0.0)
+    return graph._replace(success=frozen(np.ones_like(failed)), blocked=frozen(failed))

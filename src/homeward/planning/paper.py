@@ -63,9 +63,13 @@ class PaperExplorer(Loop):
     def _wanted(self) -> Plan | None:
         """Return the next plan; set `end` if there is nothing worth doing."""
         state = self.world.state
-        if self._is_outside(state):
-            self.end = End.OUTSIDE
-            return None
+        for criterion in self._sets if self.steps else ():  # the planner refuses such a start
+            allowed = criterion.allowed[state]
+            if criterion.allowed.ndim == 2:
+                allowed = allowed & np.isfinite(self.belief.mean().reward[state])
+            if not allowed.any():
+                self.end = End.OUTSIDE
+                return None
         plan = self.planner.plan(self.belief, state, self.start, self.plan)
         self.plan = plan
         infeasible = plan.status is Status.INFEASIBLE
@@ -75,22 +79,18 @@ class PaperExplorer(Loop):
         elif infeasible:
             over = plan.waits or self._fruitless > FRUITLESS
             self.end = End.INFEASIBLE if over else None
-        elif plan.worthless:
-            self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
-        elif plan.waits:
+        elif plan.worthless or plan.waits:
             gamble = any(e.weight > 0 for e in plan.evidence if e.action != plan.action)
-            calm = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
-            self.end = End.ONLY_BY_CHANCE if gamble else calm
+            self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
+            if gamble and not plan.worthless:
+                self.end = End.ONLY_BY_CHANCE
         if self.strict and not plan.keeps_all and self.end in (None, End.INFEASIBLE):
             self.end = End.INFEASIBLE
             raise InfeasibleError(_refusal(plan))
         return plan if self.end is None else None
 
     def count_fruitless(self, infeasible: bool) -> None:
-        """Count an infeasible plan in a state that had one before, with nothing learned since.
-
-        Any other plan resets the count.
-        """
+        """Count infeasible plans in a row in states that had one, with nothing learned since."""
         state = self.world.state
         if not infeasible:
             self._fruitless, self._met, self._learned = 0, frozenset(), None
@@ -102,19 +102,6 @@ class PaperExplorer(Loop):
             self._met, self._learned = frozenset(), chances
         self._fruitless = self._fruitless + 1 if state in self._met else 0
         self._met |= {state}
-
-    def _is_outside(self, state: int) -> bool:
-        """Return whether a step has led to a state without an action in some set to stay inside.
-
-        The planner refuses a run that starts in such a state.
-        """
-        for criterion in self._sets if self.steps else ():
-            allowed = criterion.allowed[state]
-            if criterion.allowed.ndim == 2:
-                allowed = allowed & np.isfinite(self.belief.mean().reward[state])
-            if not allowed.any():
-                return True
-        return False
 
 
 def _refusal(plan: Plan) -> str:

@@ -1,10 +1,11 @@
-"""A plan: one decision with its evidence. ``print(plan)`` reads like an explanation."""
+"""A plan: one decision with its evidence. ``print(plan)`` prints an explanation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ class Verdict(StrEnum):
 
 
 class ActionEvidence(NamedTuple):
-    """One action in the current state, taken now with the plan followed afterwards."""
+    """The numbers of taking one action now and following the plan afterwards."""
 
     action: int
     leaves: float  # probability that the state changes
@@ -48,39 +49,37 @@ class ActionEvidence(NamedTuple):
 
 
 class Evidence(Sequence[ActionEvidence]):
-    """The evidence on every action, by index; computed at its first use."""
+    """The evidence on every action, by action number; computed at its first use."""
 
     def __init__(self, tell: Callable[[], tuple[ActionEvidence, ...]]) -> None:
         self._tell = tell
-        self._told: tuple[ActionEvidence, ...] | None = None
 
+    @cached_property
     def _all(self) -> tuple[ActionEvidence, ...]:
-        if self._told is None:
-            self._told = self._tell()
-        return self._told
+        return self._tell()
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._all)
 
     def __getitem__(self, which: Any) -> Any:
-        return self._all()[which]
+        return self._all[which]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Evidence | tuple) and self._all() == tuple(other)
+        return isinstance(other, Evidence | tuple) and self._all == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._all())
+        return hash(self._all)
 
     def __repr__(self) -> str:
-        return repr(self._all())
+        return repr(self._all)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return tuple, (self._all(),)
+        return tuple, (self._all,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CriterionEvidence:
-    """What a plan proves of one criterion."""
+    """The bounds that a plan proves for one criterion, and its return policy."""
 
     name: str
     level: float  # δ
@@ -100,12 +99,12 @@ class CriterionEvidence:
 
     @property
     def kept(self) -> bool:
-        """Whether the part of the chosen action keeps the level, within `met_within`."""
+        """Whether the policies that start with the chosen action meet the level (`met_within`)."""
         rounding = ROUNDING * (abs(self.level) + self.unit)  # for a bound that is not a probability
         return self.kept_bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
-        """Return the return policy [S] to follow with `steps` left."""
+        """Return the return policy [S] to follow when `steps` steps are left."""
         if self.return_layers is None or self.return_since is None:
             return self.return_policy
         layer = int(np.searchsorted(self.return_since, steps, side="right")) - 1
@@ -115,7 +114,7 @@ class CriterionEvidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """One decision, the policies behind it, and what they prove."""
+    """One decision, its policies, and the values and bounds that they prove."""
 
     state: int
     action: int  # what to do now
@@ -145,35 +144,42 @@ class Plan:
     proposal: Proposal | None = None  # what the rate explorer pursues
 
     def __post_init__(self) -> None:
-        for name in ("weights", "outbound", "kept_weights", "kept_outbound"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        if self.afterwards is not None:
-            object.__setattr__(self, "afterwards", frozen(self.afterwards))
+        for name in ("weights", "outbound", "kept_weights", "kept_outbound", "afterwards"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def keeps_all(self) -> bool:
-        """Whether the part of the chosen action keeps every level."""
+        """Whether the policies in the mixture that start with the chosen action meet all levels."""
         return all(c.kept for c in self.criteria)
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """The proven lower bound on each criterion."""
+        """The proven lower bound for each criterion."""
         return tuple(c.bound for c in self.criteria)
 
     @property
     def multipliers(self) -> tuple[float, ...]:
-        """λ of each criterion: exploration value that one unit costs."""
+        """λ of each criterion: loss of exploration value per unit of its level."""
         return tuple(c.multiplier for c in self.criteria)
 
     @property
     def way_home(self) -> FloatArray:
-        """The lower bound [S] on the probability of returning, of the first criterion with one."""
-        return self._first().way_home
+        """The lower bound [S] on the probability of returning, for the first return criterion."""
+        return self._returning.way_home
 
     @property
     def return_policy(self) -> IntArray:
-        """The return policy [S] of the first criterion with one."""
-        return self._first().return_policy
+        """The return policy [S] of the first return criterion."""
+        return self._returning.return_policy
+
+    @property
+    def _returning(self) -> CriterionEvidence:
+        for criterion in self.criteria:
+            if criterion.home.size:
+                return criterion
+        what = " that asks for a way home" if self.criteria else ", so it keeps no way home"
+        raise InvalidProblemError(f"the plan has no criterion{what}")
 
     def action_name(self, action: int) -> str:
         """Return the name of an action."""
@@ -184,14 +190,14 @@ class Plan:
         return self.state_names[state] if self.state_names else f"state {state}"
 
     def explain(self) -> str:
-        """Return text: the decision, what is proven and why no other action was taken."""
+        """Return text: the decision, the proven bounds, and why no other action was taken."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
         if self.proposal is not None:
             return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"The solver met {self.status}: the bounds hold, better plans may exist.")
         if self.status is Status.INFEASIBLE:
-            lines.append(self._infeasible())
+            lines.append(f"No policy keeps {self._conflict()}; this one comes closest.")
         else:
             lines.append(
                 f"It is worth {self.exploration_value:.6g} to explore like this; "
@@ -217,10 +223,9 @@ class Plan:
         return "\n".join([*lines, *self._table()])
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
-        """Return lines: where the proposal leads, and the run's guarantees."""
-        towards = ""
-        if len(proposal.path) > 1:
-            towards = f"It heads for {self.state_name(proposal.path[-1])}: "
+        """Return lines of text: the proposal's target, gain and steps, and the run's guarantees."""
+        end = self.state_name(proposal.path[-1])
+        towards = f"It heads for {end}: " if len(proposal.path) > 1 else ""
         lines = [
             f"{towards}{proposal.gain:.4g} expected in {proposal.steps:.4g} steps, "
             f"{proposal.rate:.4g} a step."
@@ -228,26 +233,22 @@ class Plan:
         if self.method == "earn":
             lines = [f"Nothing is worth learning; it earns {proposal.rate:.4g} a step."]
         for c in self.criteria:
-            kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
+            said = "no action that leaves it"
             if c.kind == "return":
-                here = f", from here alone {floored(c.way_home[self.state])}"
-                lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {kept}{here}.")
-            else:
-                lines.append(f"{c.name[:1].upper()}{c.name[1:]}: no action that leaves it.")
+                kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
+                said = f"{kept}, from here alone {floored(c.way_home[self.state])}"
+            lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {said}.")
         return lines
 
-    def _infeasible(self) -> str:
-        """Return the sentence on the criteria that can't be kept."""
-        if len(self.criteria) < 2 or len(self.conflict) == 0:
-            return "No policy keeps the safety level; this one comes closest."
-        names = [f"“{self.criteria[k].name}” at {self.criteria[k].level:g}" for k in self.conflict]
-        if len(names) == 1:
-            return f"No policy keeps {names[0]}, even alone; this one comes closest."
-        *others, last = names
-        return (
-            f"No policy keeps {', '.join(others)} and {last} together, though any fewer "
-            "could be kept; this one comes closest."
-        )
+    def _conflict(self) -> str:
+        """Return text that names the criteria which can't be met together."""
+        asked = [self.criteria[k] for k in self.conflict]
+        if len(self.criteria) < 2 or not asked:
+            return "the safety level"
+        *others, last = (f"“{c.name}” at {c.level:g}" for c in asked)
+        if not others:
+            return f"{last}, even alone"
+        return f"{', '.join(others)} and {last} together, though any fewer could be kept"
 
     def _proven(self, c: CriterionEvidence) -> str:
         """Return the sentence on the proven bound of a criterion."""
@@ -273,46 +274,25 @@ class Plan:
     def _table(self) -> list[str]:
         """Return the evidence on the actions as a text table."""
         heads = {"return": "safety", "stay": "inside", "earn": "earns"}
-        safety = (heads[c.kind] for c in self.criteria)
-        head = ["action", "leaves", "explores", *safety, "verdict"]
         rows = [
-            [
-                self.action_name(e.action),
-                *(
-                    ["-"] * (2 + len(e.safety))
-                    if e.verdict is Verdict.UNAVAILABLE
-                    else [
-                        f"{e.leaves:.3f}",
-                        f"{_plain(e.exploration):.4g}",
-                        *(
-                            f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}"
-                            for c, v in zip(self.criteria, e.safety, strict=True)
-                        ),
-                    ]
-                ),
-                VERDICTS[e.verdict],
-            ]
-            for e in self.evidence
+            ["action", "leaves", "explores", *(heads[c.kind] for c in self.criteria), "verdict"]
         ]
-        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-        return [
-            "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-            for row in [head, *rows]
-        ]
-
-    def _first(self) -> CriterionEvidence:
-        for criterion in self.criteria:
-            if criterion.home.size:
-                return criterion
-        what = "that asks for a way home" if self.criteria else ", so it keeps no way home"
-        raise InvalidProblemError(f"the plan has no criterion{' ' if self.criteria else ''}{what}")
+        for e in self.evidence:
+            cells = ["-"] * (2 + len(e.safety))
+            if e.verdict is not Verdict.UNAVAILABLE:
+                bounds = zip(self.criteria, e.safety, strict=True)
+                safety = (f"{v:.4g}" if c.kind == "earn" else f"{v:.4f}" for c, v in bounds)
+                cells = [f"{e.leaves:.3f}", f"{_plain(e.exploration):.4g}", *safety]
+            rows.append([self.action_name(e.action), *cells, VERDICTS[e.verdict]])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return [f"  {'  '.join(map(str.ljust, row, widths))}".rstrip() for row in rows]
 
     def __str__(self) -> str:
         return self.explain()
 
 
 def floored(value: float) -> str:
-    """Return a lower bound with six digits, rounded down but for an allowance of 1e-9."""
+    """Return a lower bound with six decimals, rounded down; 1e-9 is added first."""
     return f"{np.floor(value * 1e6 + 1e-3) / 1e6:.6f}"
 
 

@@ -9,11 +9,12 @@ followed; `decision` chooses one action from it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import index, is_nothing, number, numbers, place
+from homeward.arrays import index, is_default_zero, number, numbers, place
 from homeward.beliefs import RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
@@ -27,7 +28,7 @@ from homeward.solvers.reach import silence_unreachable
 from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief
@@ -78,9 +79,9 @@ class Planner:
     recall: AtStep | int | None = None
 
     def __post_init__(self) -> None:
-        error = InvalidProblemError
+        error, keep = InvalidProblemError, partial(object.__setattr__, self)
         if self.recall is not None and not isinstance(self.recall, AtStep):
-            object.__setattr__(self, "recall", AtStep(self.recall))
+            keep("recall", AtStep(self.recall))
         if self.recall is not None and self.method == "lp":
             raise error("the occupancy LP is for a recall at any step; plan by 'columns'")
         if not callable(self.bonus):
@@ -88,24 +89,21 @@ class Planner:
         if not 0.0 < number(self.discount, "γ", error) < 1.0:
             raise error(f"γ is {self.discount:g}, expected 0 < γ < 1")
         if self.discount > 1.0 - MIN_RECALL:
-            raise error(
-                f"γ is within {1.0 - self.discount:g} of 1, expected {MIN_RECALL:g} or more"
-            )
+            near = 1.0 - self.discount
+            raise error(f"γ is within {near:g} of 1, expected {MIN_RECALL:g} or more")
         if self.method not in ("columns", "lp"):
             raise error(f"method is {self.method!r}, expected 'columns' or 'lp'")
         if self.correction is not None:
-            known = [c.value for c in Correction]
-            if self.correction not in known:
-                raise error(
-                    f"correction is {self.correction!r}, expected one of {', '.join(known)}"
-                )
-            object.__setattr__(self, "correction", Correction(self.correction))
+            known = ", ".join(Correction)
+            if self.correction not in list(Correction):
+                raise error(f"correction is {self.correction!r}, expected one of {known}")
+            keep("correction", Correction(self.correction))
         if not isinstance(self.criteria, tuple | list):
             raise error(f"criteria is {self.criteria!r}, expected a list of criteria")
         for criterion in self.criteria:
             if isinstance(criterion, type) or not hasattr(criterion, "require"):
                 raise error(f"{criterion!r} is not a criterion")
-        object.__setattr__(self, "criteria", tuple(self.criteria))
+        keep("criteria", tuple(self.criteria))
 
     def plan(
         self,
@@ -118,28 +116,16 @@ class Planner:
 
         The `previous` plan warm-starts this one; that helps if the belief has hardly changed.
         """
-        model = belief.mean()
+        model, steps, error = belief.mean(), self._steps, InvalidProblemError
         check_rewards(model)
-        state = index(state, model.states, "the state", InvalidProblemError)
-        first = (
-            state if start is None else index(start, model.states, "the start", InvalidProblemError)
-        )
-        situation = self.situation(belief, model, state, first)
-        shape = (model.states, model.actions)
-        totals = np.empty((1 + len(self.criteria), *shape))
-        requirements = self._require(situation, totals[1:])
-        kind = situation.corrections.kind
-        del situation  # frees two arrays [S, A] for the solver
-        bonus = numbers(self.bonus(belief), "the bonus", shape, InvalidProblemError, packed=False)
-        least, most = float(bonus.min()), float(bonus.max())
-        if not (least >= -MAX_REWARD and most <= MAX_REWARD):
-            at = tuple(int(i) for i in np.argwhere(~(np.abs(bonus) <= MAX_REWARD))[0])
-            raise InvalidProblemError(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
+        state = index(state, model.states, "the state", error)
+        first = state if start is None else index(start, model.states, "the start", error)
+        totals = np.empty((1 + len(self.criteria), model.states, model.actions))
+        kind, requirements = self._require(belief, model, state, first, totals[1:])
+        bonus = self._bonus(belief, totals.shape[1:])
         np.add(model.reward, bonus, out=totals[0])
         silence_unreachable(model, totals[0], state)
-        steps = self._steps
-        # A warm start read from a record may lack steps and the policy outside of a set.
-        outside = getattr(previous, "afterwards", None) if steps is None else None
+        outside = None if previous is None or steps is not None else previous.afterwards
         if outside is not None and outside.ndim != 1:
             outside = None
         posed = pose(model, self.discount, state, totals, requirements, outside, steps)
@@ -148,31 +134,26 @@ class Planner:
         if posed.unsure > 0.0 and np.isfinite(solved.upper):
             upper, gap = solved.upper + posed.unsure, solved.gap + posed.unsure
             solved = replace(solved, upper=upper, gap=gap)
+        status = solved.status
+        if status is Status.OPTIMAL:
+            found = (r.returns.status for r in requirements)
+            status = next((other for other in found if other is not Status.OPTIMAL), status)
+        conflict = tuple(range(len(requirements))) if status is Status.INFEASIBLE else ()
+        if len(conflict) > 1:  # posing the problem has overwritten the rewards
+            _, again = self._require(belief, model, state, first, np.empty_like(totals[1:]))
+            conflict = conflict_of(model, self.discount, state, again, steps)
 
         worthless = abs(solved.objective) <= WORTHLESS * problem.worth
         leaving = model.leaving(state)
         stays = (leaving <= 1e-12) & (bonus[state] == 0.0) & (model.reward[state] <= 0.0)
         choice = decide(problem, solved, None if worthless else stays)
-        rounding = ROUNDING * problem.span
-
-        def proven(bound: float, requirement: Requirement) -> float:
-            """Allow for the rounding of the evaluation that a bound comes from."""
-            return lower(requirement.least, requirement.unit, float(bound) - rounding)
-
-        status = solved.status
-        for requirement in requirements:
-            if requirement.returns.status is not Status.OPTIMAL and status is Status.OPTIMAL:
-                status = requirement.returns.status
-        conflict = tuple(range(len(requirements))) if status is Status.INFEASIBLE else ()
-        if len(conflict) > 1:
-            again = self.situation(belief, model, state, first)
-            asked = self._require(again, np.empty((len(requirements), *shape)))
-            conflict = conflict_of(model, self.discount, state, asked, steps)
-        exits = None if posed.exits is None else posed.exits[state]
-        measures = [(r.least, r.unit) for r in requirements]
         once = None
         if kind is Correction.MOVES and steps is None and requirements:
-            once = self._once(belief, state, requirements)
+            once = partial(self._collected_once, belief, state, requirements)
+        exits = None if posed.exits is None else posed.exits[state]
+        measures = [(r.least, r.unit) for r in requirements]
+        proofs = solved.achieved, choice.values[1:], solved.multipliers
+        kept = zip(requirements, *proofs, strict=True)
         return Plan(
             state=state,
             action=choice.action,
@@ -185,32 +166,13 @@ class Planner:
             kept_weights=choice.weights,
             kept_outbound=choice.policies,
             kept_value=float(choice.values[0]),
-            criteria=tuple(
-                CriterionEvidence(
-                    name=r.name,
-                    level=r.level,
-                    bound=proven(solved.achieved[k], r),
-                    kept_bound=proven(choice.values[1 + k], r),
-                    multiplier=float(solved.multipliers[k]) / r.unit,
-                    home=r.home,
-                    way_home=r.returns.value,
-                    return_policy=r.returns.policy,
-                    kind=r.kind,
-                    unit=r.unit,
-                    allowed=r.allowed,
-                    within=r.within,
-                    return_layers=r.returns.layers,
-                    return_since=r.returns.since,
-                    span=problem.span,
-                )
-                for k, r in enumerate(requirements)
-            ),
+            criteria=tuple(_evidence_of(r, problem.span, *proven) for r, *proven in kept),
             evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures, once),
             correction=kind,
             discount=self.discount,
             method=method,
             rounds=solved.rounds,
-            bonus_left=most > 0.0,
+            bonus_left=float(bonus.max()) > 0.0,
             worthless=worthless,
             waits=bool(stays[choice.action]) or is_worthless(problem, choice),
             state_names=model.state_names,
@@ -231,42 +193,46 @@ class Planner:
         if self._steps is not None and corrections.kind is Correction.MOVES:
             # Policies depend on the step: the moves correction is valid for the way home only.
             corrections = replace(corrections, exploring=belief.correction())
-        return Situation(
-            model,
-            corrections,
-            self.discount,
-            state,
-            start,
-            belief.correction,
-            lambda: limits_of(belief),
-            self._steps,
-        )
+        limits = belief.reward_limits if isinstance(belief, RewardLimits) else None
+        given = corrections, self.discount, state, start, belief.correction, limits, self._steps
+        return Situation(model, *given)
 
-    def _require(self, situation: Situation, rewards: FloatArray) -> list[Requirement]:
-        """Return every criterion's requirement; write its reward to `rewards` [K, S, A]."""
-        requirements = []
+    def _require(
+        self, belief: Belief, model: Model, state: int, start: int, rewards: FloatArray
+    ) -> tuple[Correction, list[Requirement]]:
+        """Return the correction and each requirement; write their `rewards` [K, S, A]."""
+        situation, requirements = self.situation(belief, model, state, start), []
         for reward, criterion in zip(rewards, self.criteria, strict=True):
             asked = criterion.require(situation, reward)
             if asked.reward is not reward:
                 reward[:] = asked.reward
                 asked = replace(asked, reward=reward)
             requirements.append(asked)
-        return requirements
+        return situation.corrections.kind, requirements
 
-    def _once(
+    def _bonus(self, belief: Belief, shape: tuple[int, ...]) -> FloatArray:
+        """Return the checked bonus [S, A]."""
+        error = InvalidProblemError
+        bonus = numbers(self.bonus(belief), "the bonus", shape, error, packed=False)
+        if not (bonus.min() >= -MAX_REWARD and bonus.max() <= MAX_REWARD):
+            at = tuple(int(i) for i in np.argwhere(~(np.abs(bonus) <= MAX_REWARD))[0])
+            raise error(f"the bonus {place(at, 'sa')} is {bonus[at]:g}")
+        return bonus
+
+    def _collected_once(
         self, belief: Belief, state: int, requirements: Sequence[Requirement]
-    ) -> Callable[[], FloatArray]:
+    ) -> FloatArray:
         """Return what the criteria collect [K, A] in one step from `state` that is not repeated.
 
         The moves correction assumes repetition until success; a single step needs Theorem 2.
         """
-        gamma = self.discount
+        sigma = belief.correction()[state]
         worths = [
-            np.broadcast_to(0.0 if r.worth is None else r.worth[state], r.reward.shape[1:])
+            np.broadcast_to(0.0 if r.worth is None else r.worth[state], sigma.shape)
             for r in requirements
         ]
-        collected = (1.0 - gamma) * np.array(worths)
-        return lambda: collected + gamma * belief.correction()[state]
+        collected: FloatArray = (1.0 - self.discount) * np.array(worths) + self.discount * sigma
+        return collected
 
     def _solve(
         self,
@@ -280,40 +246,64 @@ class Planner:
         by one that claims infeasibility.
         """
         seeds: tuple[IntArray, ...] = ()
-        if previous is not None and getattr(previous, "steps", None) == self._steps:
-            seeds = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
         hint = None
+        if previous is not None and previous.steps == self._steps:
+            seeds = tuple(without_idle_moves(problem, policy) for policy in previous.outbound)
         if previous is not None and len(previous.criteria) == len(requirements):
-            hint = np.array(
-                [m * r.unit for m, r in zip(previous.multipliers, requirements, strict=True)]
+            hint = np.array(previous.multipliers) * [r.unit for r in requirements]
+
+        def solve(method: Method) -> ConstrainedSolution:
+            if method == "lp" and isinstance(problem, ConstrainedProblem):
+                return solve_occupancy(problem)
+            return solve_constrained(problem, seeds, hint)
+
+        final = (Status.OPTIMAL, Status.INFEASIBLE)
+        other: Method = "lp" if self.method == "columns" else "columns"
+        solved = solve(self.method)
+        empty = len(solved.weights) == 0
+        if not empty and solved.status in final:
+            return solved, self.method
+        if other == "columns" or (
+            isinstance(problem, ConstrainedProblem) and problem.objective.size <= MAX_LP_ENTRIES
+        ):
+            again = solve(other)
+            kept = problem.levels - met_within(problem.span)
+            contradicts = again.status is Status.INFEASIBLE and (
+                not empty and bool((solved.achieved >= kept).all())
             )
-        best: tuple[ConstrainedSolution, Method] | None = None
-        order: tuple[Method, Method] = (
-            ("columns", "lp") if self.method == "columns" else ("lp", "columns")
-        )
-        for method in order:
-            if best is not None and method == "lp" and problem.objective.size > MAX_LP_ENTRIES:
-                break
-            if method == "columns":
-                solved = solve_constrained(problem, seeds, hint)
-            elif isinstance(problem, ConstrainedProblem):
-                solved = solve_occupancy(problem)
-            else:
-                break
-            empty = len(solved.weights) == 0
-            if best is not None and (empty or _contradicts(problem, solved, best[0])):
-                break
-            if not empty and solved.status in (Status.OPTIMAL, Status.INFEASIBLE):
-                return solved, method
-            if best is None or len(best[0].weights) == 0:
-                best = solved, method
-        assert best is not None
-        return best
+            if len(again.weights) and not contradicts and (empty or again.status in final):
+                return again, other
+        return solved, self.method
+
+
+def _evidence_of(
+    requirement: Requirement, span: float, total: float, kept_total: float, multiplier: float
+) -> CriterionEvidence:
+    """Return what a plan proves of a criterion, with allowance for the rounding of its totals."""
+    r, rounding = requirement, ROUNDING * span
+    bound, kept = (lower(r.least, r.unit, float(x) - rounding) for x in (total, kept_total))
+    return CriterionEvidence(
+        name=r.name,
+        level=r.level,
+        bound=bound,
+        kept_bound=kept,
+        multiplier=float(multiplier) / r.unit,
+        home=r.home,
+        way_home=r.returns.value,
+        return_policy=r.returns.policy,
+        kind=r.kind,
+        unit=r.unit,
+        allowed=r.allowed,
+        within=r.within,
+        return_layers=r.returns.layers,
+        return_since=r.returns.since,
+        span=span,
+    )
 
 
 def check_rewards(model: Model) -> None:
     """Raise `InvalidProblemError` for rewards so large that their sums overflow."""
-    if is_nothing(model.reward):
+    if is_default_zero(model.reward):
         return
     large = np.isfinite(model.reward) & (np.abs(model.reward) > MAX_REWARD)
     if large.any():
@@ -322,15 +312,6 @@ def check_rewards(model: Model) -> None:
             f"the reward {place(at, 'sa')} is {model.reward[at]:g}, so large that sums overflow: "
             f"scale rewards to {MAX_REWARD:g} at most"
         )
-
-
-def _contradicts(problem: Problem, solved: ConstrainedSolution, found: ConstrainedSolution) -> bool:
-    """Return whether `solved` is infeasible although `found` keeps the levels."""
-    return (
-        solved.status is Status.INFEASIBLE
-        and len(found.weights) > 0
-        and bool((found.achieved >= problem.levels - met_within(problem.span)).all())
-    )
 
 
 def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
@@ -349,8 +330,3 @@ def without_idle_moves(problem: Problem, policy: IntArray) -> IntArray:
     better: IntArray = policy.copy()
     better[idle] = np.where(same.any(axis=1), same.argmax(axis=1), tried)
     return better
-
-
-def limits_of(belief: Belief) -> tuple[float, float] | None:
-    """Return the least and the greatest reward of any world, if the belief knows them."""
-    return belief.reward_limits() if isinstance(belief, RewardLimits) else None

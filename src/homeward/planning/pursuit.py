@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,55 +13,89 @@ from homeward.safety import StayInside
 from homeward.solvers import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from homeward.arrays import FloatArray, IntArray
     from homeward.models import Model
-    from homeward.planning.choice import Choice
-    from homeward.planning.held import Proposal
-    from homeward.planning.task import Task
+    from homeward.planning.guide import Task
+    from homeward.planning.held import Account, Proposal
 
 
-def plan_of(task: Task, model: Model, state: int, choice: Choice, proposal: Proposal) -> Plan:
-    """Return the plan that pursues a choice's proposal."""
-    homes, criteria = zip(task.ledgers, choice.homes, choice.paid, strict=True), []
+class Limit(NamedTuple):
+    """Why a search made no proposal."""
+
+    left: float  # gain that remains anywhere
+    gain: float = 0.0  # gain of the least risky place that exceeds the budget; 0 if there is none
+    share: float = np.inf  # its risk over the remaining budget, above 1; infinite if there is none
+    rate: float = 0.0  # best gain per step without risk, if below the floor; 0 if there is none
+
+
+def plan_of(
+    task: Task,
+    model: Model,
+    state: int,
+    proposal: Proposal,
+    policy: IntArray,
+    paid: Sequence[Account],
+    homes: Sequence[tuple[FloatArray, IntArray]],
+    facts: Callable[[], tuple[FloatArray, FloatArray, FloatArray]],
+    method: str = "rate",
+) -> Plan:
+    """Return the plan that pursues a proposal by an outbound `policy` [S].
+
+    For each budget, `paid` is the account after the action, and `homes` is the bound [S] on coming
+    home with the return policy [S]. `facts` computes for each action the best rate [A] that starts
+    with it, the bounds [K, S] on coming home, and the share [A] of the budget that it would spend.
+    """
+    kept, criteria = zip(task.ledgers, homes, paid, strict=True), []
     for criterion in task.planner.criteria:
-        if isinstance(criterion, StayInside):
-            criteria.append(_stay_evidence(criterion, model))
-            continue
-        ledger, home, account = next(homes)
-        kept = max(0.0, 1.0 - account.spent)
-        criteria.append(
-            CriterionEvidence(
+        if isinstance(criterion, StayInside):  # no action that might leave the set is taken
+            evidence = CriterionEvidence(
+                name=criterion.name,
+                level=criterion.delta,
+                bound=1.0,
+                kept_bound=1.0,
+                multiplier=0.0,
+                home=np.empty(0, np.int32),
+                way_home=np.zeros(model.states),
+                return_policy=np.full(model.states, -1, np.int32),
+                kind="stay",
+                allowed=criterion.mask((model.states, model.actions)),
+            )
+        else:
+            ledger, (value, way), account = next(kept)
+            evidence = CriterionEvidence(
                 name=ledger.name,
                 level=ledger.delta,
-                bound=kept,
-                kept_bound=kept,
+                bound=max(0.0, 1.0 - account.spent),
+                kept_bound=max(0.0, 1.0 - account.spent),
                 multiplier=0.0,
                 home=ledger.homes.astype(np.int32),
-                way_home=home.value,
-                return_policy=home.policy,
+                way_home=value,
+                return_policy=way,
                 within=ledger.within,
             )
-        )
-    action, policy = int(choice.policy[state]), choice.policy[None]
+        criteria.append(evidence)
     kind = Correction.MOVES if isinstance(model, Moves) else Correction.GENERAL
     return Plan(
         state=state,
-        action=action,
+        action=int(policy[state]),
         status=Status.OPTIMAL,
         weights=np.ones(1),
-        outbound=policy,
+        outbound=policy[None],
         exploration_value=proposal.rate,
         upper_bound=proposal.rate,
         gap=0.0,
         kept_weights=np.ones(1),
-        kept_outbound=policy,
+        kept_outbound=policy[None],
         kept_value=proposal.rate,
         criteria=tuple(criteria),
-        evidence=Evidence(lambda: _action_evidence(task, model, state, action, choice)),
+        evidence=Evidence(lambda: _action_evidence(task, model, state, int(policy[state]), facts)),
         correction=task.planner.correction or kind,
         discount=task.planner.discount,
-        method=choice.method,
+        method=method,
         rounds=1,
-        bonus_left=choice.method != "earn",
+        bonus_left=method != "earn",
         worthless=False,
         waits=False,
         state_names=model.state_names,
@@ -70,31 +104,15 @@ def plan_of(task: Task, model: Model, state: int, choice: Choice, proposal: Prop
     )
 
 
-def _stay_evidence(criterion: StayInside, model: Model) -> CriterionEvidence:
-    """Return the evidence on a set to stay inside: no action that might leave it is taken."""
-    given = criterion.allowed if criterion.allowed.ndim == 2 else criterion.allowed[:, None]
-    what = "state-action" if criterion.allowed.ndim == 2 else "state"
-    count = int(criterion.allowed.sum())
-    return CriterionEvidence(
-        name=f"stay inside the set of {count} {what}{'s' * (count != 1)}",
-        level=criterion.delta,
-        bound=1.0,
-        kept_bound=1.0,
-        multiplier=0.0,
-        home=np.empty(0, np.int32),
-        way_home=np.zeros(model.states),
-        return_policy=np.full(model.states, -1, np.int32),
-        kind="stay",
-        allowed=np.broadcast_to(given, (model.states, model.actions)),
-    )
-
-
 def _action_evidence(
-    task: Task, model: Model, state: int, action: int, choice: Choice
+    task: Task,
+    model: Model,
+    state: int,
+    action: int,
+    facts: Callable[[], tuple[FloatArray, FloatArray, FloatArray]],
 ) -> tuple[ActionEvidence, ...]:
     """Return for each action the best rate that starts with it, and the ways home after it."""
-    assert choice.facts is not None
-    rates, homes, share = choice.facts()
+    rates, homes, share = facts()
     leaving = model.leaving(state)
     ways = model.ahead(state, homes.reshape(-1, model.states))
     found = []

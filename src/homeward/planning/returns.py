@@ -18,8 +18,8 @@ from scipy.sparse.linalg import spsolve
 from homeward.arrays import frozen
 from homeward.beliefs import DirichletBelief, FiniteBelief, Transition, corrections_of
 from homeward.beliefs.corrections import Correction
+from homeward.planning.graph import mask_of
 from homeward.planning.held import Account
-from homeward.planning.ways import mask_of
 from homeward.solvers import GIVE_UP, solve_return
 
 if TYPE_CHECKING:
@@ -33,25 +33,12 @@ SOLVE_TOLERANCE = 1e-14
 
 
 class Returns(NamedTuple):
-    """The ways home on a general model, as a ledger sees them.
+    """The ways home on a general model; the charge is exact in the present state only."""
 
-    Attributes
-    ----------
-    account
-        What is held.
-    value
-        Lower bound [S] on the probability that the held way home works.
-    charge
-        Risk [S, A] that each action would add: exact in the present state, elsewhere an estimate
-        for planning. Negative if the action is expected to make the way home safer.
-    lost
-        Whether no way home is left.
-    """
-
-    account: Account
-    value: FloatArray
-    charge: FloatArray
-    lost: bool
+    account: Account  # what is held
+    value: FloatArray  # lower bound [S] on the probability that the held way home works
+    charge: FloatArray  # risk [S, A] that each action would add; below 0 if the way home gets safer
+    lost: bool  # whether no way home is left
 
     def pay(self, state: int, action: int) -> Account:
         """Return the account after an action; a negative charge refunds what was spent."""

@@ -63,9 +63,8 @@ class WarmStart:
         flat = self.outbound.ravel()
         if self.afterwards is not None:
             flat = np.concatenate([flat, self.afterwards])
-        low, high = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
-        narrow = np.result_type(np.min_scalar_type(low), np.min_scalar_type(high))
-        narrow = narrow.newbyteorder("<")
+        ends = (int(flat.min()), int(flat.max())) if flat.size else (0, 0)
+        narrow = np.result_type(*map(np.min_scalar_type, ends)).newbyteorder("<")
         packed = zlib.compress(flat.astype(narrow).tobytes(), 1)
         value: dict[str, Any] = {
             "shape": list(self.outbound.shape),
@@ -81,10 +80,8 @@ class WarmStart:
     def decode(cls, value: Any) -> WarmStart:
         """Read what `encode` returned."""
         try:
-            flat = np.frombuffer(
-                zlib.decompress(base64.b64decode(value["policies"], validate=True)),
-                dtype=np.dtype(value["type"]),
-            )
+            packed = base64.b64decode(value["policies"], validate=True)
+            flat = np.frombuffer(zlib.decompress(packed), dtype=np.dtype(value["type"]))
             outside = value.get("afterwards")
             end = len(flat) if outside is None else len(flat) - operator.index(outside)
             if not 0 <= end <= len(flat):

@@ -1,8 +1,9 @@
-"""Films: frames in, a .gif or .mp4 out, written completely or not at all."""
+"""Films: writes frames to a .gif or .mp4 file, atomically."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidProblemError
+from homeward.files import PART, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,32 +19,34 @@ if TYPE_CHECKING:
 
 FILMS = (".gif", ".mp4")
 BLOCK = 16
-"""Pixels: the sides of a film are multiples of this, as every player requires."""
+"""The sides of a film are multiples of this number of pixels, as players require."""
 
 
 def check_film(out: Path) -> None:
-    """Raise `InvalidFileError` if a film can't be written to a file, before the work is done."""
+    """Raise `InvalidFileError` if no film can be written to `out`; call this before the work."""
     if out.suffix.lower() not in FILMS:
         raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
     if not out.parent.is_dir():
         raise InvalidFileError(f"{out}: there is no folder {out.parent}")
+    if out.is_dir():
+        raise InvalidFileError(f"{out}: is a folder")
 
 
 def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
-    """Return sides in inches, rounded up to whole blocks."""
+    """Return the sides in inches, rounded up to whole blocks of `BLOCK` pixels."""
     blocks = np.ceil(np.array([wide, high]) * dpi / BLOCK) * BLOCK / dpi
     return float(blocks[0]), float(blocks[1])
 
 
 def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
-    """Write frames [height, width, 3], one or more, as .gif or .mp4, completely or not at all.
+    """Write one or more frames [height, width, 3] to a .gif or .mp4 file, atomically.
 
     Only a few frames are in memory at a time.
     """
     check_film(out)
     if not 0.0 < number(fps, "the frames per second", InvalidProblemError) <= 50.0:
         raise InvalidProblemError(f"the frames per second are {fps:g}, expected 0 to 50")
-    with _complete(out) as part:
+    with completed(out) as part:
         (_write_gif if out.suffix.lower() == ".gif" else _write_mp4)(frames, part, fps)
 
 
@@ -67,21 +71,20 @@ def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
         macro_block_size=BLOCK,
         output_params=["-threads", "1", "-fflags", "+bitexact"],
     )
-    with closing(writer):  # by itself it would leave its process running after an error
+    with closing(writer):  # otherwise its process would continue after an error
         for frame in frames:
             writer.append_data(frame)
 
 
 @contextmanager
-def _complete(out: Path) -> Iterator[Path]:
-    """Yield a file beside `out` to write to; it replaces `out` once it is complete."""
-    if out.is_dir():
-        raise InvalidFileError(f"{out}: is a folder")
-    part = out.with_name(f".{out.stem}.{os.getpid()}.part{out.suffix.lower()}")
+def completed(out: Path) -> Iterator[Path]:
+    """Yield a temporary path with the same file name; the file replaces `out` at the end."""
+    # Writers need the suffix of the name. A resumed run deletes folders that are left.
+    folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
     try:
-        yield part
-        os.replace(part, out)
-    except OSError as cause:
-        raise InvalidFileError(f"{out}: can't be written: {cause}") from cause
+        with refusing(out, "can't be written"):
+            folder.mkdir(exist_ok=True)
+            yield folder / out.name
+            os.replace(folder / out.name, out)
     finally:
-        part.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A recorded run at any step: belief, plan, map layers and reasons."""
+"""Replay of a recorded run: its belief, plan, map layers and reasons at any step."""
 
 from homeward.replay.moment import Moment
 from homeward.replay.replay import InterruptedReplayError, NotRecordedError, Replay

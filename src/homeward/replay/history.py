@@ -1,36 +1,105 @@
-"""The beliefs of a recorded run after any number of its steps, without planning."""
+"""Beliefs and risk accounts of a recorded run after any step, computed without planning.
+
+`History` has the beliefs. `Decisions` has the `Held` of a run whose level holds for the whole run:
+its accounts with their return policies, and its proposal. Both keep checkpoints at regular steps
+and compute other steps from the nearest earlier checkpoint.
+"""
 
 from __future__ import annotations
 
 import copy
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from homeward.errors import InvalidFileError
-from homeward.replay.checkpoints import Checkpoints
+from homeward.models import Moves
+from homeward.planning.graph import graph_of
+from homeward.planning.guide import Guide
+from homeward.planning.held import Held
+from homeward.planning.returns import returns_of
+from homeward.solvers import ReturnSolution, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from homeward.arrays import IntArray
     from homeward.beliefs import Belief
     from homeward.replay.log_reader import LogReader
+    from homeward.replay.moment import Moment
     from homeward.replay.scene import Scene
     from homeward.runs import Setup
 
-SPACING = 8
-"""Initial number of steps between two checkpoints."""
-
-MAX_BYTES = 160 << 20
+T = TypeVar("T")
+BELIEF_SPACING, HELD_SPACING = 8, 32  # initial number of steps between two checkpoints
+MAX_BELIEF_BYTES, MAX_HELD_BYTES = 160 << 20, 64 << 20
 """Maximum size of the checkpoints of one run, in bytes."""
 
 
-class History:
-    """What a run learned: the belief after each step, and how much was known.
+class Checkpoints(Generic[T]):
+    """Checkpoints of a sequence in which each value is computed from the previous one.
 
-    Where the scene can place the world, the recorded actions are taken in it again. Otherwise the
-    recorded observations, of these `types`, are read from the log.
+    If the checkpoints take more than `max_bytes`, every other one is dropped, so the spacing
+    doubles.
+
+    Parameters
+    ----------
+    first
+        The value after 0 steps.
+    follow
+        Returns the value after a step, given the step's number and the previous value.
+    size
+        Returns the bytes that a value takes in addition to the previous checkpoint.
+    """
+
+    def __init__(
+        self,
+        first: T,
+        follow: Callable[[int, T], T],
+        size: Callable[[T, T | None], int],
+        spacing: int,
+        max_bytes: int,
+    ) -> None:
+        self.follow, self.size = follow, size
+        self.spacing, self.max_bytes = spacing, max_bytes
+        self.kept: dict[int, T] = {0: first}
+        self.bytes = size(first, None)
+        self._recent: tuple[int, T] = (0, first)
+
+    def at(self, step: int) -> T:
+        """Return the value after a number of steps."""
+        number = min(step - step % self.spacing, max(self.kept))
+        value = self.kept[number]
+        if number < self._recent[0] <= step:
+            number, value = self._recent
+        while number < step:
+            number += 1
+            value = self.follow(number, value)
+            self.keep(number, value)
+        self._recent = step, value
+        return value
+
+    def keep(self, step: int, value: T) -> None:
+        """Store the value after a step if this step is the next checkpoint."""
+        last = max(self.kept)
+        if step != last + self.spacing:
+            return
+        self.bytes += self.size(value, self.kept[last])
+        self.kept[step] = value
+        while self.bytes > self.max_bytes and len(self.kept) > 2:
+            self.spacing *= 2
+            self.kept = {n: v for n, v in self.kept.items() if n % self.spacing == 0}
+            values = list(self.kept.values())
+            before = [None, *values[:-1]]
+            self.bytes = sum(self.size(v, b) for v, b in zip(values, before, strict=True))
+
+
+class History:
+    """The belief of a run after each step, and the measure of how much it knew.
+
+    If the scene can place the world, the world repeats the recorded actions. Otherwise observations
+    of the dataclasses `types` are read from the log.
     """
 
     def __init__(
@@ -39,7 +108,7 @@ class History:
         scene: Scene,
         log: LogReader,
         types: Sequence[type] = (),
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BELIEF_BYTES,
     ) -> None:
         self.setup, self.scene, self.log, self.types = setup, scene, log, types
         self.start = setup.world.state
@@ -48,19 +117,19 @@ class History:
         self.known = [scene.measure(seen, self._last, 0.0)]  # [steps + 1]
         self.beliefs = Checkpoints(
             self._last,
-            lambda step, before: self._learn(step, before)[1],
+            lambda n, before: self._learn(n, before)[1],
             _bytes,
-            SPACING,
+            BELIEF_SPACING,
             max_bytes,
         )
 
     @property
     def reached(self) -> int:
-        """The last step that was learned."""
+        """The last step whose observation was used."""
         return len(self.known) - 1
 
     def advance(self, step: int, seconds: float) -> bool:
-        """Learn up to a step, within a time in seconds; return whether it was reached."""
+        """Update the belief up to a step, for at most `seconds`; return whether it was reached."""
         until = time.monotonic() + seconds
         while self.reached < step:
             if time.monotonic() > until:
@@ -72,12 +141,12 @@ class History:
         return True
 
     def at(self, step: int) -> Belief:
-        """Return a copy of the belief after a number of steps, which is freed with its caches."""
+        """Return the belief after a number of steps; a copy, so that its caches can be freed."""
         self.advance(step, float("inf"))
         return copy.copy(self._last if step == self.reached else self.beliefs.at(step))
 
     def _learn(self, number: int, belief: Belief) -> tuple[Any, Belief]:
-        """Take a recorded step again and learn from it."""
+        """Repeat a recorded step; return its observation and the updated belief."""
         log, world = self.log, self.setup.world
         if self.scene.place is None:
             observation = log.observation(number, self.types)
@@ -87,23 +156,61 @@ class History:
         observation = world.act(log.actions[number - 1])
         if world.state != after:
             raise InvalidFileError(
-                f"{log.path}: step {number} leads to {after} and now comes out at {world.state}"
+                f"{log.path}: step {number} ends in state {after}, but repeating it gives "
+                f"{world.state}"
             )
         return observation, belief.update(observation)
 
 
+class Decisions:
+    """The `Held` of a run after each step, and guides to repeat its decisions."""
+
+    def __init__(self, setup: Setup, start: int, first: Belief, log: LogReader) -> None:
+        self.setup, self.start = setup, start
+        held = self.guide().open(first)
+        size = max(1, sum(account.way.nbytes for account in held.accounts))
+        self.kept = Checkpoints(
+            held,
+            lambda step, before: Held.decode(log.holdings[step - 1], before),
+            lambda held, before: size,
+            HELD_SPACING,
+            MAX_HELD_BYTES,
+        )
+
+    def guide(self) -> Guide:
+        """Return a new guide, since a guide remembers gains that hold only for its later steps."""
+        return Guide(self.setup.planner, self.start, self.setup.floor)
+
+    def returns(self, moment: Moment) -> tuple[IntArray, ReturnSolution] | None:
+        """Return the first home and the return policy to it with its bound, given the belief.
+
+        Moves that the run already relies on are preferred to safer ones. Return None if no
+        criterion has a home.
+        """
+        ledgers = self.guide().ledgers(moment.belief)
+        if not ledgers:
+            return None
+        ledger, correction = ledgers[0], self.setup.planner.correction
+        account, model = self.kept.at(moment.step).accounts[0], moment.model
+        if isinstance(model, Moves):
+            graph = graph_of(moment.belief, model, correction)
+            survey = ledger.survey(graph, account, moment.state, whole=True)
+            value, policy = survey.value, survey.choice
+        else:
+            sparse = model.sparse()
+            ways = returns_of(moment.belief, sparse, ledger, account, moment.state, correction)
+            value, policy = ways.value, ways.account.way
+        found = ReturnSolution(value, policy, 0.0, Status.OPTIMAL, 1)
+        return ledger.homes.astype(np.int32), found
+
+
 def _bytes(belief: Belief, before: Belief | None) -> int:
-    """Return the bytes of a belief's arrays that it does not share with the one before."""
-    shared = {id(value) for value in _values(before)}
-    return sum(
-        value.nbytes
-        for value in _values(belief)
-        if isinstance(value, np.ndarray) and id(value) not in shared
-    )
+    """Return the bytes of the arrays of `belief` that `before` does not share."""
 
+    def arrays(one: Any) -> dict[int, Any]:
+        names = vars(one) if hasattr(one, "__dict__") else getattr(one, "__slots__", ())
+        found = (getattr(one, name, None) for name in names)
+        return {id(value): value for value in found if isinstance(value, np.ndarray)}
 
-def _values(belief: Any) -> list[Any]:
-    """Return the values of a belief's attributes, with or without slots."""
-    if hasattr(belief, "__dict__"):
-        return list(vars(belief).values())
-    return [getattr(belief, name, None) for name in getattr(belief, "__slots__", ())]
+    shared = arrays(before)
+    return sum(value.nbytes for key, value in arrays(belief).items() if key not in shared)

@@ -1,4 +1,4 @@
-"""A moment of a run: what is known after some steps, and the way home by that knowledge."""
+"""A moment of a run: the belief after some steps, and the return policy for that belief."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.models import Model
     from homeward.planning.planner import Planner
-    from homeward.replay.decisions import Decisions
+    from homeward.replay.history import Decisions
 
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """What an explorer knew after `step` steps, before it planned the next."""
+    """The belief of an explorer after `step` steps, before it planned the next one."""
 
     step: int
     state: int
     belief: Belief
-    path: IntArray  # [step + 1] from the start to here
+    path: IntArray  # [step + 1] states from the start to `state`
     planner: Planner
-    decisions: Decisions | None = None  # None unless the safety level is the whole run's
+    decisions: Decisions | None = None  # None unless the safety level holds for the whole run
 
     @property
     def start(self) -> int:
@@ -44,16 +44,15 @@ class Moment:
 
     @cached_property
     def returns(self) -> tuple[IntArray, ReturnSolution]:
-        """The home of the first criterion that has one, and the way there.
+        """Home states and return policy of the first criterion with a home.
 
-        Without such a criterion, the way to the start.
+        If no criterion has a home, the home is the start.
         """
-        if self.decisions is not None:
-            held = self.decisions.returns(self)
-            if held is not None:
-                return held
-        for criterion in self.planner.criteria:
-            if self.decisions is None and hasattr(criterion, "home"):
+        held = None if self.decisions is None else self.decisions.returns(self)
+        if held is not None:
+            return held
+        for criterion in self.planner.criteria if self.decisions is None else ():
+            if hasattr(criterion, "home"):
                 situation = self.planner.situation(self.belief, self.model, self.state, self.start)
                 requirement = criterion.require(situation)
                 return requirement.home, requirement.returns
@@ -63,10 +62,10 @@ class Moment:
         return home, solve_return(self.model, corrections.returning, home)
 
     def way(self, cell: int) -> dict[str, Any]:
-        """Return the way home from a cell, edge by edge, as JSON values.
+        """Return the path home from a cell as JSON values, with the risk of each edge.
 
-        What an edge takes off the bound is the difference of the values at its ends. On a model
-        whose actions have several outcomes there is a bound and no single path.
+        The risk of an edge is the difference between the bounds at its two ends. If actions have
+        several outcomes, there is no single path: `edges` is empty.
         """
         home, found = self.returns
         value, policy, model = found.value, found.policy, self.model

@@ -1,11 +1,11 @@
-"""A recorded run at any of its steps, also while it is being written.
+"""Replay of a recorded run at any of its steps; a process may still be writing the run.
 
-Beliefs are learned again from the records without planning (`history`). A run with a level for the
-whole run decides again with what it held (`decisions`). A plan of the paper's Algorithm 1 is made
-again from its recorded warm start. Without one for that step, the steps since the last one are
-planned again, so that the plan is identical to the bit. That takes long on large maps: there the
-nearest warm start is tried first, and the plan is used if it has the recorded action, value and
-bounds; its evidence on other actions may differ.
+Beliefs are computed from the records without planning (`history`). If the level holds for the whole
+run, a decision is repeated from the recorded `Held` (`decisions`). For the paper's Algorithm 1, a
+plan is repeated from its recorded warm start. If that step has none, steps since the last warm
+start are planned again, so that the plan is identical to the bit. This takes long on large maps.
+There the nearest warm start is tried first, and the plan is used if it has the recorded action,
+value and bounds; its evidence on other actions may differ.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import numpy as np
 
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.files import read_json
-from homeward.replay.decisions import Decisions
-from homeward.replay.history import MAX_BYTES, History
+from homeward.replay.history import MAX_BELIEF_BYTES, Decisions, History
 from homeward.replay.log_reader import LogReader
 from homeward.replay.moment import Moment
 from homeward.replay.reasons import ended, reasons
@@ -39,40 +38,36 @@ if TYPE_CHECKING:
     from homeward.replay.scene import Scene
     from homeward.runs import Kind, Setup
 
-PLAN_TOLERANCE = 1e-9
-"""Relative tolerance on bounds and values of the same plan."""
-
-MAX_PLANS = 8
-"""Number of plans that are cached; one on large maps."""
-
+PLAN_TOLERANCE = 1e-9  # relative tolerance on bounds and values of the same plan
+MAX_PLANS = 8  # maximum number of cached plans; on large maps it is 1
 SMALL, LARGE = 20_000, 100_000
-"""Maximum number of states to plan the steps since a warm start again: always, or if needed."""
+"""Up to SMALL states, steps since a warm start are always planned again; up to LARGE if needed."""
 
 
 class NotRecordedError(InvalidInputError):
-    """A step, a cell, a layer or a map that a run does not have."""
+    """The run does not have the requested step, cell, layer or map."""
 
 
 class InterruptedReplayError(HomewardError):
-    """Planning was interrupted by another request; ask again."""
+    """Another request interrupted planning; the client should ask again."""
 
 
 class Replay:
-    """One run to inspect: `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
+    """A run to inspect by `at`, `plan`, `layers`, `why` and `way` after any of its steps."""
 
-    def __init__(self, directory: Path | str, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, directory: Path | str, max_bytes: int = MAX_BELIEF_BYTES) -> None:
         self.run = Run.open(directory)
         self.max_bytes = max_bytes
         self.log = LogReader(Path(directory) / STEPS)
         self.log.read_on()
         self.interrupted: Callable[[], bool] = lambda: False  # whether to interrupt planning
         self.identity = self.run.manifest.config_sha256, self.run.manifest.created
-        self._decided: tuple[int, Decision] | None = None  # the last, and the step before it
+        self._decided: tuple[int, Decision] | None = None  # step before the last decision, and it
         self._plans: OrderedDict[int, tuple[Plan, bool]] = OrderedDict()
         self._seeds: OrderedDict[int, WarmStart] = OrderedDict()
 
     def refresh(self) -> bool:
-        """Read the new steps; return False if another run has taken this one's place."""
+        """Read the new steps; return False if another run has replaced this one."""
         manifest = self.run.manifest
         same = self.identity == (manifest.config_sha256, manifest.created)
         return same and self.log.read_on()
@@ -84,21 +79,21 @@ class Replay:
 
     @cached_property
     def setup(self) -> Setup:
-        """The run as it was set up: planner, first belief and world."""
+        """The setup of the run: planner, first belief and world."""
         path, kind = self.run.directory / CONFIG, self.kind
         version = read_json(path)["version"]
         if version != kind.version:
             newer = isinstance(version, int) and version > kind.version
-            whose = "newer version of Homeward" if newer else "version not read any more"
+            whose = "a newer" if newer else "an older"
             raise InvalidFileError(
-                f"{path}: was made by a {whose}: a {kind.name} run of version {version}, and "
-                f"this is {kind.version}"
+                f"{path}: was made by {whose} version of Homeward: it is a {kind.name} run of "
+                f"version {version}, and this Homeward reads version {kind.version}"
             )
         return kind.make(checked(kind.config, self.run.config, str(path)))
 
     @cached_property
     def scene(self) -> Scene:
-        """The maps of the run."""
+        """The map layers of the run."""
         if self.kind.scene is None:
             raise NotRecordedError(f"{self.run.directory}: a {self.kind.name} run has no map")
         scene: Scene = self.kind.scene(self.setup)
@@ -112,18 +107,18 @@ class Replay:
 
     @cached_property
     def decisions(self) -> Decisions | None:
-        """What the run held and decided; None for the paper's Algorithm 1."""
+        """The `Held` of the run after each step; None for the paper's Algorithm 1."""
         if self.setup.algorithm == "paper":
             return None
         return Decisions(self.setup, self.history.start, self.history.at(0), self.log)
 
     @property
     def is_set_up(self) -> bool:
-        """Whether the world was made and its beliefs can be learned."""
+        """Whether the world and the history exist already."""
         return "history" in vars(self)
 
     def at(self, step: int) -> Moment:
-        """Return what was known after a number of steps."""
+        """Return the moment after a number of steps."""
         if not 0 <= step <= len(self.log):
             raise NotRecordedError(f"the run has {len(self.log)} steps, there is no step {step}")
         start = np.array([self.history.start], np.int32)
@@ -132,11 +127,12 @@ class Replay:
         return Moment(step, int(path[-1]), belief, path, planner, self.decisions)
 
     def layers(self, step: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return maps [R, C] by name, of what was known after a number of steps."""
-        if step == len(self.log) and not self.is_set_up:
-            kept = self._kept_layers(names)
-            if kept is not None:
-                return kept
+        """Return the layers [R, C] by name, after a number of steps."""
+        kept, at_end = self.kind.kept_layers, step == len(self.log) and not self.is_set_up
+        if kept is not None and at_end and self.run.status is RunStatus.FINISHED:
+            found = kept(self.run.fields())
+            if names and set(names) <= found.keys():
+                return {name: found[name] for name in names}
         moment = self.at(step)
         known = {entry["name"] for entry in self.scene.layers}
         for name in names:
@@ -144,17 +140,8 @@ class Replay:
                 raise NotRecordedError(f"there is no layer {name[:40]!r} in this run")
         return self.scene.maps(names, moment)
 
-    def _kept_layers(self, names: Sequence[str]) -> dict[str, NDArray[Any]] | None:
-        """Return maps from the arrays that a finished run left; None if they do not suffice."""
-        if self.kind.kept_layers is None or self.run.status is not RunStatus.FINISHED:
-            return None
-        found = self.kind.kept_layers(self.run.fields())
-        if not names or not set(names) <= found.keys():
-            return None
-        return {name: found[name] for name in names}
-
     def way(self, step: int, cell: int) -> dict[str, Any]:
-        """Return the way home from a cell by what was known after a step, as JSON values."""
+        """Return the path home from a cell, given the belief after a step, as JSON values."""
         moment = self.at(step)
         rows, columns = self.scene.shape
         if not 0 <= cell < rows * columns:
@@ -162,7 +149,7 @@ class Replay:
         return moment.way(cell)
 
     def why(self, step: int) -> dict[str, Any]:
-        """Return the plan made after a number of steps, or the reason for the end, as JSON."""
+        """Return the plan made after a number of steps, or why the run ended, as JSON values."""
         moment = self.at(step)
         recorded = None
         if step < len(self.log):
@@ -172,13 +159,14 @@ class Replay:
         if self.decisions is not None:
             decision = self._decision(moment)
             if decision.plan is None:
-                return {**ended(decision, moment, columns), "recorded": recorded}
+                ledgers = self.decisions.guide().ledgers(moment.belief)
+                return {**ended(decision, moment, ledgers, columns), "recorded": recorded}
         plan, agrees = self.plan(step)
         told = reasons(plan, moment, self.setup, columns)
         return {**told, "recorded": recorded, "agrees": agrees}
 
     def plan(self, step: int) -> tuple[Plan, bool]:
-        """Return the plan made after a number of steps, and whether it is the recorded one."""
+        """Return the plan made after a number of steps, and whether it agrees with the record."""
         if step in self._plans:
             self._plans.move_to_end(step)
             return self._plans[step]
@@ -193,43 +181,42 @@ class Replay:
         return self._plans[step]
 
     def _plan_again(self, moment: Moment) -> Plan:
-        """Make a plan of the paper's Algorithm 1 again."""
+        """Return a plan of the paper's Algorithm 1, made again."""
         step, states = moment.step, moment.model.states
-        best = self.log.seeds_at(step)
-        first, seeds = (0, None) if best is None else best
+        seeds: Any
+        first, seeds = self.log.seeds_at(step) or (0, None)
         for number, known in self._seeds.items():
             if first < number <= step:
                 first, seeds = number, known
-        exact = first == step
-        found = self._plan(moment, seeds) if exact or states > SMALL else None
-        if not exact and (found is None or (states <= LARGE and not self._agrees(found, step))):
-            for number in range(first, step):
-                if number > first and self.interrupted():
-                    raise InterruptedReplayError("another request came first; ask again")
-                seeds = WarmStart.of(self._plan(self.at(number), seeds))
-                self._note(number + 1, seeds)
-            found, exact = self._plan(moment, seeds), True
-        assert found is not None
-        if exact:
-            self._note(step + 1, WarmStart.of(found))
+        if first == step:
+            return self._plan(moment, seeds)
+        if states > SMALL:
+            found = self._plan(moment, seeds, keep=False)
+            if states > LARGE or self._agrees(found, step):
+                return found
+        for number in range(first, step):
+            if number > first and self.interrupted():
+                raise InterruptedReplayError("another request interrupted this one; ask again")
+            seeds = WarmStart.of(self._plan(self.at(number), seeds))
+        return self._plan(moment, seeds)
+
+    def _plan(self, moment: Moment, seeds: Any, *, keep: bool = True) -> Plan:
+        """Return the plan from a warm start; `keep` stores the warm start for the next step."""
+        found = moment.planner.plan(moment.belief, moment.state, moment.start, seeds)
+        if keep:
+            self._seeds[moment.step + 1] = WarmStart.of(found)
+            while len(self._seeds) > 8 * MAX_PLANS:
+                self._seeds.popitem(last=False)
         return found
 
-    def _plan(self, moment: Moment, seeds: WarmStart | None) -> Plan:
-        previous: Any = seeds
-        return moment.planner.plan(moment.belief, moment.state, moment.start, previous)
-
     def _decision(self, moment: Moment) -> Decision:
-        """Return what the run decided after a moment."""
+        """Return the decision of the run at a moment."""
         assert self.decisions is not None
         if self._decided is None or self._decided[0] != moment.step:
-            self._decided = moment.step, self.decisions.decide(moment)
+            held = self.decisions.kept.at(moment.step)
+            found = self.decisions.guide().decide(moment.belief, moment.state, held)
+            self._decided = moment.step, found
         return self._decided[1]
-
-    def _note(self, step: int, seeds: WarmStart) -> None:
-        """Cache the warm start that a step left."""
-        self._seeds[step] = seeds
-        while len(self._seeds) > 8 * MAX_PLANS:
-            self._seeds.popitem(last=False)
 
     def _agrees(self, plan: Plan, step: int) -> bool:
         """Return whether a plan has the recorded action, value and bounds."""

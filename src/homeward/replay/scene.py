@@ -1,7 +1,7 @@
 """The map layers of a run.
 
-A kind makes its scene from a `Scene` with layers of its own; the layers that every map has (the way
-home, the bonus, the surest move, the visited cells, the set to stay inside) are added here.
+Each kind passes its own layers to `Scene`. `Scene` adds the layers that every map has: the bound on
+returning home, the bonus, the safest move, the visited cells and the set to stay inside.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from homeward.replay.moment import Moment
     from homeward.runs import Setup
 
-BELIEF, PLAN = "belief", "plan"
-"""Cost of a layer: none beyond the belief, or about that of a plan."""
+BELIEF, PLAN = "belief", "plan"  # cost of a layer: that of the belief, or about that of a plan
 
 
 class Layer(NamedTuple):
-    """One map: its description as JSON values, and its values [S] at a moment."""
+    """One map layer: its description as JSON values, and a function to its values [S]."""
 
     facts: dict[str, Any]
     values: Callable[[Moment], NDArray[Any]]
@@ -56,16 +55,16 @@ def mask_layer(
 
 
 class Scene:
-    """The maps of a run.
+    """The map layers of a run.
 
     Parameters
     ----------
     setup
-        Setup of the run, made again.
+        A new setup of the run.
     shape
         Rows and columns; their product is the number of states S.
     known, truth
-        Layers of what is believed, and of what is true.
+        Layers of the belief, and of the true world.
     bonus
         Label of the bonus, and its unit.
     closed
@@ -74,10 +73,10 @@ class Scene:
         Returns how much is known, given an observation, the belief after it and the previous
         measure. Called once per step, in order.
     place
-        Puts the world into its state after a number of steps, so that it repeats its observations;
-        None if it can't, and the recorded observations are used instead.
+        Puts the world into a state after a number of steps, so that it repeats its observations.
+        If None, the recorded observations are used instead.
     cell
-        The height and the width of a cell in m.
+        Height and width of a cell in m; None without a scale.
     """
 
     def __init__(
@@ -113,38 +112,25 @@ class Scene:
     def _shared(self, bonus: str, unit: str | None) -> list[Layer]:
         """Return the layers that every map has."""
         asked = any(hasattr(c, "home") for c in self.setup.planner.criteria)
-        whose = "chance of a way home" if asked else "chance of a way back to the start"
+        whose = "return home" if asked else "return to the start"
 
-        def where_open(
-            values: Callable[[Moment], NDArray[Any]],
-        ) -> Callable[[Moment], NDArray[Any]]:
-            return lambda moment: np.where(self.closed(moment), np.nan, values(moment))
+        def costly(
+            name: str, title: str, unit: str | None, values: Callable[[Moment], NDArray[Any]]
+        ) -> Layer:
+            """Return a layer that takes about as long as a plan; it is NaN on closed cells."""
+            scale = "sequential" if name == "bonus" else "probability"
+            shown = lambda m: np.where(self.closed(m), np.nan, values(m))  # noqa: E731
+            return layer(name, title, unit, scale, shown, PLAN)
 
         found = [
-            layer(
-                "v",
-                f"Proven {whose}",
-                None,
-                "probability",
-                where_open(lambda moment: moment.returns[1].value),
-                PLAN,
-            ),
-            layer(
+            costly("v", f"Proven probability to {whose}", None, lambda m: m.returns[1].value),
+            costly(
                 "bonus",
                 f"Bonus: {bonus}",
                 unit,
-                "sequential",
-                where_open(lambda m: np.asarray(m.planner.bonus(m.belief)).max(axis=1)),
-                PLAN,
+                lambda m: np.asarray(m.planner.bonus(m.belief)).max(axis=1),
             ),
-            layer(
-                "success",
-                "Chance of the surest move away",
-                None,
-                "probability",
-                where_open(_surest_move),
-                PLAN,
-            ),
+            costly("success", "Success probability of the safest move", None, _surest_move),
             mask_layer("visited", "Visited", "not visited", "visited", _visited),
         ]
         inside = allowed_of(self.setup)
@@ -155,19 +141,18 @@ class Scene:
 
 
 def _surest_move(moment: Moment) -> NDArray[Any]:
-    """Return the largest probability [S] with which an action leaves its state."""
+    """Return the largest probability [S] over actions that an action leaves its state."""
     model = moment.model
+    states, shape = np.arange(model.states), (model.states, model.actions)
+    leaves: NDArray[Any]
     if isinstance(model, Moves):
-        away = model.dest != np.arange(model.states)[:, None]
-        found: NDArray[Any] = (model.success * away).max(axis=1)
-        return found
-    rows = model.sparse().transitions
-    shape = (model.states, model.actions)
-    total = np.asarray(rows.sum(axis=1)).reshape(shape)
-    states = np.repeat(np.arange(model.states), model.actions)
-    stays = np.asarray(rows[np.arange(rows.shape[0]), states]).reshape(shape)
-    surest: NDArray[Any] = (total - stays).max(axis=1)
-    return surest
+        leaves = model.success * (model.dest != states[:, None])
+    else:
+        rows = model.sparse().transitions
+        stays = rows[np.arange(rows.shape[0]), np.repeat(states, model.actions)]
+        leaves = np.asarray(rows.sum(axis=1)).reshape(shape) - np.asarray(stays).reshape(shape)
+    found: NDArray[Any] = leaves.max(axis=1)
+    return found
 
 
 def _visited(moment: Moment) -> BoolArray:
@@ -177,7 +162,7 @@ def _visited(moment: Moment) -> BoolArray:
 
 
 def actions_of(setup: Setup) -> list[dict[str, Any]]:
-    """Return the actions as JSON values: rows down and columns to the right, None if unknown."""
+    """Return each action as JSON values: name, rows down `dr`, columns right `dc` (or None)."""
     model: Any = setup.belief.mean()
     names = model.action_names or tuple(f"action {a}" for a in range(model.actions))
     ways: dict[str, Any] = dict(zip(NAMES, STEPS, strict=True))
@@ -190,7 +175,7 @@ def actions_of(setup: Setup) -> list[dict[str, Any]]:
 
 
 def allowed_of(setup: Setup) -> BoolArray | None:
-    """Return the mask [S] of the cells in every set to stay inside; None without such a set."""
+    """Return the mask [S] of cells in all sets to stay inside; None if there is no such set."""
     inside: BoolArray | None = None
     for criterion in setup.planner.criteria:
         allowed = getattr(criterion, "allowed", None)

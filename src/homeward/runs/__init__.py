@@ -1,4 +1,4 @@
-"""Runs on disk: recorded step by step, resumed to the same result, listed."""
+"""Runs on disk: record every step, resume to the same result, list all runs of a folder."""
 
 from homeward.planning.warm_start import WarmStart
 from homeward.runs.config import Config

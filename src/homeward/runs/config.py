@@ -1,8 +1,8 @@
-"""Configurations of runs: validated on input, complete when written.
+"""Configurations of runs: validated when read, and written with every key.
 
-Each setting is declared once, as a field of a configuration: its type, limits, default and
-description, and with `Option` how the command line offers it. Options, configuration files, forms
-and the record are all made from that declaration.
+Each setting is declared once, as a field of a configuration class, with its type, limits, default
+and description. `Option` adds how the command line offers the setting. Command-line options,
+configuration files, forms and records all follow from that declaration.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from homeward.errors import InvalidInputError
 
 M = TypeVar("M", bound=BaseModel)
 Named = Callable[[str], str]
-"""Returns a key's name in messages: the key itself, or the option that sets it."""
+"""A function from a key to its name in messages: the key itself, or the option that sets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How the command line offers a key, where that does not follow from its type.
+    """How the command line offers a key, where the type of the key does not determine it.
 
     Attributes
     ----------
     name
-        Name of the option without its dashes; None: the key's.
+        Name of the option without its dashes; None means the name of the key.
     form
-        Form of the value as help shows it, such as ``ROW,COL``.
+        Placeholder of the value in the help text, such as ``ROW,COL``.
     unset
-        Help text for the default, if the default itself does not say it.
+        Description of the default in the help text; None shows the default itself.
     is_file
-        The option names a file, and its text is the value.
+        The option names a file, and the text of that file is the value.
     hidden
-        There is no option: the key is filled in when a run is made.
+        There is no option: the program sets the key when it creates a run.
     """
 
     name: str | None = None
@@ -47,7 +47,7 @@ class Option:
 
 
 class Strict(BaseModel):
-    """A value from outside: unknown keys are refused, types are not converted."""
+    """Base of models for external data: refuses unknown keys, and converts no types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -59,24 +59,27 @@ class Config(Strict):
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a user's values with those texts converted that depend on other values."""
+        """Return a user's values, after converting texts whose meaning depends on other values."""
         return values
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
-        """Raise `InvalidInputError` if a key that was set changes nothing.
+        """Raise `InvalidInputError` if a key that was set has no effect.
 
-        A value that equals the default passes unless its key is in `explicit`, so that the complete
-        configuration of a run makes another.
+        A value that equals the default is accepted unless its key is in `explicit`. So the complete
+        configuration of a run can be used for another run.
         """
 
 
 def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named: Named = str) -> M:
-    """Return values checked against a model; a message names every key at fault, and its value."""
+    """Return `given` validated as a `model`; raise with every invalid key and its value.
+
+    `what` starts the message, and `named` names the keys.
+    """
     if isinstance(given, model):
         return given
     prefix = f"{what}: " if what else ""
     try:
-        # Through JSON, so that what is checked is what will be read back.
+        # Validate the JSON text, since a reader of the record will see that text.
         text = json.dumps(given, allow_nan=False)
     except (TypeError, ValueError) as cause:
         raise InvalidInputError(f"{prefix}{_unwritable(given, cause, named)}") from cause
@@ -88,7 +91,7 @@ def checked(model: type[M], given: M | Mapping[str, Any], what: str = "", named:
 
 
 def _unwritable(given: Any, cause: Exception, named: Named) -> str:
-    """Return why values can't be written as JSON, by the first key whose value can't."""
+    """Return why values can't be written as JSON, with the first key at fault."""
     for key, value in given.items() if isinstance(given, Mapping) else ():
         try:
             json.dumps(value, allow_nan=False)
@@ -100,7 +103,7 @@ def _unwritable(given: Any, cause: Exception, named: Named) -> str:
 
 
 def _fault(error: Any, named: Named) -> str:
-    """Return which key is at fault and why."""
+    """Return a message with the invalid key and the reason."""
     place = [str(part) for part in error["loc"]]
     if error["type"] == "value_error":  # raised by our own validator; its message is complete
         reason = str(error["ctx"]["error"])

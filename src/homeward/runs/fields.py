@@ -1,7 +1,7 @@
-"""Arrays of a finished run, in one NumPy archive (``.npz``), written completely or not at all.
+"""Arrays of a finished run in one NumPy archive (``.npz``), written completely or not at all.
 
-Runs of earlier versions kept them in a folder, as a Zarr group with one compressed chunk per array;
-such a folder is read if there is no archive, and deleted when one is written.
+Earlier versions wrote a folder instead: a Zarr group with one compressed chunk per array. Such a
+folder is read if there is no archive. Writing an archive deletes it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,15 @@ DAMAGE_ERRORS = (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, 
 
 
 def write_fields(path: Path, arrays: Mapping[str, ArrayLike]) -> None:
-    """Write arrays as an archive, and replace an existing one."""
-    checked = {name: np.asarray(values) for name, values in arrays.items()}
-    for name, array in checked.items():
-        if not NAME.fullmatch(name):
-            raise InvalidInputError(f"a field can't be named {name!r}")
-        if array.dtype.kind not in "biuf":
-            raise InvalidInputError(f"field {name} holds {array.dtype}, expected numbers")
+    """Write arrays to an archive; replace an existing archive or an older Zarr folder."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in checked.items():
+        for name, values in arrays.items():
+            array = np.asarray(values)
+            if not NAME.fullmatch(name):
+                raise InvalidInputError(f"a field can't be named {name!r}")
+            if array.dtype.kind not in "biuf":
+                raise InvalidInputError(f"field {name} holds {array.dtype}, expected numbers")
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
     replace_file(path, data.getvalue())
@@ -49,7 +48,7 @@ def write_fields(path: Path, arrays: Mapping[str, ArrayLike]) -> None:
 
 
 def read_fields(path: Path) -> dict[str, NDArray[Any]]:
-    """Return what `write_fields` wrote, by name, each array read-only."""
+    """Return the arrays that `write_fields` wrote, by name; they are read-only."""
     if not path.exists():
         group = path.with_suffix("")
         parts = sorted(group.iterdir()) if group.is_dir() else []
@@ -58,11 +57,11 @@ def read_fields(path: Path) -> dict[str, NDArray[Any]]:
         with refusing(path, "can't be read"), np.load(path, allow_pickle=False) as archive:
             return {name: frozen(archive[name]) for name in sorted(archive)}
     except DAMAGE_ERRORS as cause:
-        raise InvalidFileError(f"{path}: does not hold our arrays: {cause}") from cause
+        raise InvalidFileError(f"{path}: is not an archive of a run's arrays: {cause}") from cause
 
 
 def field_shape(path: Path, name: str) -> tuple[int, ...] | None:
-    """Return the shape of a stored array without reading its values; None if it is not stored."""
+    """Return the shape of a stored array without reading its values; None if there is none."""
     try:
         if not path.exists():
             return tuple(read_json(path.with_suffix("") / name / "zarr.json")["shape"])
@@ -74,7 +73,7 @@ def field_shape(path: Path, name: str) -> tuple[int, ...] | None:
 
 
 def _read_zarr(path: Path) -> NDArray[Any]:
-    """Read an array as earlier versions wrote it."""
+    """Read an array from the Zarr folder of an earlier version."""
     about = read_json(path / "zarr.json")
     try:
         shape, dtype = tuple(about["shape"]), np.dtype(about["data_type"])
@@ -86,4 +85,4 @@ def _read_zarr(path: Path) -> NDArray[Any]:
         flat = np.frombuffer(data, dtype.newbyteorder("<"))
         return frozen(flat.reshape(shape).astype(dtype, copy=False))
     except DAMAGE_ERRORS as cause:
-        raise InvalidFileError(f"{path}: is not one of our arrays: {cause}") from cause
+        raise InvalidFileError(f"{path}: is not an array of a run: {cause}") from cause

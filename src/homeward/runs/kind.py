@@ -1,21 +1,20 @@
-"""Kinds of runs, by name.
+"""Kinds of runs, and their registry by name.
 
-A kind is found by its name, or as ``module:name`` wherever it can be imported. Names come from
-the entry points of installed packages in the group ``homeward.kinds``, and from `register`, which
-holds for one process.
+A kind is found by its registered name, or imported as ``module:name``. Installed packages register
+names by entry points in the group ``homeward.kinds``; `register` adds a name in one process.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import InvalidInputError
 from homeward.runs.config import Config
-from homeward.runs.observations import Digest, check_types, encode
-from homeward.runs.references import load
+from homeward.runs.observations import MARKS, Digest, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,22 +25,28 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
     from homeward.planning.explorer import Loop
     from homeward.planning.planner import Planner
-    from homeward.runs.form import Form
     from homeward.runs.log import Record
     from homeward.runs.manifest import Manifest
     from homeward.runs.run import Run
     from homeward.worlds import World
 
 
+MAX_CELLS = 4_000_000
+"""Maximum number of cells of a map in a run that a page starts."""
+
+ENTRY_POINTS = "homeward.kinds"
+"""Group of the entry points that name kinds."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """All that an explorer needs to start."""
+    """Everything that an explorer needs to start."""
 
     planner: Planner
     belief: Belief  # before the first observation
     world: World  # deterministic given the actions: random numbers come from the seed alone
     limit: int  # steps
-    strict: bool = False  # raise if no action keeps every level
+    strict: bool = False  # raise if no action meets every level
     algorithm: Literal["rate", "paper"] = "rate"
     floor: float | None = None  # gain per step below which the rate explorer ends
 
@@ -61,60 +66,100 @@ class Ended:
 
     directory: Path
     config: Config
-    manifest: Manifest  # with the end
-    setup: Setup  # with the world as the explorer left it
-    belief: Belief  # the last
-    records: Callable[[], Iterator[Record]]  # what was recorded, observations as JSON
+    manifest: Manifest  # final, with `end` set
+    setup: Setup  # its world is in the final state
+    belief: Belief  # after the last observation
+    records: Callable[[], Iterator[Record]]  # yields the recorded steps, observations as JSON
     why: str = ""  # why it ended, in sentences
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What a page may set for a new run.
+
+    Parameters
+    ----------
+    keys
+        Keys of the configuration that a client may set; only keys in `files` may name a file.
+    files
+        Keys whose value is a file, each with the names that a client may give instead of its own
+        upload.
+    of_the_file
+        Keys that the program reads from an uploaded file.
+    check
+        Raises `InvalidInputError` for a configuration that is too large for a page.
+    safe, unsafe
+        Values that make the explorer of a configuration safe or unsafe.
+    promises
+        Keys that the unsafe explorer does not accept.
+    preview
+        Function from a configuration to maps [R, C] by name, and their description as JSON values.
+    preview_keys
+        Keys that the preview depends on.
+    """
+
+    keys: tuple[str, ...]
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    of_the_file: tuple[str, ...] = ()
+    check: Callable[[Any], None] | None = None
+    safe: Mapping[str, Any] = field(default_factory=dict)
+    unsafe: Mapping[str, Any] = field(default_factory=dict)
+    promises: tuple[str, ...] = ()
+    preview: Callable[[Any], tuple[Mapping[str, NDArray[Any]], Mapping[str, Any]]] | None = None
+    preview_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of run: how to make, record, draw, serve and certify it.
+    """A kind of run: functions to set it up, record it, draw it and show it on a page.
 
     Parameters
     ----------
     name
         Name in the registry.
     version
-        Increases whenever the same configuration would give another run.
+        Increases whenever the same configuration would give a different run.
     config
-        The model that configurations are checked against, a subclass of `Config`.
+        Subclass of `Config` that validates configurations.
     make
-        From a checked configuration to a `Setup`; the same one for the same configuration.
+        Function from a valid configuration to a `Setup`; it must be deterministic.
     observations
-        The dataclasses that its worlds' observations are made of.
+        Dataclasses of the observations of its worlds.
     fields
-        From the last belief and the world to arrays that are kept when the run ends, beside
-        ``outbound`` [J, S], the last plan's policies.
+        Function from the final belief and the world to arrays that are stored when the run ends. A
+        run of the paper's algorithm also stores ``outbound`` [J, S], the policies of its last plan.
     settle
-        From a checked configuration to the one that is written when a run is made: files outside of
-        the run are pinned by digest, so that a change is noticed.
+        Function from a valid configuration to the configuration that a new run records. It pins
+        files outside the run by digest, so that a change is noticed.
     products
-        Writes the kind's outputs into the run's folder, before its status becomes ended. It is
-        called again if the process is killed meanwhile, so each file must be written atomically.
+        Writes the outputs of the kind into the folder of a run, before the run's status becomes
+        finished. If the process is killed meanwhile, the next session calls it again, so it must
+        write each file atomically.
     digests
-        Record only a digest of each observation: for worlds with large observations.
+        Record only a digest of each observation, for worlds with large observations.
     spacing
-        Least number of steps between two recorded warm starts; a run that is resumed plans again
-        from the last one.
+        Minimum number of steps between two recorded warm starts. A resumed run repeats the plans
+        since the last one.
     title, description
         Name and one-line description for people.
     draw
         Writes a picture of a run, up to its last step, to a file.
     film
         Writes a film of a run to a file, .gif or .mp4.
+    live
+        Function from a valid configuration to a function of the explorer, which returns texts on
+        the progress of the run and a map for a terminal ("" if there is no map).
     scene
-        From a setup to the `homeward.replay.Scene` with its maps.
+        Function from a setup to the `homeward.replay.Scene` with its map layers.
     kept_layers
-        From the arrays of a finished run to the layers [R, C] that need nothing else.
+        Function from the stored arrays of a finished run to the layers [R, C] that they determine.
     shape
-        From a configuration as JSON values to rows and columns; None if they take long to compute.
-        A field ``height`` of a finished run overrides it.
+        Function from a configuration as JSON values to rows and columns; it returns None if they
+        take long to compute. The field ``height`` of a finished run takes precedence.
     form
-        What a page may set for a new run; None if it can't make one.
+        What a page may set for a new run; None if a page can't start runs of this kind.
     demo
-        Configurations by the name of a run: a page makes these runs where there are none.
+        Configurations by name of run; a page creates these runs in an empty folder.
     """
 
     name: str
@@ -131,6 +176,7 @@ class Kind:
     description: str = ""
     draw: Callable[[Run, Path], None] | None = None
     film: Callable[[Run, Path], None] | None = None
+    live: Callable[[Any], Callable[[Any], tuple[list[str], str]]] | None = None
     scene: Callable[[Setup], Any] | None = None
     kept_layers: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]] | None = None
     shape: Callable[[Mapping[str, Any]], tuple[int, int] | None] | None = None
@@ -146,24 +192,28 @@ class Kind:
             raise InvalidInputError(
                 f"the spacing of {self.name} is {self.spacing}, expected 1 or more"
             )
-        check_types(self.observations)
+        names = [getattr(kind, "__name__", "") for kind in self.observations]
+        for kind, name in zip(self.observations, names, strict=True):
+            if not (isinstance(kind, type) and is_dataclass(kind)):
+                raise InvalidInputError(f"{kind!r} is not a dataclass, so it can't be recorded")
+            if name in MARKS:
+                raise InvalidInputError(f"an observation can't be named {name}")
+            if names.count(name) > 1:
+                raise InvalidInputError(f"two observations are named {name}")
 
     def written(self, observation: Any) -> Any:
-        """Return an observation as JSON, as it is recorded: whole, or its digest."""
+        """Return the JSON value that is recorded for an observation: itself, or its digest."""
         kept = Digest.of(observation) if self.digests else observation
         return encode(kept, self.observations)
 
 
-ENTRY_POINTS = "homeward.kinds"
-"""The group of entry points that are kinds."""
-
-_KINDS: dict[str, Kind] = {}  # those that this process registered
+_KINDS: dict[str, Kind] = {}  # kinds that this process registered
 
 
 def register(kind: Kind) -> Kind:
-    """Make a kind known by its name in this process; a name can be given once."""
+    """Register a kind by its name in this process; raise if the name is already in use."""
     if _KINDS.get(kind.name, kind) is not kind or kind.name in installed_kinds():
-        raise InvalidInputError(f"there is another kind of run named {kind.name}")
+        raise InvalidInputError(f"another kind of run is already named {kind.name}")
     _KINDS[kind.name] = kind
     return kind
 
@@ -182,6 +232,23 @@ def find_kind(name: str) -> Kind:
     if not isinstance(kind, Kind):
         raise InvalidInputError(f"{reference} is a {type(kind).__name__}, not a kind of run")
     return kind
+
+
+def load(reference: str, what: str) -> Any:
+    """Import and return the object ``module:name``; `what` describes it in messages."""
+    module, colon, name = reference.partition(":")
+    if not (module and colon and name):
+        raise InvalidInputError(f"{what} is {reference!r}, expected module:name")
+    try:
+        found = import_module(module)
+    except Exception as cause:
+        raise InvalidInputError(
+            f"{what} {reference!r}: {module} can't be imported: {type(cause).__name__}: {cause}"
+        ) from cause
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        raise InvalidInputError(f"{what} {reference!r}: {module} has no {name}") from None
 
 
 def kind_names() -> list[str]:

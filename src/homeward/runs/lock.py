@@ -1,7 +1,7 @@
-"""One writer at a time: a lock that dies with the process that holds it.
+"""File locks that allow one writer at a time, and end with the process that holds them.
 
-`filelock` takes the system's own lock on an open file, which ends with the process. The file names
-the holder and is deleted on release; a file that a killed process left does not block.
+`filelock` uses the system's lock on an open file, which ends with the process. The lock file names
+the holder and is deleted on release. The lock file of a killed process blocks nobody.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK_TIMEOUT = 0.5
-"""Seconds to wait for a lock: longer than `is_held` holds one, shorter than people notice."""
+"""Seconds to wait for a lock: longer than `is_held` holds it, too short for people to notice."""
 
 
 class BusyError(HomewardError):
@@ -34,11 +34,14 @@ def locked(path: Path, what: str) -> Iterator[None]:
     """Hold the lock on the file `path`; raise, naming the holder, if another process has it."""
     lock = FileLock(path, LOCK_TIMEOUT, poll_interval=0.02, thread_local=False, on_acquired=_sign)
     with refusing(path.parent, "can't be written"):
-        path.parent.stat()  # else the lock would create a missing directory
+        path.parent.stat()  # raises if there is no directory; the lock would create it
         try:
             lock.acquire()
         except Timeout:
-            raise BusyError(f"{what}: {_holder(path)} is writing it") from None
+            holder = ""
+            with suppress(OSError):  # the holder may have just deleted the file
+                holder = path.read_bytes()[:200].decode(errors="replace")
+            raise BusyError(f"{what}: {holder or 'another process'} is writing it") from None
     try:
         yield
     finally:
@@ -53,18 +56,11 @@ def _sign(handle: int) -> None:
     os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
 
 
-def _holder(path: Path) -> str:
-    """Return who holds a lock."""
-    with suppress(OSError):  # it may have been released just now
-        return path.read_bytes()[:200].decode(errors="replace") or "another process"
-    return "another process"
-
-
 def is_held(path: Path) -> bool:
     """Return whether a living process holds the lock.
 
-    The lock is tried in its shared form, which `filelock` does not offer: several may look at the
-    same time, also where they can't write.
+    This tries a shared lock, which `filelock` does not offer: several processes may look at the
+    same time, also without permission to write.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -1,12 +1,15 @@
 r"""The step log: one line of JSON per step, appended and never changed.
 
 Each line ends with a checksum. A writer may be killed at any moment, so the last line may be
-incomplete: readers skip it, and the next writer truncates it. Any other invalid line means that the
-file is damaged, and is refused.
+incomplete: readers skip it, and the next writer removes it. Any other invalid line means that the
+file is damaged; readers raise.
 
-Each line is flushed to the system, so a killed process loses no line. It is synced to disk unless
-the last sync was less than `SYNC_SECONDS` ago, so a power cut loses at most that time. Lost steps
-are computed again, with the same result.
+Each line is flushed to the operating system, so a killed process loses no line. A line is synced to
+disk unless the last sync was less than `SYNC_SECONDS` ago, so a power cut loses at most the lines
+of that time. The next session computes lost steps again, with the same result.
+
+The log must not depend on interruptions. So planning times are in a separate file, as float32 in
+ms. That file is optional: a step without an entry has no planning time.
 """
 
 from __future__ import annotations
@@ -15,23 +18,31 @@ import json
 import os
 import time
 import zlib
+from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from homeward.errors import InvalidFileError
-from homeward.files import refusing
+import numpy as np
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.files import refusing, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 SYNC_SECONDS = 0.2
 
-BLOCK_BYTES = 1 << 20
-"""Bytes per read."""
-
 MAX_LINE_BYTES = 64 << 20
-"""A longer line is damaged: one with a warm start has a few million bytes."""
+"""A longer line is damaged: a line with a warm start has a few million bytes."""
+
+TIME = np.dtype("<f4")
+"""Type of a planning time."""
+
+T = TypeVar("T")
 
 _BEFORE = b',"crc":"'
 _AFTER = b'"}\n'
@@ -47,22 +58,22 @@ class Record:
     action: int
     next_state: int
     observation: Any  # as JSON, or decoded
-    status: str  # the plan's
+    status: str  # of the plan
     value: float  # of the plan: discounted reward plus bonus on the mean model
     upper: float  # upper bound on the value of every safe plan
-    bounds: tuple[float, ...]  # lower bound per criterion, of the plan
-    kept_bounds: tuple[float, ...]  # likewise, of its part that starts with the action
+    bounds: tuple[float, ...]  # lower bound of the plan, per criterion
+    kept_bounds: tuple[float, ...]  # likewise, of the policies that start with the action
     seeds: Any = None  # JSON of the `WarmStart`, if recorded
-    holding: Any = None  # JSON of the changes of `Held`, if levels are the run's
+    holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
 
 
 def to_line(record: Record) -> bytes:
-    """Write a record as a line of the log."""
+    """Return a record as a line of the log."""
     value = {name: getattr(record, name) for name in Record.__slots__}
     for name in ("value", "upper"):
-        value[name] = _to_json(value[name])
+        value[name] = spelled(value[name])
     for name in ("bounds", "kept_bounds"):
-        value[name] = [_to_json(x) for x in value[name]]
+        value[name] = [spelled(x) for x in value[name]]
     for name in ("seeds", "holding"):
         if value[name] is None:
             del value[name]
@@ -71,19 +82,19 @@ def to_line(record: Record) -> bytes:
 
 
 def text_of(line: bytes) -> bytes:
-    """Return the JSON of a line without its checksum; raise `ValueError` if that does not fit."""
+    """Return the JSON of a line without its checksum; raise `ValueError` on a wrong checksum."""
     if not line.endswith(b"\n"):
-        raise ValueError("it ends in the middle")
+        raise ValueError("it is incomplete")
     if line[-_TAIL : -_TAIL + len(_BEFORE)] != _BEFORE:
         raise ValueError("it has no checksum")
     text = line[:-_TAIL] + b"}"
     if line[-_TAIL + len(_BEFORE) :] != b"%08x" % zlib.crc32(text) + _AFTER:
-        raise ValueError("its checksum does not fit")
+        raise ValueError("its checksum is wrong")
     return text
 
 
 def from_line(line: bytes) -> Record:
-    """Read a line of the log; raise `ValueError` if it is invalid."""
+    """Return the record of a line of the log; raise `ValueError` if the line is invalid."""
     value = json.loads(text_of(line))
     for name in ("value", "upper"):
         value[name] = float(value[name])
@@ -92,27 +103,87 @@ def from_line(line: bytes) -> Record:
     return Record(**value)
 
 
+def read_lines(file: BinaryIO, parse: Callable[[bytes], T]) -> Iterator[tuple[T, int]]:
+    """Yield each further line, parsed, and its length in bytes; skip an incomplete last line."""
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES):
+        number += 1
+        try:
+            parsed = parse(line)
+        except (ValueError, TypeError, KeyError) as reason:
+            if (line.endswith(b"\n") or len(line) == MAX_LINE_BYTES) and file.read(1):
+                message = f"{file.name}: line {number} is damaged: {reason}"
+                raise InvalidFileError(message) from reason
+            return
+        yield parsed, len(line)
+
+
 def read_log(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield each record and where its line ends, without a half-written last one."""
+    """Yield each record and the byte after its line; skip an incomplete last line."""
     end = 0
     with refusing(path, "can't be read"), open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                record = from_line(line)
-            except (ValueError, TypeError, KeyError) as reason:
-                if file.read(1):
-                    raise InvalidFileError(
-                        f"{path}: line {number} is damaged: {reason}"
-                    ) from reason
-                return
+        for number, (record, length) in enumerate(read_lines(file, from_line), start=1):
             if record.step != number:
                 raise InvalidFileError(f"{path}: line {number} holds step {record.step}")
-            end += len(line)
+            end += length
             yield record, end
 
 
+class LogFollower:
+    """Counts the valid lines of a log while it grows; each byte is read once.
+
+    Lines that were read stay valid as long as the file is the same and has not become shorter,
+    since writers remove only an incomplete last line.
+
+    Attributes
+    ----------
+    damage
+        What is wrong with the first damaged line; None if none is. An incomplete last line is not
+        damage.
+    """
+
+    parse: Callable[[bytes], Any] = staticmethod(text_of)
+
+    def __init__(self, path: Path, opener: Callable[[str, int], int] | None = None) -> None:
+        self.path, self.opener = path, opener
+        self.damage: str | None = None
+        self.ends = array("q", [0])  # the start of the log, then the byte after each line
+        self._file: tuple[int, ...] = ()  # device, inode, size and mtime when last read
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def read_on(self) -> bool:
+        """Read the added lines; return False if the file may have been replaced."""
+        begun, known = self.ends[-1], self.damage
+        with (
+            refusing(self.path, "can't be read"),
+            open(self.path, "rb", opener=self.opener) as file,
+        ):
+            found = os.fstat(file.fileno())
+            here = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+            if here == self._file:
+                return True
+            if self._file and (here[:2] != self._file[:2] or found.st_size < begun):
+                return False
+            self._file, self.damage = here, None
+            file.seek(begun)
+            try:
+                for parsed, length in read_lines(file, self.parse):
+                    self.take(parsed)
+                    self.ends.append(self.ends[-1] + length)
+            except InvalidFileError:
+                self.damage = f"line {len(self) + 1} is damaged"
+            except InvalidInputError as fault:
+                self.damage = f"line {len(self) + 1} {fault}"
+        return self.damage in (None, known) or not begun
+
+    def take(self, parsed: Any) -> None:
+        """Use a valid line; raise `InvalidInputError` if it can't follow the previous line."""
+
+
 class Log:
-    """The log, opened for appending by its only writer."""
+    """A log that is open for appending, by its only writer."""
 
     def __init__(self, path: Path, end: int) -> None:
         """Open the log and truncate it at byte `end`."""
@@ -121,8 +192,7 @@ class Log:
             self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             os.ftruncate(self._handle, end)
             os.fsync(self._handle)
-        self._synced = time.monotonic()
-        self._dirty = False
+        self._synced, self._dirty = time.monotonic(), False
 
     def append(self, line: bytes) -> None:
         """Add a line."""
@@ -150,6 +220,45 @@ class Log:
             os.close(self._handle)
 
 
-def _to_json(value: float) -> float | str:
-    """Return a float as JSON, which has no infinities."""
-    return value if value - value == 0.0 else repr(value)
+class Stopwatch:
+    """Records the planning times of a session; the only writer of the file `path`."""
+
+    def __init__(self, path: Path, steps: int) -> None:
+        """Open the file, and pad it with NaN or truncate it to the number of steps."""
+        self.path = path
+        self.began = time.perf_counter()
+        self.plans = array("d")  # s
+        with refusing(path, "can't be written"):
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._handle = os.open(path, flags, 0o666)
+            os.ftruncate(self._handle, min(os.fstat(self._handle).st_size // 4, steps) * 4)
+            missing = steps - os.fstat(self._handle).st_size // 4
+            os.write(self._handle, np.full(missing, np.nan, TIME).tobytes())
+
+    def lap(self, seconds: float) -> None:
+        """Record the planning time of the step that was just taken."""
+        self.plans.append(seconds)
+        with refusing(self.path, "can't be written"):
+            os.write(self._handle, np.array(1e3 * seconds, TIME).tobytes())
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+    def times(self) -> dict[str, Any]:
+        """Return `seconds` and `plan_ms` of the session, see `Session`."""
+        seconds = round(time.perf_counter() - self.began, 3)
+        typical = round(1e3 * median(self.plans), 3) if self.plans else None
+        return {"seconds": seconds, "plan_ms": typical}
+
+
+def read_times(path: Path, after: int, to: int) -> NDArray[np.float32]:
+    """Return the planning times of the steps ``after < step <= to`` in ms, NaN if unknown."""
+    found = np.full(to - after, np.nan, np.float32)
+    if path.is_file():
+        with refusing(path, "can't be read"), open(path, "rb") as file:
+            file.seek(4 * after)
+            content = file.read(4 * (to - after))
+        known = np.frombuffer(content[: len(content) // 4 * 4], TIME)
+        found[: len(known)] = known
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 1
-"""Increases whenever earlier versions could not read the new format."""
+"""Increases whenever earlier versions of Homeward can't read the new format."""
 
 RELEVANT_PACKAGES = ("numpy", "scipy", "numba", "highspy")
-"""Packages with versions that may round differently, which may change a run."""
+"""Packages whose versions may round differently, so that a run may change."""
 
 
 class RunStatus(StrEnum):
@@ -31,15 +31,15 @@ class RunStatus(StrEnum):
     RUNNING = "running"  # a process is working on it
     INTERRUPTED = "interrupted"  # no process is working on it; it can be resumed
     FAILED = "failed"  # stopped by an error; it can be resumed
-    FINISHED = "finished"  # finished
+    FINISHED = "finished"  # the exploration ended; see `Manifest.end`
 
 
 class Session(Strict):
-    """One process's work on a run."""
+    """The work of one process on a run."""
 
     started: str  # UTC
-    ended: str | None  # None while it is running or if it was killed
-    first: int  # its first step
+    ended: str | None  # UTC; None if the process is running or was killed
+    first: int  # number of its first step
     versions: dict[str, str]
     seconds: float = 0.0  # working time
     plan_ms: float | None = None  # median planning time in ms
@@ -56,18 +56,18 @@ class Manifest(Strict):
     updated: str  # UTC
     status: RunStatus
     steps: int  # number of steps taken
-    limit: int | None  # overrides the kind's step limit
-    end: End | None  # why it ended
-    error: str | None  # why it failed, with the traceback
+    limit: int | None  # overrides the step limit of the setup
+    end: End | None  # why the exploration ended
+    error: str | None  # traceback, if the run failed
     sessions: tuple[Session, ...]
 
     def write(self, path: Path) -> None:
-        """Write it, replacing the previous one."""
+        """Write the manifest, and replace the previous one."""
         replace_json(path, self.model_dump(mode="json"))
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
-        """Read it; raise if it has another format."""
+        """Return the manifest of a file; raise if the file has another format."""
         value = read_json(path)
         check_format(value, path)
         try:
@@ -92,21 +92,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+@cache
 def versions_here() -> dict[str, str]:
-    """Return the versions of the packages that a run depends on, and Python's for information."""
-    return {
-        "homeward": __version__,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        **{name: _version(name) for name in RELEVANT_PACKAGES},
-    }
-
-
-_version = lru_cache(version)
+    """Return the versions of packages that a run depends on, of Python, and the machine."""
+    here = {"homeward": __version__, "python": platform.python_version()}
+    here["machine"] = platform.machine()
+    return here | {name: version(name) for name in RELEVANT_PACKAGES}
 
 
 def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
-    """Return which packages have another version now that may change the run."""
+    """Return a text for each version that changed and may change the run; Python's may not."""
     return [
         f"{name} {before.get(name)} is now {here[name]}"
         for name in here
@@ -115,7 +110,7 @@ def changes(before: dict[str, str], here: dict[str, str]) -> list[str]:
 
 
 def made_alike(sessions: tuple[Session, ...], first: int, last: int, here: dict[str, str]) -> bool:
-    """Return whether the steps from `first` to `last` were all taken with the current versions."""
+    """Return whether all steps from `first` to `last` were taken with the versions `here`."""
     ends = [*(session.first - 1 for session in sessions[1:]), last]
     return not any(
         changes(session.versions, here)

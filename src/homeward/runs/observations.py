@@ -1,12 +1,9 @@
-"""Observations as JSON and back, without loss.
+"""Conversion of observations to JSON and back, without loss.
 
-An observation is made of plain values: numbers, texts, None, sequences, mappings with texts as
-keys, arrays, and dataclasses of the types that its kind of run lists. Floats keep every bit (the
-shortest decimal that reads back the same; an infinite one or a NaN is spelled out). Sequences come
-back as tuples, arrays as read-only ones of the same type.
-
-Where observations are large and a world gives the same ones again, a run keeps only a `Digest` of
-each.
+An observation consists of numbers, texts, None, sequences, mappings with texts as keys, arrays, and
+dataclasses that its kind of run lists. Floats keep every bit. A sequence is decoded as a tuple, and
+an array as a read-only array of the same type. For a large observation a run may record only a
+`Digest`.
 """
 
 from __future__ import annotations
@@ -25,34 +22,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MARKS = ("float", "array", "map", "digest")
-"""First keys of JSON objects that encode types which JSON lacks."""
-
-DIGEST_BYTES = 16
-"""Length of a digest in bytes."""
+"""First keys of JSON objects that encode a value of a type that JSON lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Stands for an observation that was not recorded; equal observations have equal digests."""
+    """Replaces an observation in the record; equal observations have equal digests."""
 
     digest: str
 
     @classmethod
     def of(cls, value: Any) -> Digest:
-        """Return the digest of an observation; any different bit changes it."""
-        about = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        """Return the digest of an observation; a change of any bit changes the digest."""
+        about = hashlib.blake2b(digest_size=16)
         _feed(value, about)
         return cls(about.hexdigest())
 
 
 def encode(value: Any, types: Sequence[type]) -> Any:
     """Return the JSON value of an observation."""
+    value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Digest):
         return {"digest": value.digest}
-    if isinstance(value, np.generic):
-        return encode(value.item(), types)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -71,17 +64,15 @@ def encode(value: Any, types: Sequence[type]) -> Any:
         return {type(value).__name__: parts}
     raise InvalidInputError(
         f"an observation of type {type(value).__name__} can't be recorded: this kind of run "
-        f"lists {', '.join(t.__name__ for t in types) or 'none'}"
+        f"lists {', '.join(t.__name__ for t in types) or 'no types'}"
     )
 
 
 def decode(value: Any, types: Sequence[type]) -> Any:
-    """Return the observation that a JSON value stands for."""
-    if isinstance(value, list):
-        return tuple(decode(item, types) for item in value)
-    if not isinstance(value, dict):
-        return value
+    """Return the observation that a JSON value encodes."""
     match value:
+        case list():
+            return tuple(decode(item, types) for item in value)
         case {"float": str(text)}:
             return float(text)
         case {"digest": str(text)}:
@@ -91,7 +82,10 @@ def decode(value: Any, types: Sequence[type]) -> Any:
             return frozen(np.array(flat, dtype=np.dtype(name)).reshape(shape))
         case {"map": dict(items)}:
             return {key: decode(item, types) for key, item in items.items()}
-    ((name, parts),) = value.items()
+        case dict():
+            ((name, parts),) = value.items()
+        case _:
+            return value
     for kind in types:
         if kind.__name__ == name:
             return kind(**{key: decode(item, types) for key, item in parts.items()})
@@ -116,16 +110,3 @@ def _feed(value: Any, about: hashlib.blake2b) -> None:
     else:
         plain = value.item() if isinstance(value, np.generic) else value
         about.update(f"{type(plain).__name__} {plain!r};".encode())
-
-
-def check_types(types: Sequence[type]) -> None:
-    """Raise if a type is not a dataclass or its name is not unique."""
-    for kind in types:
-        if not (isinstance(kind, type) and is_dataclass(kind)):
-            raise InvalidInputError(f"{kind!r} is not a dataclass, so it can't be recorded")
-        if kind.__name__ in MARKS:
-            raise InvalidInputError(f"an observation can't be named {kind.__name__}")
-    names = [kind.__name__ for kind in types]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInputError(f"two observations are named {name}")

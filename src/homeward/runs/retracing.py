@@ -1,10 +1,10 @@
 """Conversion of steps to records, and reconstruction of an explorer from its records.
 
-The recorded actions are taken in the world without planning; its observations must equal the
-recorded ones, and the belief learns from them. What a run holds is read from the record and not
-checked; to check it, plan every step again without a warm start (`seeded` = 0). The next plan
-starts from the last recorded warm start. Later steps have none in the record (too large, or the
-kind records fewer): they are planned again and must reproduce the record.
+To reconstruct an explorer, the recorded actions are taken in the world without planning. The
+observations must equal the recorded ones, and the belief is updated by them. The accounts and
+proposals of a run (`Held`) are read from the record without a check; to check them, plan every step
+again without a warm start (`seeded` = 0). The next plan starts from the last recorded warm start.
+Steps after that warm start are planned again and must reproduce the record.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ if TYPE_CHECKING:
     from homeward.runs.kind import Kind
 
 ROOM = 65_536
-"""Bytes of warm starts per step, on average; larger ones are recorded less often."""
+"""Maximum bytes of warm starts per step, on average; larger ones are recorded less often."""
 
 
 def start_from(explorer: Loop, seeds: WarmStart) -> None:
-    """Let an explorer's next plan start from a warm start, which replaces its last plan."""
+    """Make an explorer's next plan start from `seeds` instead of the last plan."""
     explorer.plan = cast("Plan", seeds)
 
 
 def to_record(
     step: Step, before: Held | None, seeds: WarmStart | None, kind: Kind, seeded: int
 ) -> Record:
-    """Return the record of a step, with its warm start if that of step `seeded` is old enough.
+    """Return the record of a step.
 
-    `before` is what was held before the step, since only differences are recorded.
+    It includes the warm start `seeds` if enough steps have passed since step `seeded`, the last
+    step with one. `before` is the `Held` before the step; only the changes are recorded.
     """
     plan = step.plan
     since = step.number - seeded
@@ -62,9 +63,9 @@ def to_record(
 
 
 def holding_of(step: Step, before: Held | None) -> dict[str, Any] | None:
-    """Return what a step changed of what the run holds, as JSON; None if it holds nothing.
+    """Return as JSON how a step changed the `Held` of the run; None if the run has no `Held`.
 
-    The first step also records the ways home that the run started with.
+    The first step also records the initial return policies.
     """
     if step.held is None or before is None:
         return None
@@ -83,10 +84,11 @@ def replay(
     *,
     plan_again: bool,
 ) -> None:
-    """Bring a new explorer to the end of the records.
+    """Bring a new explorer to the state after the last record.
 
-    The warm start is read from step `seeded`, the last that has one (0: none has). Unless later
-    steps are planned again, the next plan starts from it.
+    `seeded` is the last step with a warm start; 0 means that there is none. With `plan_again`,
+    later steps are planned again and must reproduce the record. Otherwise their actions are taken
+    without planning, and the next plan starts from that warm start.
     """
     from homeward.planning.held import Held
     from homeward.planning.paper import PaperExplorer
@@ -125,6 +127,6 @@ def _agree(record: Record, name: str, found: Any, directory: Path) -> None:
     written = getattr(record, name)
     if written != found:
         raise InvalidFileError(
-            f"{directory}: in step {record.step} the {name.replace('_', ' ')} is recorded as "
-            f"{written}, and comes out as {found}"
+            f"{directory}: in step {record.step} the recorded {name.replace('_', ' ')} is "
+            f"{written}, but repeating the step gives {found}"
         )

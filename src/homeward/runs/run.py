@@ -1,20 +1,16 @@
-"""A run: the record of one explorer in one world, on disk, resumable.
+"""A run: the record of one explorer in one world, on disk, which can be resumed.
 
 A run is a directory:
 
 - ``config.json``: the kind and its complete configuration; written once.
 - ``manifest.json``: status, times, versions, number of steps; replaced as a whole.
-- ``steps.jsonl``: one line per step; appended, see `log`.
-- ``plan_ms.f32``: planning time of each step; appended, see `stopwatch`.
-- ``fields``: the last plan's policies and the kind's own arrays, when it has ended; see `fields`.
-- what else its kind writes when it has ended, see `Kind.products`.
-- ``lock``: while a process is writing.
+- ``steps.jsonl``, ``plan_ms.f32``: a line and a planning time per step; appended, see `log`.
+- ``fields.npz``: the arrays of a finished run, see `Kind.fields`.
+- further outputs of a finished run, see `Kind.products`.
+- ``lock``: exists while a process is writing.
 
-Resuming: the configuration makes the same explorer and the same world again, and the recorded steps
-are taken without planning; see `retracing`.
-
-Invariant: however often the process is killed, the run resumes to the same log, byte
-for byte, as one that was never killed (on the same machine with the same versions).
+A run may be killed and resumed (see `retracing`) any number of times. Its log is then the same,
+byte for byte, as without interruptions, on the same machine with the same versions.
 """
 
 from __future__ import annotations
@@ -22,9 +18,9 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import secrets
 import shlex
 import shutil
-import tempfile
 import time
 import traceback
 from contextlib import suppress
@@ -40,7 +36,7 @@ from homeward.runs.config import checked
 from homeward.runs.fields import read_fields, write_fields
 from homeward.runs.kind import Ended, find_kind
 from homeward.runs.lock import is_held, locked
-from homeward.runs.log import Log, Record, read_log, to_line
+from homeward.runs.log import Log, Record, Stopwatch, read_log, to_line
 from homeward.runs.manifest import (
     FORMAT,
     Manifest,
@@ -54,7 +50,6 @@ from homeward.runs.manifest import (
 )
 from homeward.runs.observations import decode
 from homeward.runs.retracing import replay, start_from, to_record
-from homeward.runs.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -63,7 +58,7 @@ if TYPE_CHECKING:
 
     from homeward.planning.explorer import Loop, Step
     from homeward.runs.config import Config
-    from homeward.runs.kind import Kind, Setup
+    from homeward.runs.kind import Kind
 
 CONFIG, MANIFEST, STEPS, TIMES, FIELDS, LOCK = (
     "config.json",
@@ -78,10 +73,10 @@ REFRESH = 1.0
 
 
 class Run:
-    """One run on disk. Reading needs no lock; `steps` and `resume` write and hold one."""
+    """One run on disk. Reading needs no lock; `steps` and `resume` hold the lock and write."""
 
     def __init__(self, directory: Path | str) -> None:
-        """Name a run; `open` also checks that it is one."""
+        """Refer to a directory without reading it; `open` also checks that it is a run."""
         self.directory = Path(directory)
         self.explorer: Loop | None = None  # set by `steps` once the recorded steps are retraced
 
@@ -92,9 +87,9 @@ class Run:
     def create(
         cls, directory: Path | str, kind: str, config: Config | Mapping[str, Any] | None = None
     ) -> Run:
-        """Make a run with no steps, completely or not at all.
+        """Create a run without steps, completely or not at all.
 
-        It is set up once, so that an invalid configuration is refused now.
+        The configuration is set up once, so that an invalid one raises now.
         """
         run = cls(directory)
         known = find_kind(kind)
@@ -106,24 +101,20 @@ class Run:
         with refusing(target, "can't be written"):
             if (target / CONFIG).is_file():
                 again = f"homeward runs resume {shlex.quote(str(target))}"
-                raise InvalidFileError(f"{target}: there is a run already; to resume: {again}")
+                raise InvalidFileError(f"{target}: is already a run; to resume it: {again}")
             if target.exists() and not target.is_dir():
                 raise InvalidFileError(f"{target}: is a file, expected a new folder")
-            if target.exists() and any(target.iterdir()):
+            if target.is_dir() and any(target.iterdir()):
                 raise InvalidFileError(f"{target}: already exists and is not empty")
             for folder in target.parents:
                 if folder.exists() and not folder.is_dir():
                     raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a folder")
             target.parent.mkdir(parents=True, exist_ok=True)
-            part = Path(tempfile.mkdtemp(PART, f".{target.name}.", target.parent))
+            part = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
             try:
-                part.chmod(0o777 & ~_umask())
-                values = {
-                    "format": FORMAT,
-                    "kind": kind,
-                    "version": known.version,
-                    "config": complete.model_dump(mode="json"),
-                }
+                part.mkdir()
+                values = {"format": FORMAT, "kind": kind, "version": known.version}
+                values["config"] = complete.model_dump(mode="json")
                 replace_json(part / CONFIG, values)
                 (part / STEPS).touch()
                 made = now()
@@ -150,7 +141,7 @@ class Run:
 
     @classmethod
     def open(cls, directory: Path | str) -> Run:
-        """Open a run; raise if there is none, or if it is damaged or of another format."""
+        """Return the run of a directory; raise if it is missing, damaged or of another format."""
         run = cls(directory)
         if not run.directory.is_dir():
             raise InvalidFileError(f"{run.directory}: there is no run")
@@ -162,13 +153,13 @@ class Run:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest as last written."""
+        """The manifest on disk."""
         return Manifest.read(self.directory / MANIFEST)
 
     @property
     def status(self) -> RunStatus:
-        """Status of the run; interrupted if its process was killed."""
-        # In this order: a process writes the manifest before it releases the lock.
+        """Status of the run; it is interrupted if its process was killed."""
+        # Check the lock first: a process writes the manifest before it releases the lock.
         if is_held(self.directory / LOCK):
             return RunStatus.RUNNING
         written = self.manifest.status
@@ -186,11 +177,11 @@ class Run:
         return config
 
     def records(self) -> Iterator[Record]:
-        """Yield the recorded steps, observations as JSON; also while the run is being written."""
+        """Yield the recorded steps with observations as JSON; a process may still write the run."""
         return (record for record, _ in read_log(self.directory / STEPS))
 
     def trajectory(self) -> tuple[Record, ...]:
-        """Return the recorded steps with decoded observations, also of a run of another version."""
+        """Return the recorded steps with decoded observations, for any version of the kind."""
         types = find_kind(self._written()["kind"]).observations
         return tuple(
             replace(record, observation=decode(record.observation, types), seeds=None)
@@ -198,11 +189,11 @@ class Run:
         )
 
     def fields(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that were kept when the run ended."""
+        """Return the arrays that were stored when the run ended, by name."""
         return read_fields(self.directory / FIELDS)
 
     def resume(self, *, limit: int | None = None, other_versions: bool = False) -> End:
-        """Continue to the end and return why it ended; see `steps`."""
+        """Continue the run to its end and return why it ended; see `steps`."""
         for _ in self.steps(limit=limit, other_versions=other_versions):
             pass
         end = self.manifest.end
@@ -212,134 +203,101 @@ class Run:
     def steps(
         self, *, limit: int | None = None, other_versions: bool = False
     ) -> Generator[Step, None, None]:
-        """Continue, and yield each new step once it is recorded; no step if the run has ended.
+        """Continue the run and yield each new step once it is recorded; none if it has ended.
 
-        A `limit` replaces the kind's step limit permanently. With `other_versions` the run
-        continues although a package has another version now; its path may then differ.
+        A `limit` replaces the step limit of the run permanently. With `other_versions` the run
+        continues even if the version of a package has changed; its path may then differ.
         """
         with locked(self.directory / LOCK, str(self.directory)):
             yield from self._steps(limit, other_versions)
 
     def _steps(self, limit: int | None, other_versions: bool) -> Generator[Step, None, None]:
-        """Continue; the caller holds the lock."""
+        """Continue the run; the caller holds the lock."""
         sweep(self.directory)
-        manifest, kind = self.manifest, self._find_kind()
-        here = versions_here()
-        if manifest.sessions and not other_versions:
-            differ = changes(manifest.sessions[-1].versions, here)
+        before, (kind, config), here = self.manifest, self.load(), versions_here()
+        if before.sessions and not other_versions:
+            differ = changes(before.sessions[-1].versions, here)
             if differ:
                 raise InvalidFileError(
                     f"{self.directory}: was made with other versions ({', '.join(differ)}), so "
-                    "its path might differ; allow other versions to continue"
+                    "its path might differ; to continue anyway, allow other versions"
                 )
-        taken, end, seeded = self._survey(manifest)
+        taken, end, seeded = 0, 0, 0  # steps, their bytes, and the last step with a warm start
+        for record, place in read_log(self.directory / STEPS):
+            taken, end = record.step, place
+            seeded = seeded if record.seeds is None else taken
+        finished = before.status is RunStatus.FINISHED
+        if finished and taken > before.steps:
+            raise InvalidFileError(
+                f"{self.directory}: the log has {taken} steps, but the run ended after "
+                f"{before.steps}"
+            )
         if limit is not None and limit < taken:
-            raise InvalidInputError(f"the limit is {limit}, but {taken} steps are taken")
-        if manifest.status is RunStatus.FINISHED and manifest.steps == taken:
-            more = limit is not None and limit > taken and manifest.end is End.STEPS
-            if not more:
-                return
-        if limit is not None:
-            manifest = manifest.model_copy(update={"limit": limit})
-        config = self._checked_config(kind)
+            raise InvalidInputError(f"the limit is {limit}, but the run has taken {taken} steps")
+        more = limit is not None and limit > taken and before.end is End.STEPS
+        if finished and before.steps == taken and not more:
+            return
+        limit = before.limit if limit is None else limit
         setup = kind.make(config)
-        most = setup.limit if manifest.limit is None else manifest.limit
         explorer = setup.explorer()
-        # What a run holds is in its records; only the paper's plans need what they started from.
-        again = explorer.held is None and made_alike(manifest.sessions, seeded + 1, taken, here)
+        # `Held` is in the records; only the paper's algorithm needs the plan of the last step.
+        again = explorer.held is None and made_alike(before.sessions, seeded + 1, taken, here)
         replay(explorer, self.records(), kind, seeded, self.directory, plan_again=again)
         self.explorer = explorer
-        session = Session(started=now(), ended=None, first=taken + 1, versions=here)
-        manifest = manifest.model_copy(
-            update={
-                "status": RunStatus.RUNNING,
-                "end": None,
-                "error": None,
-                "sessions": (*manifest.sessions, session),
-            }
-        )
         log = Log(self.directory / STEPS, end)
         watch = Stopwatch(self.directory / TIMES, taken)
+        started = now()
+
+        def manifest(status: RunStatus, **ending: Any) -> Manifest:
+            """Return the current manifest; `ending` sets `end` or `error`."""
+            ended = None if status is RunStatus.RUNNING else now()
+            session = Session(
+                started=started, ended=ended, first=taken + 1, versions=here, **watch.times()
+            )
+            update = {"steps": explorer.steps, "updated": now(), "limit": limit, "status": status}
+            update |= {"end": None, "error": None, "sessions": (*before.sessions, session)}
+            return before.model_copy(update=update | ending)
+
+        path = self.directory / MANIFEST
         try:
             try:
-                manifest = self._note(watch.read(manifest), explorer)
+                manifest(RunStatus.RUNNING).write(path)
                 noted = time.monotonic()
-                before = explorer.held
-                for step in explorer.explore(most):
+                held = explorer.held
+                for step in explorer.explore(setup.limit if limit is None else limit):
                     seeds = None
                     if step.held is None:
                         seeds = WarmStart.of(step.plan)
                         start_from(explorer, seeds)
-                    record = to_record(step, before, seeds, kind, seeded)
-                    before = step.held
+                    record = to_record(step, held, seeds, kind, seeded)
+                    held = step.held
                     log.append(to_line(record))
                     watch.lap(step.seconds)
                     seeded = seeded if record.seeds is None else step.number
                     if time.monotonic() - noted > REFRESH:
-                        manifest = self._note(watch.read(manifest), explorer)
+                        manifest(RunStatus.RUNNING).write(path)
                         noted = time.monotonic()
                     yield step
             finally:
                 watch.close()
                 log.close()
-            self._keep(explorer, setup, kind)
-            manifest = watch.read(manifest)
-            done = self._closed(manifest, explorer, RunStatus.FINISHED, end=explorer.end)
-            why = explorer.why()
-            belief = explorer.belief
+            arrays = {} if kind.fields is None else {**kind.fields(explorer.belief, setup.world)}
+            if explorer.plan is not None and explorer.held is None:
+                arrays["outbound"] = WarmStart.of(explorer.plan).outbound
+            write_fields(self.directory / FIELDS, arrays)
+            done = manifest(RunStatus.FINISHED, end=explorer.end)
             if kind.products is not None:
-                ended = Ended(self.directory, config, done, setup, belief, self.records, why)
-                kind.products(ended)
-            self._note(done, explorer)
+                belief, why = explorer.belief, explorer.why()
+                kind.products(Ended(self.directory, config, done, setup, belief, self.records, why))
+            done.model_copy(update={"updated": now()}).write(path)
         except (GeneratorExit, KeyboardInterrupt):
-            self._close(watch.read(manifest), explorer, RunStatus.INTERRUPTED)
+            manifest(RunStatus.INTERRUPTED).write(path)
             raise
         except Exception:
             error = traceback.format_exc()
-            with suppress(InvalidFileError):  # the disk is full: report the first error
-                self._close(watch.read(manifest), explorer, RunStatus.FAILED, error=error)
+            with suppress(InvalidFileError):  # the disk may be full: raise the first error
+                manifest(RunStatus.FAILED, error=error).write(path)
             raise
-
-    def _survey(self, manifest: Manifest) -> tuple[int, int, int]:
-        """Return the number of recorded steps, their bytes and the last step with a warm start."""
-        taken, end, seeded = 0, 0, 0
-        for record, place in read_log(self.directory / STEPS):
-            taken, end = record.step, place
-            if record.seeds is not None:
-                seeded = record.step
-        if manifest.status is RunStatus.FINISHED and taken > manifest.steps:
-            raise InvalidFileError(
-                f"{self.directory}: holds {taken} steps, but ended after {manifest.steps}"
-            )
-        return taken, end, seeded
-
-    def _keep(self, explorer: Loop, setup: Setup, kind: Kind) -> None:
-        """Write the arrays of a finished run."""
-        arrays: dict[str, Any] = {}
-        if kind.fields is not None:
-            arrays |= kind.fields(explorer.belief, setup.world)
-        if explorer.plan is not None and explorer.held is None:
-            arrays["outbound"] = WarmStart.of(explorer.plan).outbound
-        write_fields(self.directory / FIELDS, arrays)
-
-    def _note(self, manifest: Manifest, explorer: Loop) -> Manifest:
-        """Write the number of steps to the manifest."""
-        noted = manifest.model_copy(update={"steps": explorer.steps, "updated": now()})
-        noted.write(self.directory / MANIFEST)
-        return noted
-
-    def _close(self, manifest: Manifest, explorer: Loop, status: RunStatus, **ending: Any) -> None:
-        """Write the end of a session to the manifest."""
-        self._note(self._closed(manifest, explorer, status, **ending), explorer)
-
-    def _closed(
-        self, manifest: Manifest, explorer: Loop, status: RunStatus, **ending: Any
-    ) -> Manifest:
-        """Return the manifest after a session ended, with its `end` or its `error`."""
-        last = manifest.sessions[-1].model_copy(update={"ended": now()})
-        sessions = (*manifest.sessions[:-1], last)
-        update = {"status": status, "end": None, "error": None, "sessions": sessions, **ending}
-        return manifest.model_copy(update={**update, "steps": explorer.steps})
 
     def _written(self) -> dict[str, Any]:
         """Read ``config.json``; raise if it changed since the run was made."""
@@ -354,29 +312,26 @@ class Run:
         written: dict[str, Any] = value
         return written
 
-    def _find_kind(self) -> Kind:
-        """Return the kind; raise if its version is not the run's."""
-        written = self._written()
+    def load(self) -> tuple[Kind, Config]:
+        """Return the kind and the configuration; raise if this version can't continue the run."""
+        written, path = self._written(), self.directory / CONFIG
         kind = find_kind(written["kind"])
         if kind.version != written["version"]:
             raise InvalidFileError(
                 f"{self.directory}: is a {kind.name} run of version {written['version']}; "
                 f"this is version {kind.version}"
             )
-        return kind
-
-    def _checked_config(self, kind: Kind) -> Config:
-        """Return the configuration; raise if it is not complete."""
-        what = str(self.directory / CONFIG)
-        written = self.config
-        config = checked(kind.config, written, what)
-        if config.model_dump(mode="json") != written:
-            raise InvalidFileError(f"{what}: is not complete for a {kind.name} run")
-        return config
+        config = checked(kind.config, written["config"], str(path))
+        if config.model_dump(mode="json") != written["config"]:
+            raise InvalidFileError(f"{path}: lacks keys of a {kind.name} run, or has other values")
+        return kind, config
 
 
 def list_runs(root: Path | str) -> tuple[Run, ...]:
-    """List the runs in a directory by name, and itself if it is a run, without opening them."""
+    """Return the runs in a directory, sorted by name, and the directory itself if it is a run.
+
+    The runs are not opened.
+    """
     root = Path(root)
     if not root.is_dir():
         raise InvalidFileError(f"{root}: there is no such folder")
@@ -390,9 +345,3 @@ def list_runs(root: Path | str) -> tuple[Run, ...]:
 def _digest(path: Path) -> str:
     with refusing(path, "can't be read"):
         return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

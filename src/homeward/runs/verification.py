@@ -1,12 +1,10 @@
-"""Verification of a recorded run: a step's plan is made again and compared with its record.
+"""Verification of a recorded run: plan a step again and compare the plan with its record.
 
-The run's configuration makes the same explorer in the same world. The recorded steps before are
-taken without planning where possible (see `runs.retracing`), and the step itself is planned. The
-result must be equal to the record.
+The recorded steps before it are taken without planning where possible (see `runs.retracing`).
 
-If the level is the whole run's, the claim concerns all steps, so the verdict is on the run,
-whichever step is asked for. It is checked twice: its risk budget is audited (`budget_audit`, which
-shares no code with the planner), and every step is planned and charged again.
+If the level holds for the whole run, the claim concerns all steps, so the verdict is on the run,
+whatever the step. The run is checked twice: `budget_audit`, which shares no code with the planner,
+audits its risk budget; and every step is planned and charged again.
 """
 
 from __future__ import annotations
@@ -18,42 +16,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.budget_audit import AuditStep, HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
-from homeward.certificates.stored import StoredPlan
+from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
-from homeward.files import read_json
-from homeward.runs.config import checked
-from homeward.runs.kind import find_kind
 from homeward.runs.log import Record
 from homeward.runs.manifest import changes, made_alike, versions_here
 from homeward.runs.retracing import replay, to_record
-from homeward.runs.run import CONFIG
 from homeward.safety import ReturnHome, ReturnWithin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from homeward.beliefs import Belief
     from homeward.certificates.verdicts import Certificate, HomeVerdict
     from homeward.planning.explorer import Loop
     from homeward.runs import Run
     from homeward.runs.kind import Kind, Setup
 
 PLANNED_FIELDS = ("state", "action", "status", "observation", "next_state", "holding")
-"""Fields of a record that planning again must reproduce, beside its bounds."""
+"""Fields of a record that a second planning must reproduce, in addition to its bounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPlan:
-    """A step of a run: its record, and the plan that is made again."""
+    """A recorded step of a run, and its plan made again."""
 
     record: Record
-    stored: StoredPlan | None  # None if the level is the whole run's: then see `run`
+    stored: StoredPlan | None  # None if the level holds for the whole run: then see `run`
     reasons: tuple[str, ...] = ()  # other fields that planning again did not reproduce
-    run: RunVerdict | None = None  # verdict on the run, if the level is the whole run's
-    homes: tuple[HomeVerdict, ...] = ()  # one per way home
+    run: RunVerdict | None = None  # verdict on the run, if the level holds for the whole run
+    homes: tuple[HomeVerdict, ...] = ()  # one per home
     notes: tuple[str, ...] = ()
 
     @property
@@ -64,7 +59,7 @@ class RecordedPlan:
 
 
 def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
-    """Plan a recorded step of a run again, by default the last; the run is not changed."""
+    """Plan a recorded step again, by default the last one; the files of the run do not change."""
     records = list(run.records())
     if not records:
         raise InvalidInputError(f"{run.directory}: has taken no step, so there is no plan")
@@ -72,22 +67,15 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
     if not 1 <= number <= len(records):
         raise InvalidInputError(f"{run.directory}: step is {number}, expected 1 to {len(records)}")
     record, before = records[number - 1], records[: number - 1]
-    kind = find_kind(run.kind)
-    written = read_json(run.directory / CONFIG)
-    if written["version"] != kind.version:
-        raise InvalidFileError(
-            f"{run.directory}: is a {kind.name} run of version {written['version']}; "
-            f"this is version {kind.version}"
-        )
+    kind, config = run.load()
     here, sessions = versions_here(), run.manifest.sessions
     if not made_alike(sessions, 1, number, here):
         taken = list(takewhile(lambda session: session.first <= number, sessions))
         differ = [change for session in taken for change in changes(session.versions, here)]
         raise InvalidFileError(
             f"{run.directory}: was made with other versions ({', '.join(dict.fromkeys(differ))}), "
-            "so its plans might not come out the same"
+            "so its plans might differ"
         )
-    config = checked(kind.config, run.config, str(run.directory / CONFIG))
     setup = kind.make(config)
     explorer = setup.explorer()
     if explorer.held is not None:
@@ -103,19 +91,20 @@ def plan_of_step(run: Run, step: int | None = None) -> RecordedPlan:
         raise InvalidFileError(
             f"{run.directory}: the explorer ends before step {number}, which is recorded"
         )
-    plan = taken_again.plan
-    found = to_record(taken_again, None, None, kind, 0)
-    reasons = tuple(_differences(record, found, PLANNED_FIELDS))
-    return RecordedPlan(record, StoredPlan.of(plan, belief, explorer.planner), reasons)
+    reasons = tuple(
+        _differences(record, to_record(taken_again, None, None, kind, 0), PLANNED_FIELDS)
+    )
+    stored = StoredPlan.of(taken_again.plan, belief, explorer.planner)
+    return RecordedPlan(record, stored, reasons)
 
 
 def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterator[str]:
-    """Yield a reason for each field in which a record differs from planning again."""
+    """Yield a text for each field in which `record` differs from `again`, planned again."""
     for name in names:
         logged, found = getattr(record, name), getattr(again, name)
         if logged != found:
             yield (
-                f"the log says {name.replace('_', ' ')} {_short(logged)}, and planning again "
+                f"the {name.replace('_', ' ')} in the log is {_short(logged)}, but planning again "
                 f"gives {_short(found)}"
             )
 
@@ -123,28 +112,53 @@ def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterato
 def _judge_run(
     run: Run, records: list[Record], record: Record, kind: Kind, explorer: Loop, setup: Setup
 ) -> RecordedPlan:
-    """Return the verdict on a run with levels of its own: audited, and every step planned again."""
+    """Audit a run whose levels hold for the whole run, and plan every step again."""
+    last = records[-1]
+    try:
+        kept = float(last.holding["kept"])
+    except (KeyError, TypeError, ValueError) as cause:
+        raise InvalidFileError(
+            f"{run.directory}: step {last.step} has no valid risk budget: {cause}"
+        ) from cause
+    if not 0.0 <= kept <= 1.0:
+        raise InvalidFileError(
+            f"{run.directory}: the bound of step {last.step} is {kept:g}, expected 0 to 1"
+        )
     reasons = _plan_all_again(records, kind, explorer)
-    kept = _kept(records[-1], run)
     found = None if reasons or explorer.held is None else explorer.held.kept
     claims = _claims(setup)
     level = max((claim.level for claim in claims), default=0.0)
     verdict = RunVerdict(level, kept, found, tuple(reasons))
     note = None
     if not claims:
-        note = "nothing was promised of this run, so there is nothing to audit"
+        note = "this run has no safety level, so there is nothing to audit"
     elif setup.planner.correction is Correction.NAIVE:
         note = f"the risk budget is not audited: {UNCORRECTED}"
-    elif (why := why_not(setup.belief)) is not None:
-        note = f"the risk budget is not audited, since {why}: every step was only planned again"
+    elif (why := why_not_auditable(setup.belief)) is not None:
+        note = f"every step was planned again, but the risk budget is not audited, since {why}"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))
-    homes, strange = _audit(records, kind, setup, claims)
+    strange: list[str] = []  # the first step at which the world differs from the record
+
+    def steps() -> Iterator[tuple[Record, Belief]]:
+        world = setup.world
+        belief = setup.belief.update(world.look())
+        for record in records:
+            state = int(world.state)
+            observation = world.act(record.action)
+            found = (state, int(world.state), kind.written(observation))
+            if found != (record.state, record.next_state, record.observation):
+                strange.append(f"step {record.step}: the world does not reproduce the record")
+                return
+            yield record, belief
+            belief = belief.update(observation)
+
+    homes = audit(claims, steps())
     return RecordedPlan(record, None, tuple(strange), verdict, homes)
 
 
 def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[str]:
-    """Return the reasons of the first record that planning again does not reproduce."""
+    """Return the differences at the first record that planning again does not reproduce."""
     for record in records:
         before = explorer.held
         try:
@@ -161,20 +175,16 @@ def _plan_all_again(records: list[Record], kind: Kind, explorer: Loop) -> list[s
 
 
 def _claims(setup: Setup) -> list[HomeClaim]:
-    """Return the ways home that the criteria ask for, in their order.
+    """Return the claim of each return criterion, in the planner's order.
 
-    Places have the model's names, or row and column on a map.
+    A home is named by the model, by row and column on a map, or by its state.
     """
     start, found = int(setup.world.state), []
     names, shape = setup.belief.mean().state_names, getattr(setup.belief, "shape", None)
 
     def place(state: int) -> str:
-        if names is not None:
-            named = str(names[state])
-        elif shape is not None:
-            named = "{},{}".format(*divmod(state, shape[1]))
-        else:
-            named = f"state {state}"
+        named = f"state {state}" if shape is None else "{},{}".format(*divmod(state, shape[1]))
+        named = named if names is None else str(names[state])
         return f"the start, {named}" if state == start else named
 
     for criterion in setup.planner.criteria:
@@ -190,71 +200,37 @@ def _claims(setup: Setup) -> list[HomeClaim]:
     return found
 
 
-def _audit(
-    records: list[Record], kind: Kind, setup: Setup, claims: list[HomeClaim]
-) -> tuple[tuple[HomeVerdict, ...], list[str]]:
-    """Return the audit of the records, and the step where the world answers differently."""
-    strange: list[str] = []
-
-    def steps() -> Iterator[AuditStep]:
-        world = setup.world
-        belief = setup.belief.update(world.look())
-        for record in records:
-            state = int(world.state)
-            observation = world.act(record.action)
-            found = (state, int(world.state), kind.written(observation))
-            if found != (record.state, record.next_state, record.observation):
-                strange.append(f"step {record.step}: the world does not answer as recorded")
-                return
-            yield AuditStep(record.step, state, record.next_state, record.holding, belief)
-            belief = belief.update(observation)
-
-    return audit(claims, steps()), strange
-
-
-def _kept(record: Record, run: Run) -> float:
-    """Return the probability that a record says is kept."""
-    try:
-        kept = float(record.holding["kept"])
-    except (KeyError, TypeError, ValueError) as cause:
-        raise InvalidFileError(
-            f"{run.directory}: step {record.step} does not say what is held: {cause}"
-        ) from cause
-    if not 0.0 <= kept <= 1.0:
-        raise InvalidFileError(f"{run.directory}: step {record.step} keeps {kept:g}, not 0 to 1")
-    return kept
-
-
 def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
-    """Return a certificate with the differences between the log and the plan made again."""
+    """Return the certificate with added reasons where the log differs from the plan."""
     assert recorded.stored is not None
     record, plan = recorded.record, recorded.stored.plan
     said = {"plan": record.bounds, "action": record.kept_bounds}
     count = len(plan.criteria)
     if any(len(bounds) != count for bounds in said.values()):
-        reason = f"the log has {len(record.bounds)} bounds of {count} criteria"
+        reason = f"the log has {len(record.bounds)} bounds for {count} criteria"
         worth = replace(certificate.worth, reasons=(*certificate.worth.reasons, reason))
         return replace(certificate, worth=worth)
     verdicts = []
+    alone = len(certificate.verdicts) == count  # if every policy starts with the chosen action
     for i, verdict in enumerate(certificate.verdicts):
-        # A plan of one part has the same bounds for both.
-        alone = len(certificate.verdicts) == count
-        parts = ("plan", "action") if alone else (verdict.part,)
-        reasons = list(verdict.reasons)
-        for part in parts:
-            logged = said[part][i % count]
-            if not abs(logged - verdict.claimed) <= CLAIM_TOLERANCE * verdict.unit:
-                reasons.append(f"the log says {logged:.6g}, the plan {verdict.claimed:.6g}")
-        verdicts.append(replace(verdict, reasons=tuple(reasons)))
+        claimed, parts = verdict.claimed, said if alone else (verdict.part,)
+        logs = [said[part][i % count] for part in parts]
+        differ = tuple(
+            f"the bound in the log is {logged:.6g}, but the plan's is {claimed:.6g}"
+            for logged in logs
+            if not abs(logged - claimed) <= CLAIM_TOLERANCE * verdict.unit
+        )
+        verdicts.append(replace(verdict, reasons=verdict.reasons + differ))
     reasons = [*certificate.worth.reasons, *recorded.reasons]
     for name, logged, planned in (
-        ("worth", record.value, plan.exploration_value),
-        ("an upper bound of", record.upper, plan.upper_bound),
+        ("value", record.value, plan.exploration_value),
+        ("upper bound", record.upper, plan.upper_bound),
     ):
-        if logged != planned and not abs(logged - planned) <= CLAIM_TOLERANCE * max(
-            1.0, abs(planned)
-        ):
-            reasons.append(f"the log says {name} {logged:.6g}, planning again {planned:.6g}")
+        slack = CLAIM_TOLERANCE * max(1.0, abs(planned))
+        if logged != planned and not abs(logged - planned) <= slack:
+            reasons.append(
+                f"the {name} in the log is {logged:.6g}, but planning again gives {planned:.6g}"
+            )
     worth = replace(certificate.worth, reasons=tuple(reasons))
     return replace(certificate, verdicts=tuple(verdicts), worth=worth)
 

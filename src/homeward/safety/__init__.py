@@ -1,12 +1,11 @@
-"""Safety criteria, one per file: what must hold while exploring.
+"""Safety criteria, one per file: conditions that a plan must meet.
 
-`problem` turns the requirements of criteria into one constrained problem.
+`problem` builds one constrained MDP from the requirements of all criteria.
 """
 
 from homeward.safety.criterion import AtStep, Criterion, Requirement, Situation
 from homeward.safety.earn_at_least import EarnAtLeast
-from homeward.safety.return_home import Home, ReturnHome
-from homeward.safety.return_within import ReturnWithin, return_to_each
+from homeward.safety.return_home import Home, ReturnHome, ReturnWithin, return_to_each
 from homeward.safety.stay_inside import StayInside
 
 __all__ = [

@@ -1,13 +1,14 @@
-"""The constrained MDP of several requirements, and the smallest set of them that conflicts.
+"""The constrained MDP of several requirements, and a smallest set of requirements that conflict.
 
-Each requirement adds one constraint. A set to stay inside also makes the actions that leave it
-exits: they end the problem and pay the value of the best unconstrained exploration, found once per
-plan. That value counts for the objective alone. No criterion counts what happens after an exit;
-that only lowers the bounds, since each of their totals is at least 0 in every world. So the policy
-outside does not depend on the history inside. With several sets, leaving one leaves all.
+Each requirement adds one constraint. If a criterion has a set to stay inside, the actions that
+leave the set are *exits*. An exit ends the constrained process. The objective gets the value of the
+best unconstrained exploration after the exit, which is computed once per plan. Constraints get
+nothing for the time after an exit. This only lowers their totals, which are at least 0 in every
+world, so the bounds stay valid. The policy after an exit does not depend on the states before it.
+With several sets, an action that leaves one set is an exit for all criteria.
 
-An exit still pays a criterion its certain part: a recall in the state before the action is taken,
-or the action's own reward.
+At the exit itself, a constraint still gets the criterion's `worth`: the value of a recall in the
+state before the action, or the action's own reward.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from homeward.solvers import (
     engine,
     solve_constrained,
 )
-from homeward.solvers.exits import end_at
 from homeward.solvers.horizon import HorizonEngine
+from homeward.solvers.problems import end_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 MAX_ENUMERATED = 6
-"""Up to this many requirements every subset is tried for a conflict."""
+"""Largest number of requirements of which all subsets are tested for a conflict."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -50,9 +51,9 @@ class Posed:
     """A constrained problem, and the policy that is followed after its exits."""
 
     problem: Problem
-    exits: BoolArray | None = None  # [S, A]
-    afterwards: IntArray | None = None  # [S], or [n, S] over a fixed number of steps
-    unsure: float = 0.0  # gap of that policy
+    exits: BoolArray | None = None  # [S, A] mask of the actions that leave a set to stay inside
+    afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
+    unsure: float = 0.0  # optimality gap of `afterwards`
 
 
 def pose(
@@ -64,63 +65,53 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """Return the problem over totals [1 + K, S, A]; their entries at exits are overwritten.
+    """Return the constrained problem with rewards `totals` [1 + K, S, A]; exits are written to it.
 
-    `afterwards` is the last plan's policy outside, as a warm start. The recall comes after `steps`,
-    or with probability 1 − γ at each step if that is None.
+    `totals` are the objective and one reward per requirement. `afterwards` [S] is the last plan's
+    policy after an exit, as a warm start. The recall comes after `steps`, or, if `steps` is None,
+    with probability 1 − γ at each step.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
-    if steps is not None:
-        return _pose_steps(model, steps, state, totals, requirements, levels, exits)
-    if exits is None:
-        return Posed(ConstrainedProblem(model, discount, state, totals, levels))
-    after = _explore(model, discount, totals[:1], afterwards)
-    worths = [r.worth for r in requirements]
-    ending = end_at(model, discount, exits, totals, after.values[0], worths)
-    problem = ConstrainedProblem(ending, discount, state, totals, levels)
-    return Posed(problem, exits, after.policy, after.gap)
-
-
-def _pose_steps(
-    model: Model,
-    steps: int,
-    state: int,
-    totals: FloatArray,
-    requirements: Sequence[Requirement],
-    levels: FloatArray,
-    exits: BoolArray | None,
-) -> Posed:
-    """Return the problem over a fixed number of steps."""
+    if steps is None:
+        if exits is None:
+            return Posed(ConstrainedProblem(model, discount, state, totals, levels))
+        solver = engine(model, discount, totals[:1])
+        start = []
+        if afterwards is not None:
+            values = solver.evaluate(afterwards)
+            if values.min() > -np.inf:  # all its actions can be chosen
+                start = [PolicySolution(afterwards, values, np.inf, Status.NOT_CONVERGED, 0)]
+        outside = solver.optimise(np.ones(1), start)
+        worths = [r.worth for r in requirements]
+        ending = end_at(model, discount, exits, totals, outside.values[0], worths)
+        problem = ConstrainedProblem(ending, discount, state, totals, levels)
+        return Posed(problem, exits, outside.policy, outside.gap)
     final = np.zeros(totals.shape[:2])
     for k, requirement in enumerate(requirements, start=1):
         if requirement.final is None:
             raise InvalidProblemError(
-                f"“{requirement.name}” has no final reward for a recall at a fixed step"
+                f"“{requirement.name}” has no final reward, which a recall at a fixed step needs"
             )
         final[k] = requirement.final
     if exits is None:
         return Posed(HorizonProblem(model, steps, state, totals, final, levels))
-    free = HorizonProblem(model, steps, state, totals[:1], final[:1], levels[:0])
-    solver = HorizonEngine(free)
-    policy = solver.optimise(np.ones(1)).policy
+    free = HorizonEngine(HorizonProblem(model, steps, state, totals[:1], final[:1], levels[:0]))
+    policy = free.optimise(np.ones(1)).policy
     after = np.zeros((steps + 1, model.states))
     for t in range(1, steps):
-        after[t] = solver.from_step(policy, t)[0]
+        after[t] = free.evaluate(policy, t)[0]
     for k, requirement in enumerate(requirements, start=1):
         paid = requirement.worth if requirement.kind == "earn" else None  # the action's own reward
         totals[k][exits] = 0.0 if paid is None else paid[exits] / steps
-    return Posed(
-        HorizonProblem(model, steps, state, totals, final, levels, exits, after), exits, policy
-    )
+    timed = HorizonProblem(model, steps, state, totals, final, levels, exits, after)
+    return Posed(timed, exits, policy)
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave some set to stay inside; None if empty."""
-    exits: BoolArray | None = None
-    for requirement in requirements:
-        if requirement.allowed is not None:
-            exits = ~requirement.allowed if exits is None else exits | ~requirement.allowed
+    """Return the mask [S, A] of actions that leave any set to stay inside; None if it is empty."""
+    sets = [r.allowed for r in requirements if r.allowed is not None]
+    exits: BoolArray | None = ~np.logical_and.reduce(sets) if sets else None
     return exits if exits is not None and exits.any() else None
 
 
@@ -139,10 +130,10 @@ def conflict_of(
     requirements: Sequence[Requirement],
     steps: int | None = None,
 ) -> tuple[int, ...]:
-    """Return a smallest set of requirements that no policy meets together, the first of its size.
+    """Return the indices of a smallest set of requirements that no policy meets together.
 
-    Among more than `MAX_ENUMERATED` the set is minimal (without any one of them there is no
-    conflict), but not always smallest. The problem must be infeasible; this is not checked.
+    With more than `MAX_ENUMERATED` requirements, the set is minimal (all its proper subsets can be
+    met), but may not be a smallest one. The problem must be infeasible; this is not checked.
     """
     count = len(requirements)
     nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # an objective of 0
@@ -153,28 +144,12 @@ def conflict_of(
         part = pose(model, discount, state, totals, asked, steps=steps)
         return solve_constrained(part.problem).status is Status.INFEASIBLE
 
-    if count > MAX_ENUMERATED:
-        left = list(range(count))
-        for k in range(count):
-            without = [other for other in left if other != k]
-            if without and conflicts(without):
-                left = without
-        return tuple(left)
-    for size in range(1, count):
-        for chosen in combinations(range(count), size):
-            if conflicts(chosen):
-                return chosen
-    return tuple(range(count))
-
-
-def _explore(
-    model: Model, discount: float, objective: FloatArray, known: IntArray | None
-) -> PolicySolution:
-    """Return the best unconstrained exploration, starting from a `known` policy [S]."""
-    solver = engine(model, discount, objective)
-    start = []
-    if known is not None:
-        values = solver.evaluate(known)
-        if values.min() > -np.inf:  # can be chosen now
-            start = [PolicySolution(known, values, np.inf, Status.NOT_CONVERGED, 0)]
-    return solver.optimise(np.ones(1), start)
+    left = tuple(range(count))
+    if count <= MAX_ENUMERATED:
+        fewer = (chosen for size in left[1:] for chosen in combinations(left, size))
+        return next((chosen for chosen in fewer if conflicts(chosen)), left)
+    for k in range(count):
+        without = tuple(other for other in left if other != k)
+        if without and conflicts(without):
+            left = without
+    return left

@@ -1,4 +1,4 @@
-"""Stay inside a set of states or state-actions until the recall, with probability δ."""
+"""The criterion `StayInside`: stay inside a set until the recall with probability at least δ."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from homeward.arrays import own
 from homeward.beliefs.corrections import Correction, stay_moves
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
-from homeward.safety.criterion import Requirement, check_level, no_return
+from homeward.safety.criterion import Requirement, check_level, no_return, state_name
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray
+    from homeward.models import Model
     from homeward.safety.criterion import Situation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StayInside:
-    """Before exploration is called off, no action outside a set is taken, with probability δ.
+    """Before the recall, only actions in a set are taken, with probability at least δ.
 
-    `allowed` [S] or [S, A] is the mask of the set's states or state-actions. Being in a state does
-    not leave the set; taking an action that is not in the set does. The way home, after the
-    recall, is not restricted.
+    `allowed` [S] or [S, A] is the mask of the set's states or state-actions. Arriving in a state
+    does not leave the set; taking an action that is not in the set does. After the recall, the
+    return policy may take any action.
     """
 
     allowed: BoolArray
@@ -45,22 +46,41 @@ class StayInside:
             raise InvalidProblemError("the set to stay inside is empty")
         object.__setattr__(self, "allowed", own(given, self.allowed))
 
-    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the bound on the probability of no action outside the set before recall."""
-        model, corrections = situation.model, situation.corrections
-        shape = (model.states, model.actions)
+    @property
+    def name(self) -> str:
+        """The name of the criterion, with the size of the set."""
+        count = int(np.count_nonzero(self.allowed))
+        what = f"state{'-action' * (self.allowed.ndim == 2)}{'s' * (count != 1)}"
+        return f"stay inside the set of {count} {what}"
+
+    def mask(self, shape: tuple[int, int]) -> BoolArray:
+        """Return the mask [S, A] of the set; raise if it does not fit `shape` (S, A)."""
         if self.allowed.shape != shape[: self.allowed.ndim]:
             raise InvalidProblemError(
                 f"the set to stay inside has shape {self.allowed.shape}, expected "
                 f"{shape[:1]} or {shape}"
             )
         given = self.allowed if self.allowed.ndim == 2 else self.allowed[:, None]
-        allowed: BoolArray = np.broadcast_to(given, shape)
+        return np.broadcast_to(given, shape)
+
+    def surely_inside(self, model: Model) -> BoolArray:
+        """Return the mask [S, A] of actions in the set after which the set always has an action."""
+        allowed = self.mask((model.states, model.actions))
+        inside: BoolArray = np.any(allowed, axis=1)
+        if isinstance(model, Moves):
+            return allowed & inside[model.dest]
+        leaves: FloatArray = model.transitions @ (~inside).astype(np.float64)
+        return allowed & (leaves.reshape(allowed.shape) <= 0.0)
+
+    def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
+        """Return the requirement: its total bounds the probability of staying inside from below."""
+        model, corrections = situation.model, situation.corrections
+        allowed = self.mask((model.states, model.actions))
         here = allowed[situation.state] & np.isfinite(model.reward[situation.state])
         if not here.any():
             raise InvalidProblemError(
-                f"{situation.name_of(situation.state)} is outside the set to stay inside: "
-                "no action there is in it"
+                f"{state_name(model, situation.state)} is outside the set to stay inside: "
+                "the set has no action there"
             )
         sigma = corrections.exploring
         if situation.steps is None and corrections.kind is Correction.MOVES:
@@ -70,16 +90,7 @@ class StayInside:
                 sigma = stay_moves(model.dest, model.success, likely, situation.discount)
         sure = np.ones(model.states)
         reward, final = situation.recall_reward(sure, sigma, out)
-        pairs = self.allowed.ndim == 2
-        count = int(np.count_nonzero(self.allowed))
-        what = f"state{'-action' * pairs}{'s' * (count != 1)}"
+        nowhere = no_return(model.states)
         return Requirement(
-            f"stay inside the set of {count} {what}",
-            self.delta,
-            reward,
-            *no_return(model.states),
-            worth=sure,
-            allowed=allowed,
-            final=final,
-            kind="stay",
+            self.name, self.delta, reward, *nowhere, sure, allowed, final=final, kind="stay"
         )

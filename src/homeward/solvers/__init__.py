@@ -1,34 +1,23 @@
-"""Solvers: numbers in, numbers out. No solver uses a belief.
+"""Solvers of MDPs. They take models and arrays; no solver uses a belief.
 
-Each can be used alone: `solve_return` and `solve_return_within` for the way home, `engine` for
-ordinary discounted MDPs, `solve_constrained` and `solve_occupancy` for constrained ones.
+`solve_return` and `solve_return_within` find return policies, `engine` solves ordinary discounted
+MDPs, and `solve_constrained` and `solve_occupancy` solve constrained MDPs.
 """
 
-from homeward.solvers.constrained import ConstrainedSolution, solve_constrained
-from homeward.solvers.engines import Engine, engine, engine_for
-from homeward.solvers.occupancy import Occupancy, occupancy_lp, solve_occupancy
-from homeward.solvers.policies import PolicySolution
-from homeward.solvers.problems import ConstrainedProblem, HorizonProblem, Problem
-from homeward.solvers.returns import GIVE_UP, ReturnSolution, solve_return
-from homeward.solvers.status import Status
-from homeward.solvers.within import solve_return_within
-
-__all__ = [
-    "GIVE_UP",
-    "ConstrainedProblem",
-    "ConstrainedSolution",
-    "Engine",
-    "HorizonProblem",
-    "Occupancy",
-    "PolicySolution",
-    "Problem",
-    "ReturnSolution",
-    "Status",
-    "engine",
-    "engine_for",
-    "occupancy_lp",
-    "solve_constrained",
-    "solve_occupancy",
-    "solve_return",
-    "solve_return_within",
-]
+from homeward.solvers.constrained import ConstrainedSolution as ConstrainedSolution
+from homeward.solvers.constrained import solve_constrained as solve_constrained
+from homeward.solvers.engines import Engine as Engine
+from homeward.solvers.engines import engine as engine
+from homeward.solvers.engines import engine_for as engine_for
+from homeward.solvers.occupancy import Occupancy as Occupancy
+from homeward.solvers.occupancy import occupancy_lp as occupancy_lp
+from homeward.solvers.occupancy import solve_occupancy as solve_occupancy
+from homeward.solvers.problems import ConstrainedProblem as ConstrainedProblem
+from homeward.solvers.problems import HorizonProblem as HorizonProblem
+from homeward.solvers.problems import PolicySolution as PolicySolution
+from homeward.solvers.problems import Problem as Problem
+from homeward.solvers.problems import Status as Status
+from homeward.solvers.returns import GIVE_UP as GIVE_UP
+from homeward.solvers.returns import ReturnSolution as ReturnSolution
+from homeward.solvers.returns import solve_return as solve_return
+from homeward.solvers.within import solve_return_within as solve_return_within

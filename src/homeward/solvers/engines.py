@@ -1,38 +1,37 @@
-r"""Ordinary discounted MDPs: exact evaluation and policy iteration, on both kinds of model.
+r"""Ordinary discounted MDPs: exact evaluation and policy iteration, on both types of model.
 
-Problem: a model, a discount γ and K totals, rewards [K, S, A] that a policy collects side by side.
-An engine evaluates a policy under all of them at once, and maximises any weighted sum of them.
+Problem: a model, a discount γ and K totals. A total is a reward [S, A] that a policy collects. An
+engine evaluates a policy under all totals at once, and maximises any weighted sum of totals.
 
-Method: policy iteration. A policy is evaluated exactly, on `Moves` in O(S) along its functional
-graph, on `SparseMDP` by LU or, where that would fill up, by GMRES to rounding; self-loops are
-folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in alternating
-directions. A sweep records the best action that it last found in each state: if V ≤ TV before a
-sweep, then V ≤ T_π V for the recorded policy π, so every round improves. After the first sweep a
-round visits only states whose successors have changed. A start from several policies takes in each
-state the action of the policy with the largest value there; that is at least as good as each.
+Method: policy iteration. A policy is evaluated exactly: on `Moves` in O(S) along its functional
+graph; on `SparseMDP` by LU, or by GMRES to rounding if LU would need too much memory. Self-loops
+are folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in
+alternating directions. A sweep records the best action that it last found in each state: if V ≤ TV
+before a sweep, then V ≤ T_π V for the recorded policy π, so every round improves. After the first
+sweep, a round visits only states whose successors have changed. If several policies are given to
+start from, the first policy takes in each state the action of the policy with the largest value
+there; this policy is at least as good as each given one.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
-Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves` e
-also covers changes that were too small to be looked at again.
+Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves`, e
+includes the changes that were too small to visit a state again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.folding import fold, solve_folded
 from homeward.solvers.graphs import unsigned, ways_to
 from homeward.solvers.horizon import HorizonEngine
 from homeward.solvers.kernels import SLACK
-from homeward.solvers.policies import PolicySolution, best_known
-from homeward.solvers.problems import LARGEST_TOTAL, HorizonProblem
-from homeward.solvers.status import Status
+from homeward.solvers.problems import ConstrainedProblem, HorizonProblem, PolicySolution, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,15 +40,29 @@ if TYPE_CHECKING:
     from homeward.models import Model, SparseMDP
     from homeward.solvers.problems import Problem
 
+    Start: TypeAlias = tuple[IntArray, FloatArray, float]
+
 ROUND_LIMIT = 1000
 
 
-class Engine(Protocol):
-    """Optimises and evaluates policies for a model, a discount and totals."""
+class Engine(ABC):
+    """Evaluates and optimises policies for a model, a discount and totals [K, S, A]."""
 
+    def __init__(self, discount: float, totals: FloatArray) -> None:
+        self.discount, self.totals = discount, totals
+
+    @abstractmethod
     def evaluate(self, policy: IntArray) -> FloatArray:
         """Return the exact values [K, S] of a policy [S] under every total."""
-        ...
+
+    @abstractmethod
+    def _improve(
+        self, weights: FloatArray, known: Start, limit: int, state: int | None
+    ) -> tuple[IntArray, FloatArray, float, int]:
+        """Return a policy [S], its values [K, S], max(TV − V) or a bound on it, and the rounds.
+
+        `known` is what `first_policy` returned: a policy, its weighted value and its size.
+        """
 
     def optimise(
         self,
@@ -58,56 +71,51 @@ class Engine(Protocol):
         limit: int = ROUND_LIMIT,
         state: int | None = None,
     ) -> PolicySolution:
-        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones.
+        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known policies.
 
-        At the `limit` of rounds, the policy is still at least as good as those. If only one `state`
-        matters and no policy is better there than a known one, that one is returned, with 0 rounds.
-        An action whose first total is −inf is never chosen, whatever its weight.
+        If the `limit` of rounds is reached, the policy is at least as good as each known one. If a
+        `state` is given and a known policy is optimal there, that policy is returned with 0 rounds.
+        An action whose first total is −inf is never chosen, even if its weight is 0.
         """
-        ...
+        first = first_policy(self.totals[0], weights, start)
+        policy, values, most, rounds = self._improve(weights, first, limit, state)
+        gap = most / (1.0 - self.discount)
+        if rounds == 0 and state is not None:
+            used = weights.tolist()
+            best = max(start, key=lambda known: known.weighted_value(used, state))
+            policy, values = best.policy, best.values
+        elif rounds == 0:
+            values = self.evaluate(policy)
+        status = Status.OPTIMAL if gap < np.inf else Status.NOT_CONVERGED
+        return PolicySolution(policy, values, gap, status, rounds)
 
 
 def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
-    """Return the engine for a model after checking its totals [K, S, A]."""
-    totals = np.ascontiguousarray(totals, dtype=np.float64)
-    if totals.ndim != 3 or totals.shape[1:] != (model.states, model.actions) or not len(totals):
-        raise InvalidProblemError(
-            f"the totals have shape {totals.shape}, expected [K, {model.states}, {model.actions}]"
-        )
-    if not 0.0 < discount < 1.0:
-        raise InvalidProblemError(f"γ is {discount:g}, expected 0 < γ < 1")
-    largest = LARGEST_TOTAL * (1.0 - discount)  # also catches NaN
-    lowest = totals.min()
-    if lowest == -np.inf:
-        lowest = totals.min(where=totals > -np.inf, initial=0.0)
-    if not (totals.max() < largest and lowest > -largest):
-        raise InvalidProblemError(f"the totals contain NaN, or their sums exceed {LARGEST_TOTAL:g}")
-    return engine_of(model, discount, totals)
+    """Return the engine for a model and `totals` [K, S, A], which are checked."""
+    levels = np.zeros(max(0, len(totals) - 1))
+    return _discounted(ConstrainedProblem(model, discount, 0, totals, levels))
 
 
-def engine_for(problem: Problem) -> Engine:
+def engine_for(problem: Problem) -> Engine | HorizonEngine:
     """Return the engine that evaluates and optimises the policies of a problem."""
-    if isinstance(problem, HorizonProblem):
-        return HorizonEngine(problem)
-    return engine_of(problem.model, problem.discount, problem.totals)
+    return HorizonEngine(problem) if isinstance(problem, HorizonProblem) else _discounted(problem)
 
 
-def engine_of(model: Model, discount: float, totals: FloatArray) -> Engine:
-    """Return the engine for a model on totals that were checked before."""
-    if isinstance(model, Moves):
-        return MovesEngine(model, discount, totals)
-    return SparseEngine(model, discount, totals)
+def _discounted(problem: ConstrainedProblem) -> Engine:
+    if isinstance(problem.model, Moves):
+        return MovesEngine(problem.model, problem.discount, problem.totals)
+    return SparseEngine(problem.model, problem.discount, problem.totals)
 
 
-class MovesEngine:
-    """Policy iteration on a move-or-stay graph, by compiled kernels."""
+class MovesEngine(Engine):
+    """Policy iteration on a move-or-stay graph, by compiled functions."""
 
     def __init__(self, model: Moves, discount: float, totals: FloatArray) -> None:
-        self.discount, self.totals = discount, totals
-        tries, dest = np.empty(totals.shape[1:]), unsigned(model.dest)
-        kernels.tries_of(dest, model.success, discount, tries)
+        super().__init__(discount, totals)
+        go = np.where(model.dest == np.arange(model.states)[:, None], 0.0, model.success)
+        tries = 1.0 / (1.0 - discount + discount * go)
         self._problem = kernels.MoveProblem(
-            dest, model.success, tries, *ways_to(model)[:2], discount, totals
+            unsigned(model.dest), model.success, tries, *ways_to(model)[:2], discount, totals
         )
 
     def evaluate(self, policy: IntArray) -> FloatArray:
@@ -116,38 +124,23 @@ class MovesEngine:
         kernels.evaluate_moves(self._problem, unsigned(policy), values)
         return values
 
-    def optimise(
-        self,
-        weights: FloatArray,
-        start: Sequence[PolicySolution] = (),
-        limit: int = ROUND_LIMIT,
-        state: int | None = None,
-    ) -> PolicySolution:
-        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
-        policy, worth, size = first_policy(self.totals[0], weights, start)
+    def _improve(
+        self, weights: FloatArray, known: Start, limit: int, state: int | None
+    ) -> tuple[IntArray, FloatArray, float, int]:
+        policy, worth, size = known
+        only = -1 if state is None else state
         rounds, most, values = kernels.optimise_moves(
-            self._problem,
-            weights,
-            unsigned(policy),
-            worth,
-            size,
-            limit,
-            -1 if state is None else state,
+            self._problem, weights, unsigned(policy), worth, size, limit, only
         )
-        gap = most / (1.0 - self.discount)
-        if rounds == 0:
-            return known_best(self, weights, start, policy, state, gap)
-        status = Status.OPTIMAL if gap < np.inf else Status.NOT_CONVERGED
-        return PolicySolution(policy, values, gap, status, rounds)
+        return policy, values, most, rounds
 
 
-class SparseEngine:
-    """Policy iteration on a general model, with LU evaluation."""
+class SparseEngine(Engine):
+    """Policy iteration on a general model, with evaluation by LU or GMRES."""
 
     def __init__(self, model: SparseMDP, discount: float, totals: FloatArray) -> None:
-        self.totals = totals
+        super().__init__(discount, totals)
         self.folded = fold(model, discount)
-        self._discount = discount
         self._states = np.arange(model.states, dtype=np.int32)
 
     def evaluate(self, policy: IntArray) -> FloatArray:
@@ -158,22 +151,18 @@ class SparseEngine:
         assert value is not None, "γ < 1 makes every row strictly dominant"
         return np.ascontiguousarray(value.T)
 
-    def optimise(
-        self,
-        weights: FloatArray,
-        start: Sequence[PolicySolution] = (),
-        limit: int = ROUND_LIMIT,
-        state: int | None = None,
-    ) -> PolicySolution:
-        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones."""
+    def _improve(
+        self, weights: FloatArray, known: Start, limit: int, state: int | None
+    ) -> tuple[IntArray, FloatArray, float, int]:
         reward = np.empty(self.totals.shape[1:])
         kernels.combine(self.totals, weights, reward)
-        policy, worth, size = first_policy(self.totals[0], weights, start)
-        rounds, values = 0, worth[None]
-        if not start:
-            rounds, values = 1, self.evaluate(policy)
-            size = _weigh(values, weights, worth)
+        policy, worth, size = known
+        rounds, values, rises = 0, worth[None], np.full(len(worth), size < 0.0)
         while True:
+            if rises.any():
+                rounds, values = rounds + 1, self.evaluate(policy)
+                kernels.weigh(values, weights, worth)
+                size = float(np.abs(weights) @ np.abs(values).max(axis=1))
             q = self.folded.q(reward, worth)
             choice = q.argmax(axis=1).astype(np.int32)
             best = q[self._states, choice]
@@ -182,30 +171,17 @@ class SparseEngine:
             if not rises.any() or 0 < limit <= rounds:
                 break
             policy = np.where(rises, choice, policy)
-            rounds, values = rounds + 1, self.evaluate(policy)
-            size = _weigh(values, weights, worth)
-        most = max(0.0, float((best - worth).max()))
-        gap = np.inf if rises.any() else most / (1.0 - self._discount)
-        if rounds == 0:
-            return known_best(self, weights, start, policy, state, gap)
-        status = Status.NOT_CONVERGED if rises.any() else Status.OPTIMAL
-        return PolicySolution(policy, values, gap, status, rounds)
+        most = np.inf if rises.any() else max(0.0, float((best - worth).max()))
+        return policy, values, most, rounds
 
 
-def _weigh(values: FloatArray, weights: FloatArray, worth: FloatArray) -> float:
-    """Write the weighted sum [S] of values [K, S]; return that of their largest sizes."""
-    kernels.weigh(values, weights, worth)
-    return float(np.abs(weights) @ np.abs(values).max(axis=1))
-
-
-def first_policy(
-    reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]
-) -> tuple[IntArray, FloatArray, float]:
+def first_policy(reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]) -> Start:
     """Return the policy [S] to start from, its worth [S] and the size of its values.
 
-    In each state the policy is that of the best known policy there; its worth, the largest of
-    theirs, is a lower bound that no improvement step lowers. Without known policies it is the first
-    action that can be chosen, the worth is not set and the size is −1.
+    In each state, the policy takes the action of the known policy with the largest weighted value
+    there. That value is the worth, a lower bound on the policy's value that no improvement step
+    lowers. Without known policies, the policy takes the first action that can be chosen, the worth
+    is not set, and the size is −1.
     """
     worth = np.empty(len(reward))
     if not start:
@@ -214,22 +190,10 @@ def first_policy(
     policy, blend = start[0].policy.copy(), np.empty(len(reward))
     kernels.weigh(start[0].values, weights, worth)
     for known in start[1:]:
-        kernels.take_better(known.values, known.policy, weights, blend, worth, policy)
+        kernels.weigh(known.values, weights, blend)
+        better = blend > worth
+        np.copyto(policy, known.policy, where=better)
+        np.copyto(worth, blend, where=better)
     sizes = np.abs(weights).tolist()
     size = max(sum(w * v for w, v in zip(sizes, known.sizes, strict=True)) for known in start)
     return policy, worth, size
-
-
-def known_best(
-    engine: Engine,
-    weights: FloatArray,
-    start: Sequence[PolicySolution],
-    policy: IntArray,
-    state: int | None,
-    gap: float,
-) -> PolicySolution:
-    """Return the solution of a known policy that is optimal, in one state or everywhere."""
-    if state is None:
-        return PolicySolution(policy, engine.evaluate(policy), gap, Status.OPTIMAL, 0)
-    best = best_known(start, weights.tolist(), state)
-    return PolicySolution(best.policy, best.values, gap, Status.OPTIMAL, 0)

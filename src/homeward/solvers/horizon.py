@@ -1,9 +1,9 @@
 r"""MDPs over a fixed number of steps, by backward induction.
 
-Problem: a `HorizonProblem`; for fixed weights on its totals, the policy [n, S] (what to do at step
-t in state s) with the largest weighted total. `constrained` finds the weights.
+Problem: for a `HorizonProblem` and fixed weights on its totals, find the policy [n, S] (an action
+for each step and state) with the largest weighted total. `constrained` finds the weights.
 
-Method: backward induction, exact, in O(n·S·A). It ends after n steps and leaves no gap.
+Method: backward induction, which is exact and takes O(n·S·A) time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from numba import njit
 from homeward.models import Moves
 from homeward.solvers import kernels
 from homeward.solvers.kernels import SLACK
-from homeward.solvers.policies import PolicySolution, best_known
-from homeward.solvers.status import Status
+from homeward.solvers.problems import PolicySolution, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,24 +26,17 @@ if TYPE_CHECKING:
 
 
 class HorizonEngine:
-    """Backward induction on either kind of model."""
+    """Backward induction on both types of model."""
 
     def __init__(self, problem: HorizonProblem) -> None:
         self.problem = problem
-        model, shape = problem.model, problem.objective.shape
+        shape = problem.objective.shape
+        nothing = np.zeros((problem.steps + 1, shape[0]))
         self._exits = np.zeros(shape, bool) if problem.exits is None else problem.exits
-        self._after = (
-            np.zeros((problem.steps + 1, shape[0])) if problem.after is None else problem.after
-        )
-        if not isinstance(model, Moves):
-            self._rows = model.transitions
+        self._after = nothing if problem.after is None else problem.after
 
-    def evaluate(self, policy: IntArray) -> FloatArray:
-        """Return the exact values [1 + K, S] of a policy [n, S] under every total."""
-        return self.from_step(policy, 0)
-
-    def from_step(self, policy: IntArray, step: int) -> FloatArray:
-        """Return the values [1 + K, S] of a policy [n, S] from some step on."""
+    def evaluate(self, policy: IntArray, step: int = 0) -> FloatArray:
+        """Return the exact values [1 + K, S] of a policy [n, S] under every total, from `step`."""
         values = self.problem.final.copy()
         for t in range(self.problem.steps - 1, step - 1, -1):
             values = self._follow(policy[t], self._after[t + 1], values)
@@ -59,37 +51,28 @@ class HorizonEngine:
     ) -> PolicySolution:
         """Return a policy [n, S] that maximises ``Σ weights[k]·totals[k]``, exactly.
 
-        If a known policy is optimal in `state`, it is returned.
+        If a policy of `start` is optimal in `state`, that policy is returned.
         """
-        problem = self.problem
+        problem, model = self.problem, self.problem.model
         reward = np.empty(problem.objective.shape)
         kernels.combine(problem.totals, weights, reward)
         values = problem.final.copy()
-        policy = np.empty((problem.steps, problem.model.states), np.int32)
+        policy = np.empty((problem.steps, model.states), np.int32)
         for t in range(problem.steps - 1, -1, -1):
-            after = self._after[t + 1]
-            worth = weights @ values
-            if isinstance(problem.model, Moves):
-                choose_moves(
-                    problem.model.dest,
-                    problem.model.success,
-                    reward,
-                    worth,
-                    self._exits,
-                    weights[0] * after,
-                    policy[t],
-                )
+            onward, after = weights @ values, weights[0] * self._after[t + 1]
+            if isinstance(model, Moves):
+                graph = model.dest, model.success
+                choose_moves(*graph, reward, self._exits, onward, after, policy[t])
             else:
-                ahead = (self._rows @ np.stack([worth, weights[0] * after], axis=1)).T
-                onward = ahead.reshape(2, *reward.shape)
-                q = reward + np.where(self._exits, onward[1], onward[0])
-                policy[t] = q.argmax(axis=1)
-            values = self._follow(policy[t], after, values)
+                ahead = (model.transitions @ np.stack([onward, after], axis=1)).T
+                on, out = ahead.reshape(2, *reward.shape)
+                policy[t] = (reward + np.where(self._exits, out, on)).argmax(axis=1)
+            values = self._follow(policy[t], self._after[t + 1], values)
         if state is not None and start:
             used = weights.tolist()
-            best = best_known(start, used, state)
+            best = max(start, key=lambda known: known.weighted_value(used, state))
             slack = SLACK * float(np.abs(weights) @ np.abs(values).max(axis=1))
-            behind = float(weights @ values[:, state]) - best.worth(used, state)
+            behind = float(weights @ values[:, state]) - best.weighted_value(used, state)
             if behind <= slack:
                 gap = max(0.0, behind)
                 return PolicySolution(best.policy, best.values, gap, Status.OPTIMAL, 0)
@@ -97,27 +80,19 @@ class HorizonEngine:
 
     def _follow(self, policy: IntArray, after: FloatArray, values: FloatArray) -> FloatArray:
         """Return the values [1 + K, S] one step before `values`, under a policy [S]."""
-        problem = self.problem
-        if isinstance(problem.model, Moves):
-            before = np.empty_like(values)
-            follow_moves(
-                problem.model.dest,
-                problem.model.success,
-                problem.totals,
-                self._exits,
-                policy,
-                after,
-                values,
-                before,
-            )
-            return before
-        states = np.arange(problem.model.states)
-        rows = self._rows[states * problem.model.actions + policy]
-        left = self._exits[states, policy]
-        ahead = (rows @ values.T).T
-        ahead[:, left] = 0.0
-        ahead[0, left] = (rows @ after)[left]
-        before = problem.totals[:, states, policy] + ahead
+        model, states = self.problem.model, np.arange(len(policy))
+        paid, left = self.problem.totals[:, states, policy], self._exits[states, policy]
+        if isinstance(model, Moves):
+            p, t = model.success[states, policy], model.dest[states, policy]
+            onward = paid + p * values[:, t] + (1.0 - p) * values
+            before = np.where(left, paid, onward)
+            before[0, left] = (paid[0] + p * after[t] + (1.0 - p) * after)[left]
+        else:
+            rows = model.transitions[states * model.actions + policy]
+            ahead = (rows @ values.T).T
+            ahead[:, left] = 0.0
+            ahead[0, left] = (rows @ after)[left]
+            before = paid + ahead
         return np.ascontiguousarray(before)
 
 
@@ -126,46 +101,22 @@ def choose_moves(
     dest: IntArray,
     success: FloatArray,
     reward: FloatArray,
-    worth: FloatArray,
     exits: BoolArray,
+    onward: FloatArray,
     after: FloatArray,
     policy: IntArray,
 ) -> None:
-    """Write the best action of each state, ties to the first; update ``worth`` [S]."""
+    """Write the best action of each state to ``policy`` [S]; ties go to the first action.
+
+    The value of the next state is ``onward`` [S], or ``after`` [S] if the action is an exit.
+    """
     states, actions = dest.shape
     for s in range(states):
         best, choice = -np.inf, 0
         for a in range(actions):
             p, t = success[s, a], dest[s, a]
-            if exits[s, a]:
-                q = reward[s, a] + p * after[t] + (1.0 - p) * after[s]
-            else:
-                q = reward[s, a] + p * worth[t] + (1.0 - p) * worth[s]
+            worth = after if exits[s, a] else onward
+            q = reward[s, a] + p * worth[t] + (1.0 - p) * worth[s]
             if q > best:
                 best, choice = q, a
         policy[s] = choice
-
-
-@njit(cache=True, error_model="numpy")
-def follow_moves(
-    dest: IntArray,
-    success: FloatArray,
-    totals: FloatArray,
-    exits: BoolArray,
-    policy: IntArray,
-    after: FloatArray,
-    values: FloatArray,
-    before: FloatArray,
-) -> None:
-    """Write a policy's values [K, S] one step earlier, on a move-or-stay graph."""
-    columns, states = values.shape
-    for s in range(states):
-        a = policy[s]
-        p, t = success[s, a], dest[s, a]
-        if exits[s, a]:
-            before[0, s] = totals[0, s, a] + p * after[t] + (1.0 - p) * after[s]
-            for k in range(1, columns):
-                before[k, s] = totals[k, s, a]
-        else:
-            for k in range(columns):
-                before[k, s] = totals[k, s, a] + p * values[k, t] + (1.0 - p) * values[k, s]

@@ -1,19 +1,19 @@
 r"""Constrained MDPs by linear programming over occupancy measures: the paper's own method.
 
-Variables x[s, a] ≥ 0, the discounted expected number of times that a is taken in s::
+The variable x[s, a] ≥ 0 is the discounted expected number of times that a is taken in s::
 
     maximise   Σ objective·x   subject to   Σ_a x[t, a] − γ Σ p[s, a, t]·x[s, a] = 1{t = start}
                                             Σ constraints[k]·x ≥ levels[k]
 
-Method: HiGHS, by simplex or by interior point with crossover. The solution is then split into the
-deterministic policies on its support: the measures with that support form a face whose corners are
-exactly those policies, so a mixture of them has the same values.
+Method: HiGHS solves the LP, by the simplex method or by interior point with crossover. The solution
+is then split into the deterministic policies on its support. The measures with this support form a
+face whose corners are these policies, so a mixture of the policies has the same values.
 
-Stopping: HiGHS's own, or its iteration limits.
+Stopping: by HiGHS's own rule, or at its iteration limits.
 
 Proof: the policies are re-evaluated exactly, and the gap is recomputed from the LP's duals y and λ
-alone: with e the largest ``objective + λ·constraints + γPy − y``, no feasible policy is worth more
-than y[start] + e/(1 − γ) − λ·levels. No result relies on the solver's own tolerances.
+alone. If e is the largest ``objective + λ·constraints + γPy − y``, then no feasible policy has a
+value above y[start] + e/(1 − γ) − λ·levels. No result relies on the solver's own tolerances.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Literal
 
 import highspy
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack, identity, kron, vstack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, identity, kron, vstack
 
-from homeward.solvers.constrained import ConstrainedSolution
-from homeward.solvers.engines import engine
+from homeward.solvers.constrained import ConstrainedSolution, checked
+from homeward.solvers.engines import engine_for
 from homeward.solvers.master import Master
-from homeward.solvers.policies import PolicySolution
-from homeward.solvers.status import Status
-from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within, met_within
+from homeward.solvers.problems import PolicySolution, Status
+from homeward.solvers.tolerances import GAP_TOLERANCE, aimed_within
 
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray
@@ -40,42 +39,40 @@ if TYPE_CHECKING:
 
 Method = Literal["simplex", "ipm"]
 SMALLEST_ENTRY = 1e-12
-"""Smallest matrix entry kept; HiGHS's default, 1e-9, costs 1e-7 of the objective."""
+"""Smallest matrix entry that HiGHS keeps; its default, 1e-9, costs 1e-7 of the objective."""
 IPM_ITERATIONS = 1000
-"""Most iterations of the interior point method; near γ = 1 it may not end."""
+"""Largest number of iterations of the interior point method, which may not converge near γ = 1."""
 SIMPLEX_ITERATIONS = 10_000, 100
-"""Most iterations of the simplex method: a constant, plus this many for each variable."""
+"""Largest number of iterations of the simplex method: a constant, and a number per variable."""
 MAX_CORNERS = 256
-"""Most deterministic policies on the support of a corner of the LP."""
+"""Largest number of deterministic policies on the support of an LP solution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occupancy:
-    """The LP solver's own solution, rescaled."""
+    """The solution of the LP solver, in the units of the problem."""
 
     status: Status
     objective: float
     measure: FloatArray  # [S, A] discounted expected visits
-    value: FloatArray  # [S] duals of the flow: the value under objective + λ·constraints
+    value: FloatArray  # [S] duals of the flow equations: the value under objective + λ·constraints
     multipliers: FloatArray  # [K] λ ≥ 0
-    shortfall: float  # total shortfall, if that was minimised
-    gap: float  # of the objective, from the duals alone; infinite if unknown
+    shortfall: float  # total shortfall, if it was minimised; else 0
+    gap: float  # gap of the objective, computed from the duals alone; infinite if unknown
     rounds: int  # iterations of the LP solver
-    seconds: float  # time of the LP solver
+    seconds: float  # run time of the LP solver
 
 
 def occupancy_lp(
     problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
 ) -> Occupancy:
-    """Solve the LP; if it has no solution, return the measure with the least total shortfall.
+    """Solve the LP; if no solution is found, return the measure with the least total shortfall.
 
-    If `method` finds no solution at its tolerance, the other method is tried. The problem is
-    infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. A
-    least shortfall always exists: if none is found, the status is numerical.
+    If `method` finds no solution at its tolerance, the other method is tried. The status is
+    infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. If no
+    least shortfall is found, although one always exists, the status is numerical.
     """
-    methods: tuple[Method, Method] = (
-        ("simplex", "ipm") if method == "simplex" else ("ipm", "simplex")
-    )
+    methods: list[Method] = ["simplex", "ipm"] if method == "simplex" else ["ipm", "simplex"]
     for attempt in methods:
         answer = run_lp(problem, attempt, tolerance)
         if answer.status is Status.OPTIMAL:
@@ -92,10 +89,10 @@ def occupancy_lp(
 def statement_of(
     problem: ConstrainedProblem,
 ) -> tuple[csc_array, FloatArray, FloatArray, float]:
-    """Return the LP: rows [S + K, n], their lower limits [S + K], costs [n] and their unit.
+    """Return the LP: matrix [S + K, n], lower limits [S + K] of its rows, costs [n] and a unit.
 
-    The first S rows are equations, the others lower bounds; the n variables are the state-actions
-    that can be chosen. The LP minimises −objective, divided by the unit.
+    The first S rows are equations, the others are lower bounds. The n variables are the
+    state-actions that can be chosen. The costs are −objective / unit.
     """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
@@ -121,7 +118,7 @@ def run_lp(
 ) -> Occupancy:
     """Build the LP and solve it once; with `closest`, minimise the total shortfall instead.
 
-    Entries of the matrix below `smallest` are dropped.
+    HiGHS drops entries of the matrix below `smallest`.
     """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
@@ -129,10 +126,7 @@ def run_lp(
     matrix, low, cost, scale = statement_of(problem)
     high = np.concatenate([low[:states], np.full(count, np.inf)])
     if closest:
-        slack = csc_array(
-            (np.ones(count), (states + np.arange(count), np.arange(count))),
-            shape=(states + count, count),
-        )
+        slack = eye_array(states + count, count, k=-states)
         matrix = csc_array(hstack([matrix, slack]))
         cost = np.concatenate([np.zeros_like(cost), np.ones(count)])
 
@@ -141,19 +135,21 @@ def run_lp(
     lp.col_cost_, lp.row_lower_, lp.row_upper_ = cost, low, high
     lp.col_lower_, lp.col_upper_ = np.zeros(len(cost)), np.full(len(cost), np.inf)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = matrix.indptr
-    lp.a_matrix_.index_ = matrix.indices
-    lp.a_matrix_.value_ = matrix.data
+    entries = lp.a_matrix_
+    entries.start_, entries.index_, entries.value_ = matrix.indptr, matrix.indices, matrix.data
     solver = highspy.Highs()
     solver.silent()
-    solver.setOptionValue("solver", method)
-    solver.setOptionValue("threads", 1)
-    for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-        solver.setOptionValue(option, tolerance)
-    solver.setOptionValue("small_matrix_value", smallest)
     least, each = SIMPLEX_ITERATIONS
-    solver.setOptionValue("simplex_iteration_limit", min(least + each * len(cost), 2**31 - 1))
-    solver.setOptionValue("ipm_iteration_limit", IPM_ITERATIONS)
+    for option, setting in {
+        "solver": method,
+        "threads": 1,
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+        "small_matrix_value": smallest,
+        "simplex_iteration_limit": min(least + each * len(cost), 2**31 - 1),
+        "ipm_iteration_limit": IPM_ITERATIONS,
+    }.items():
+        solver.setOptionValue(option, setting)
     solver.passModel(lp)
     before = time.perf_counter()
     solver.run()
@@ -176,17 +172,10 @@ def run_lp(
         back = 1.0 if closest else scale
         value = -dual[:states] * back
         multipliers = np.maximum(0.0, dual[states:]) * back
-    return Occupancy(
-        status=found,
-        objective=float(measure[usable] @ problem.objective.ravel()[usable]),
-        measure=measure.reshape(states, actions),
-        value=value,
-        multipliers=multipliers,
-        shortfall=shortfall,
-        gap=np.inf,
-        rounds=int(info.simplex_iteration_count + info.ipm_iteration_count),
-        seconds=seconds,
-    )
+    objective = float(measure[usable] @ problem.objective.ravel()[usable])
+    rounds = int(info.simplex_iteration_count + info.ipm_iteration_count)
+    evidence = value, multipliers, shortfall, np.inf, rounds, seconds
+    return Occupancy(found, objective, measure.reshape(states, actions), *evidence)
 
 
 def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> ConstrainedSolution:
@@ -194,8 +183,21 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     answer = occupancy_lp(problem, method)
     infeasible = answer.status is Status.INFEASIBLE
     columns = _corners(problem, answer, infeasible) if answer.measure.any() else None
-    if columns is None:
-        return _nothing(problem, answer)
+    if columns is None:  # no usable solution: no policies, infinite gap
+        count, states = len(problem.levels), problem.model.states
+        optimal = answer.status is Status.OPTIMAL
+        return ConstrainedSolution(
+            status=Status.NUMERICAL if optimal else answer.status,
+            weights=np.empty(0),
+            policies=np.empty((0, states), np.int32),
+            values=np.empty((0, 1 + count, states)),
+            objective=-np.inf,
+            achieved=np.full(count, -np.inf),
+            upper=np.inf,
+            gap=np.inf,
+            multipliers=answer.multipliers,
+            rounds=answer.rounds,
+        )
     points = [c.values[:, problem.start] for c in columns]
     worth = max(abs(float(p[0])) for p in points)
     master = Master(problem.levels, worth if worth > 0.0 else 1.0)
@@ -205,38 +207,25 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
     if not infeasible and len(problem.levels):
         master.fix_shortfall()
         mix = master.solve()
+    status = answer.status
+    if infeasible and mix.shortfall <= aimed_within(problem.span):  # the mixture meets the levels
+        status = Status.NUMERICAL
     kept = np.flatnonzero(mix.weights > 0)
     weights = mix.weights[kept] / mix.weights[kept].sum()
     values = np.array([columns[j].values for j in kept])
+    policies = np.array([columns[j].policy for j in kept])
     mixed = np.tensordot(weights, values[:, :, problem.start], axes=1)
-    upper = -np.inf if infeasible else _bound(problem, answer)
-    gap = 0.0 if infeasible else max(0.0, upper - float(mixed[0]))
-    status = answer.status
-    if infeasible and mix.shortfall <= aimed_within(problem.span):  # they meet the levels
-        status = Status.NUMERICAL
-    if status is Status.OPTIMAL and not (
-        gap <= 100 * GAP_TOLERANCE * max(abs(upper), abs(float(mixed[0])))
-        and (mixed[1:] >= problem.levels - met_within(problem.span)).all()
-    ):
-        status = Status.NUMERICAL
-    return ConstrainedSolution(
-        status=status,
-        weights=weights,
-        policies=np.array([columns[j].policy for j in kept]),
-        values=values,
-        objective=float(mixed[0]),
-        achieved=mixed[1:],
-        upper=upper,
-        gap=gap,
-        multipliers=answer.multipliers,
-        rounds=answer.rounds,
-    )
+    objective, upper = float(mixed[0]), -np.inf if infeasible else _bound(problem, answer)
+    gap = 0.0 if infeasible else max(0.0, upper - objective)
+    evidence = objective, mixed[1:], upper, gap, answer.multipliers, answer.rounds
+    found = ConstrainedSolution(status, weights, policies, values, *evidence)
+    return checked(problem, found, 100 * GAP_TOLERANCE * max(abs(upper), abs(objective)))
 
 
 def _corners(
     problem: ConstrainedProblem, answer: Occupancy, closest: bool
 ) -> list[PolicySolution] | None:
-    """Return the deterministic policies on the support of a measure; None if too many."""
+    """Return the deterministic policies on the measure's support; None if over `MAX_CORNERS`."""
     usable = np.isfinite(problem.objective)
     reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
     reward = np.where(usable, reward if closest else reward + problem.objective, -np.inf)
@@ -245,19 +234,16 @@ def _corners(
     policy = q.argmax(axis=1).astype(np.int32)
     visits = answer.measure.sum(axis=1)
     seen = visits > 1e-12
-    share = np.zeros_like(answer.measure)
-    share[seen] = answer.measure[seen] / visits[seen, None]
     policy[seen] = answer.measure[seen].argmax(axis=1)
-    shared = [(int(s), np.flatnonzero(share[s] > 1e-9)) for s in np.flatnonzero(seen)]
-    shared = [(s, choices) for s, choices in shared if len(choices) > 1]
-    if np.prod([float(len(choices)) for _, choices in shared]) > MAX_CORNERS:
+    taken = {s: answer.measure[s] / visits[s] > 1e-9 for s in np.flatnonzero(seen).tolist()}
+    shared = {s: np.flatnonzero(mask) for s, mask in taken.items() if mask.sum() > 1}
+    if np.prod([float(len(choices)) for choices in shared.values()]) > MAX_CORNERS:
         return None
-    solver = engine(problem.model, problem.discount, problem.totals)
+    solver = engine_for(problem)
     columns = []
-    for pick in product(*(choices for _, choices in shared)):
+    for pick in product(*shared.values()):
         corner = policy.copy()
-        for (s, _), a in zip(shared, pick, strict=True):
-            corner[s] = a
+        corner[list(shared)] = pick
         values = solver.evaluate(corner)
         columns.append(PolicySolution(corner, values, np.inf, Status.NOT_CONVERGED, 0))
     return columns
@@ -271,21 +257,3 @@ def _bound(problem: ConstrainedProblem, answer: Occupancy) -> float:
     excess = max(0.0, float((q - answer.value[:, None]).max()))
     upper = float(answer.value[problem.start]) + excess / (1.0 - problem.discount)
     return upper - float(answer.multipliers @ problem.levels)
-
-
-def _nothing(problem: ConstrainedProblem, answer: Occupancy) -> ConstrainedSolution:
-    """Return the result of an LP without a usable solution: no policies, infinite gap."""
-    count = len(problem.levels)
-    status = Status.NUMERICAL if answer.status is Status.OPTIMAL else answer.status
-    return ConstrainedSolution(
-        status=status,
-        weights=np.empty(0),
-        policies=np.empty((0, problem.model.states), np.int32),
-        values=np.empty((0, 1 + count, problem.model.states)),
-        objective=-np.inf,
-        achieved=np.full(count, -np.inf),
-        upper=np.inf,
-        gap=np.inf,
-        multipliers=answer.multipliers,
-        rounds=answer.rounds,
-    )

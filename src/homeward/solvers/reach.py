@@ -1,9 +1,9 @@
-"""Reachable states, and an objective whose scale depends on them alone.
+"""Reachable states, and an objective whose scale depends on reachable states alone.
 
 Tolerances are relative to the largest value of an objective. A reward that no policy can reach from
-the start must not count: next to an unreachable 1e12, a plan of value 9 would look worthless. So if
-the largest rewards are unreachable, the objective is set to 0 in every unreachable state. That
-changes no value in the start.
+the start must not count: compared with an unreachable 1e12, a plan of value 9 would count as
+worthless. So if the largest rewards are unreachable, the objective is set to 0 in every unreachable
+state. This does not change the value of the start.
 
 The search goes over actions that can be chosen and transitions with a positive probability. It
 stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually near.
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 LARGE_FRACTION = 0.1
-"""A reachable reward of this fraction of the largest settles the scale of the objective."""
+"""If a reachable reward is at least this fraction of the largest, the objective is not changed."""
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
-    """Set an objective [S, A] to 0 in unreachable states if they have the largest; −inf stays."""
+    """Set `objective` [S, A] to 0 in unreachable states if the largest rewards are there.
+
+    Entries of −inf stay.
+    """
     lowest = float(objective.min())
     if lowest == -np.inf:
         lowest = float(objective.min(where=objective > -np.inf, initial=0.0))
@@ -43,7 +46,7 @@ def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None
 
 
 def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
-    """Return the mask [S] of states that moves with positive probability lead to from a state."""
+    """Return the mask [S] of states that moves with positive probability reach from `state`."""
     edges = np.arange(dest.size + 1), dest.ravel(), success.ravel()
     seen: BoolArray = search(*edges, np.zeros(dest.shape), state, np.inf)[1]
     return seen

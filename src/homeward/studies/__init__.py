@@ -1,9 +1,9 @@
-"""Studies of many tasks on many processes, resumable at any moment.
+"""Studies of many tasks on many processes, which can be resumed at any moment.
 
-A `Study` is a grid of cells and a list of seeds; each pair is a task for one function. `Ledger` is
-its file, `conduct` does what is left, and `table_of` lays it out:
+A `Study` is a list of cells and a list of seeds; one function computes each pair, a task. `Ledger`
+is the file of a study, `conduct` runs the unfinished tasks, and `table_of` returns all rows:
 
-    study = define("levels", "my_module:task", grid({"delta": [0.9, 0.99]}), range(100))
+    study = define("levels", "my_module:task", combine({"delta": [0.9, 0.99]}), range(100))
     with Ledger.open("levels.sqlite", study) as ledger:
         for outcome in conduct(ledger):
             ...
@@ -13,7 +13,7 @@ its file, `conduct` does what is left, and `table_of` lays it out:
 from homeward.studies.conduct import conduct
 from homeward.studies.crews import CrewError
 from homeward.studies.ledger import Ledger
-from homeward.studies.study import Study, define, grid, read_study
+from homeward.studies.study import Study, combine, define, read_study
 from homeward.studies.table import Table, check_table, table_of, write_table
 from homeward.studies.work import Outcome
 
@@ -24,9 +24,9 @@ __all__ = [
     "Study",
     "Table",
     "check_table",
+    "combine",
     "conduct",
     "define",
-    "grid",
     "read_study",
     "table_of",
     "write_table",

@@ -1,27 +1,29 @@
-"""Conducting a study: submit the tasks that are left and record their outcomes.
+"""Conducting a study: submit the unfinished tasks and record their outcomes.
 
-Tasks take from a millisecond to a minute, so they are submitted in batches of `BATCH_SECONDS` or
-so, estimated from finished tasks. A batch that takes longer is cut short, and its remaining tasks
-are submitted again. Rows are recorded as they come, so a crash loses only tasks in progress.
+Tasks take from a millisecond to a minute. They are submitted in batches of about `BATCH_SECONDS`,
+estimated from finished tasks. If a batch takes longer, the worker stops after the current task, and
+the remaining tasks are submitted again. Each row is recorded when its report arrives, so a crash
+loses only tasks in progress.
 
-If a worker dies, its tasks are tried again one at a time, to find the one that killed it. After
-`MAX_DEATHS` dead workers it is recorded as failed.
+If a worker dies, its tasks are tried again one at a time, to find the task that killed it. A task
+that killed `MAX_DEATHS` workers is recorded as failed.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from contextlib import ExitStack
+from contextlib import nullcontext
 from math import ceil
 from typing import TYPE_CHECKING
 
 from homeward.errors import InvalidInputError
-from homeward.runs.references import load
+from homeward.runs.kind import load
 from homeward.studies.crews import Batch, Inline, cores, local_crew, remote_crew
 from homeward.studies.work import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from contextlib import AbstractContextManager
 
     from homeward.studies.crews import Cluster, Report
     from homeward.studies.ledger import Ledger
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
 BATCH_SECONDS = 0.5
 MAX_BATCH_TASKS = 500
 MAX_DEATHS = 3
-PATIENCE_SECONDS = 60.0
-"""Seconds that a study waits for workers when there are none."""
+PATIENCE_SECONDS = 60.0  # seconds that a study waits for workers when there are none
 
 
 def conduct(
@@ -40,9 +41,9 @@ def conduct(
     scheduler: str | None = None,
     patience: float = PATIENCE_SECONDS,
 ) -> Generator[Outcome, None, None]:
-    """Finish a study, and yield each outcome once it is recorded.
+    """Run the unfinished tasks of a study, and yield each outcome once it is recorded.
 
-    Processes import the main module anew, so a script that calls this does so under
+    Worker processes import the main module again, so a script must call this function under
     ``if __name__ == "__main__"``.
 
     Parameters
@@ -67,19 +68,18 @@ def conduct(
 def _conduct(
     ledger: Ledger, workers: int | None, scheduler: str | None, patience: float
 ) -> Generator[Outcome, None, None]:
-    """Keep every slot busy until no task is left."""
+    """Submit batches to free slots until no task is left; yield the outcomes."""
     queue = TaskQueue(ledger)
     if not queue.left:
         return
-    with ExitStack() as stack:
-        crew: Inline | Cluster
-        if scheduler is not None:
-            crew = stack.enter_context(remote_crew(scheduler, patience))
-        elif workers == 0:
-            crew = Inline()
-        else:
-            count = min(cores() if workers is None else workers, len(queue.left))
-            crew = stack.enter_context(local_crew(count, patience))
+    hired: AbstractContextManager[Inline | Cluster]
+    if scheduler is not None:
+        hired = remote_crew(scheduler, patience)
+    elif workers == 0:
+        hired = nullcontext(Inline())
+    else:
+        hired = local_crew(min(workers or cores(), len(queue.left)), patience)
+    with hired as crew:
         while queue.left or queue.suspects or queue.submitted:
             while (batch := queue.next(crew.slots)) is not None:
                 crew.submit(batch)
@@ -89,7 +89,7 @@ def _conduct(
 
 
 class TaskQueue:
-    """The tasks that are left, submitted, or suspected of killing their worker."""
+    """The tasks that are unfinished, submitted, or suspected of killing a worker."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.study = ledger.study
@@ -101,42 +101,40 @@ class TaskQueue:
         self.pace = BATCH_SECONDS  # estimated seconds of a task
 
     def next(self, slots: int) -> Batch | None:
-        """Return the next batch; None if none may be submitted now."""
-        if self.submitted >= slots:
+        """Return the next batch; None if no batch may be submitted now."""
+        alone = bool(self.suspects) and self.suspected is None
+        if self.submitted >= slots or not (alone or self.left):
             return None
-        if self.suspects and self.suspected is None:
-            self.suspected = batch = self._batch([self.suspects.popleft()])
-        elif self.left:
+        if alone:
+            taken = [self.suspects.popleft()]
+        else:
             share = ceil(len(self.left) / (2 * slots))
             size = max(1, min(MAX_BATCH_TASKS, share, int(BATCH_SECONDS / max(self.pace, 1e-6))))
-            batch = self._batch([self.left.popleft() for _ in range(min(size, len(self.left)))])
-        else:
-            return None
+            taken = [self.left.popleft() for _ in range(min(size, len(self.left)))]
+        items = tuple((position, *self.study.task_at(position)) for position in taken)
+        batch = Batch(self.study.task, items, BATCH_SECONDS)
+        self.suspected = batch if alone else self.suspected
         self.submitted += 1
         return batch
 
     def settle(self, report: Report) -> list[Outcome]:
-        """Return the outcomes of a report that are final; queue the other tasks again."""
+        """Return the final outcomes of a report; queue its other tasks again."""
         self.submitted -= 1
-        batch, found = report.batch, list(report.outcomes)
-        if batch is self.suspected:
+        positions, found = [item[0] for item in report.batch.items], list(report.outcomes)
+        if report.batch is self.suspected:
             self.suspected = None
         if found:
             recent = sum(outcome.seconds for outcome in found) / len(found)
             self.pace = 0.5 * (self.pace + recent)
         if not report.deaths:
             ended = {outcome.position for outcome in found}
-            self.left.extendleft(p for p in reversed(batch.positions) if p not in ended)
+            self.left.extendleft(p for p in reversed(positions) if p not in ended)
             return found
-        for position in batch.positions:
+        for position in positions:
             self.deaths[position] += report.deaths
-            if len(batch.items) == 1 and self.deaths[position] >= MAX_DEATHS:
+            if len(positions) == 1 and self.deaths[position] >= MAX_DEATHS:
                 text = f"{self.deaths[position]} workers died while running it. {report.cause}"
                 found.append(Outcome(position, None, text, 0.0))
             else:
                 self.suspects.append(position)
         return found
-
-    def _batch(self, positions: list[int]) -> Batch:
-        items = tuple((position, *self.study.task_at(position)) for position in positions)
-        return Batch(self.study.task, items, BATCH_SECONDS)

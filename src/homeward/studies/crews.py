@@ -1,7 +1,7 @@
-"""Where tasks run: in this process, in processes on this machine, or on a cluster.
+"""Crews run tasks: in this process, in processes on this machine, or on a cluster.
 
-A crew takes batches of tasks and returns reports. Each slot works on one batch at a time, and no
-more batches than slots are submitted, so a worker that dies loses one batch.
+A crew receives batches of tasks and returns reports. Each slot works on one batch at a time, and at
+most one batch per slot is submitted, so a worker that dies loses one batch.
 """
 
 from __future__ import annotations
@@ -12,47 +12,34 @@ import os
 import time
 from collections import deque
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from homeward.errors import HomewardError, InvalidInputError
 from homeward.extras import need
-from homeward.studies.work import perform, perform_alone
+from homeward.studies.work import Outcome, perform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from homeward.studies.work import Outcome
-
-ANSWER_SECONDS = 5.0
-"""Seconds that a scheduler may take to answer."""
-
-POLL_SECONDS = 1.0
-"""Seconds between two counts of the workers."""
+ANSWER_SECONDS = 5.0  # seconds that a scheduler may take to answer
+POLL_SECONDS = 1.0  # seconds between two counts of the workers
 
 
 class CrewError(HomewardError):
-    """The workers can't be reached; finished tasks are kept."""
+    """The workers can't be reached; the file of the study keeps finished tasks."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Some tasks for one worker."""
+class Batch(NamedTuple):
+    """Tasks for one worker."""
 
     task: str  # module:name
     items: tuple[tuple[int, dict[str, Any], int], ...]  # (position, cell, seed)
     budget: float  # seconds after which no further task is begun
 
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """The tasks' numbers."""
-        return tuple(position for position, _, _ in self.items)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class Report(NamedTuple):
     """Result of a batch."""
 
     batch: Batch
@@ -68,52 +55,39 @@ class Inline:
 
     def __init__(self) -> None:
         self._waiting: deque[Batch] = deque()
-
-    def submit(self, batch: Batch) -> None:
-        """Queue a batch."""
-        self._waiting.append(batch)
+        self.submit = self._waiting.append
 
     def collect(self) -> list[Report]:
         """Run the next batch and return its report."""
         batch = self._waiting.popleft()
-        return [Report(batch, perform(batch.task, batch.items, batch.budget))]
+        return [Report(batch, perform(*batch))]
 
 
 class Cluster:
     """Runs batches on the workers of a Dask scheduler."""
 
     def __init__(self, client: Any, patience: float) -> None:
-        self._client = client
-        self._patience = patience
+        self._client, self._patience = client, patience
         self._ended: SimpleQueue[Any] = SimpleQueue()
-        self._submitted: dict[str, tuple[Any, Batch]] = {}
-        self._count = 0
+        self._submitted: dict[str, tuple[Any, Batch]] = {}  # futures are kept: else cancelled
+        self.slots = 1  # threads of all workers at the last count, at least one
         self._counted = self._last_worker = -float("inf")
         self._count_threads()
 
-    @property
-    def slots(self) -> int:
-        """Number of threads of all workers at the last count, at least one."""
-        return max(1, self._count)
-
     def submit(self, batch: Batch) -> None:
         """Submit a batch."""
-        future = self._client.submit(
-            perform_alone, batch.task, batch.items, batch.budget, pure=False
-        )
+        future = self._client.submit(perform, *batch, alone=False, pure=False)
         self._submitted[future.key] = (future, batch)
         future.add_done_callback(self._ended.put)
 
     def collect(self) -> list[Report]:
-        """Return all reports, at least one; count the workers while waiting."""
+        """Wait for at least one report and return all available ones; count the workers."""
         reports: list[Report] = []
-        while not reports:
+        while not reports or not self._ended.empty():
             with suppress(Empty):
                 reports.append(self._report(self._ended.get(timeout=POLL_SECONDS)))
             if time.monotonic() - self._counted > POLL_SECONDS:
                 self._count_threads()
-        while not self._ended.empty():
-            reports.append(self._report(self._ended.get()))
         return reports
 
     def _report(self, future: Any) -> Report:
@@ -121,7 +95,7 @@ class Cluster:
 
         _, batch = self._submitted.pop(future.key)
         try:
-            # If a worker dies with a result not yet fetched, the batch runs once more.
+            # If a worker dies before its result is fetched, Dask runs the batch again.
             return Report(batch, future.result(timeout=self._patience))
         except KilledWorker as death:
             return Report(batch, [], death.allowed_failures + 1, str(death))
@@ -129,19 +103,19 @@ class Cluster:
             raise CrewError(f"the scheduler was stopped or restarted: {cause}") from cause
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
-            raise CrewError(f"the workers can't do {batch.task}: {text}") from error
+            raise CrewError(f"the workers can't run {batch.task}: {text}") from error
 
     def _count_threads(self) -> None:
-        """Count the workers' threads; raise `CrewError` if there were none for too long."""
-        now = time.monotonic()
+        """Count the threads of all workers; raise `CrewError` if there were none for too long."""
+        now = self._counted = time.monotonic()
         try:
             threads = self._client.nthreads(callback_timeout=self._patience)
         except (OSError, TimeoutError) as cause:
             raise CrewError(f"the scheduler no longer answers: {cause}") from cause
-        self._count = sum(threads.values())
-        if self._count or self._last_worker == -float("inf"):
+        count = sum(threads.values())
+        self.slots = max(1, count)
+        if count or self._last_worker == -float("inf"):
             self._last_worker = now
-        self._counted = now
         if now - self._last_worker > self._patience:
             raise CrewError(
                 f"the scheduler has had no workers for {self._patience:g} s; start some with "
@@ -151,7 +125,7 @@ class Cluster:
 
 @contextmanager
 def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
-    """Start a number of processes on this machine, with one thread each."""
+    """Start `workers` processes on this machine, with one thread each, and yield them."""
     distributed = _distributed()
     with (
         distributed.LocalCluster(
@@ -170,13 +144,19 @@ def local_crew(workers: int, patience: float) -> Iterator[Cluster]:
 
 @contextmanager
 def remote_crew(address: str, patience: float) -> Iterator[Cluster]:
-    """Use the workers of a scheduler at ``tcp://host:port``."""
+    """Yield the workers of a Dask scheduler at ``tcp://host:port``."""
     distributed = _distributed()
-    with ExitStack() as stack:
-        # Our own errors report what goes wrong.
-        stack.enter_context(distributed.utils.silence_logging_cmgr(logging.CRITICAL))
+
+    async def connect() -> None:
+        """Connect once with a timeout; a client would wait forever for a silent scheduler."""
+        keys = distributed.Security().get_connection_args("client")
+        answer = distributed.comm.connect(address, timeout=ANSWER_SECONDS, **keys)
+        await (await asyncio.wait_for(answer, ANSWER_SECONDS)).close()
+
+    with distributed.utils.silence_logging_cmgr(logging.CRITICAL):  # we raise our own errors
         try:
-            _connect_once(distributed, address)
+            with ThreadPoolExecutor(1) as aside:  # the caller may have an event loop of its own
+                aside.submit(lambda: asyncio.run(connect())).result()
             client = distributed.Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
         except (OSError, TimeoutError) as cause:
             raise CrewError(
@@ -184,21 +164,8 @@ def remote_crew(address: str, patience: float) -> Iterator[Cluster]:
             ) from cause
         except ValueError as cause:
             raise InvalidInputError(f"{address!r} is not a scheduler's address: {cause}") from cause
-        stack.enter_context(client)
-        yield Cluster(client, patience)
-
-
-def _connect_once(distributed: Any, address: str) -> None:
-    """Connect to a scheduler; a client would wait forever for one that never answers."""
-
-    async def connect() -> None:
-        keys = distributed.Security().get_connection_args("client")
-        answer = distributed.comm.connect(address, timeout=ANSWER_SECONDS, **keys)
-        comm = await asyncio.wait_for(answer, ANSWER_SECONDS)
-        await comm.close()
-
-    with ThreadPoolExecutor(1) as aside:  # the caller may have an event loop of its own
-        aside.submit(lambda: asyncio.run(connect())).result()
+        with client:
+            yield Cluster(client, patience)
 
 
 def cores() -> int:
@@ -207,5 +174,5 @@ def cores() -> int:
 
 
 def _distributed() -> Any:
-    why = "studies on several processes need Dask (with workers=0 they run in this one)"
+    why = "studies on several processes need Dask (workers=0 runs them in this process)"
     return need("distributed", "cluster", why)

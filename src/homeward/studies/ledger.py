@@ -1,7 +1,8 @@
 """The file of a study: one SQLite database, written by one process, consistent after every crash.
 
-It holds the definition and one entry per task that ended. A study is resumed by opening its file
-with the same definition: finished tasks are kept, failed ones are tried again.
+It holds the definition and one entry per task that finished or failed. To resume a study, open its
+file with the same definition: finished tasks are kept, and failed tasks are tried again. While no
+task is finished, the file accepts any definition, so that a wrong definition can be corrected.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from homeward import __version__
 from homeward.errors import InvalidFileError, InvalidInputError
@@ -25,15 +26,13 @@ from homeward.studies.work import Outcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from homeward.studies.work import Scalar
-
 FORMAT = 1
-APPLICATION_ID = 0x486F6D65
-"""SQLite's application id of study files."""
-
+APPLICATION_ID = 0x486F6D65  # SQLite's application id of study files
 SCHEMA = f"""
     BEGIN IMMEDIATE;
     PRAGMA application_id = {APPLICATION_ID};
+    DROP TABLE IF EXISTS study;
+    DROP TABLE IF EXISTS task;
     CREATE TABLE study (format INTEGER, homeward TEXT, created TEXT, definition TEXT);
     CREATE TABLE task (
         position INTEGER PRIMARY KEY,
@@ -51,33 +50,31 @@ class Ledger:
     """An open study file."""
 
     def __init__(self, path: Path, study: Study, base: sqlite3.Connection) -> None:
-        self.path = path
-        self.study = study
-        self._base = base
+        self.path, self.study, self._base = path, study, base
 
     @classmethod
     @contextmanager
     def open(cls, path: Path | str, study: Study) -> Iterator[Ledger]:
-        """Open the file of a study to continue it, or create one.
+        """Open the file of a study to continue it, or create the file.
 
-        Raises, and leaves the file unchanged, if it has another format, definition or version, or
-        if another process is writing it.
+        Raise, and leave the file unchanged, if it has another format, definition or version, or if
+        another process is writing it.
         """
         path = Path(path)
         if not path.parent.is_dir():
             raise InvalidFileError(f"{path}: there is no folder {path.parent}")
         with locked(path.with_name(path.name + ".lock"), str(path)), _base(path, "rwc") as base:
-            known = _definition(path, base)
-            if known is None:
-                _begin(path, base, study)
+            known, found = _definition(path, base), cls(path, study, base)
+            if known is None or not found.done:
+                found._begin()
             else:
                 _check_same(path, *known, study)
-            yield cls(path, study, base)
+            yield found
 
     @classmethod
     @contextmanager
     def read(cls, path: Path | str) -> Iterator[Ledger]:
-        """Open the file of a study to read it, also while another process writes it."""
+        """Open the file of a study to read it; another process may be writing it."""
         path = Path(path)
         if not path.is_file():
             raise InvalidFileError(f"{path}: there is no such file")
@@ -87,6 +84,16 @@ class Ledger:
                 raise InvalidFileError(f"{path}: is empty")
             yield cls(path, known[0], base)
 
+    def _begin(self) -> None:
+        """Create the tables of the study."""
+        entry = (FORMAT, __version__, now(), self.study.model_dump_json())
+        try:
+            self._base.executescript(SCHEMA)
+            self._base.execute("INSERT INTO study VALUES (?, ?, ?, ?)", entry)
+            self._base.execute("COMMIT")
+        except sqlite3.Error as cause:
+            raise InvalidFileError(f"{self.path}: can't be written: {cause}") from cause
+
     @property
     def done(self) -> int:
         """Number of tasks that have a row."""
@@ -94,7 +101,7 @@ class Ledger:
         return int(count)
 
     def left(self) -> list[int]:
-        """Return the tasks that have no row, in order."""
+        """Return the positions of the tasks without a row, in order."""
         rows = self._base.execute("SELECT position FROM task WHERE row IS NOT NULL")
         done = {position for (position,) in rows}
         return [position for position in range(self.study.tasks) if position not in done]
@@ -104,7 +111,10 @@ class Ledger:
         entries = []
         for outcome in outcomes:
             cell, seed = self.study.task_at(outcome.position)
-            row = None if outcome.row is None else _to_text(outcome.row)
+            row = None
+            if outcome.row is not None:  # JSON has no infinities
+                plain = {key: encode(value, ()) for key, value in outcome.row.items()}
+                row = json.dumps(plain, ensure_ascii=False, allow_nan=False)
             where = json.dumps(cell, ensure_ascii=False)
             entries.append((outcome.position, where, seed, row, outcome.error, outcome.seconds))
         insert = "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?)"
@@ -116,29 +126,22 @@ class Ledger:
             raise InvalidFileError(f"{self.path}: can't be written: {cause}") from cause
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield the outcomes of the tasks, in their order."""
+        """Yield the recorded outcomes in the order of the tasks."""
         query = "SELECT position, row, error, seconds FROM task ORDER BY position"
-        for position, row, error, seconds in self._base.execute(query):
-            yield Outcome(position, None if row is None else _from_text(row), error, seconds)
+        for position, text, error, seconds in self._base.execute(query):
+            row = None
+            if text is not None:
+                row = {key: decode(value, ()) for key, value in json.loads(text).items()}
+            yield Outcome(position, row, error, seconds)
 
     def failures(self) -> list[Outcome]:
         """Return the outcomes of the tasks that failed."""
         return [outcome for outcome in self.outcomes() if outcome.failed]
 
 
-def _to_text(row: dict[str, Scalar]) -> str:
-    """Return a row as plain JSON, which has no infinities."""
-    plain = {key: encode(value, ()) for key, value in row.items()}
-    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
-
-
-def _from_text(text: str) -> dict[str, Scalar]:
-    return {key: decode(value, ()) for key, value in json.loads(text).items()}
-
-
 @contextmanager
 def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Open a database in which every commit is synced to disk."""
+    """Open a database; raise if the file is not one."""
     with refusing(path, "can't be read"):
         if path.exists() and path.stat().st_size:
             with open(path, "rb") as file:
@@ -154,7 +157,7 @@ def _base(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | None:
-    """Return the definition and the version that made it; None if the database is empty."""
+    """Return the study and the version of homeward that wrote it; None if there is none."""
     try:
         base.execute("PRAGMA synchronous = FULL")
         ((identity,),) = base.execute("PRAGMA application_id")
@@ -162,50 +165,37 @@ def _definition(path: Path, base: sqlite3.Connection) -> tuple[Study, str] | Non
         if identity == 0 and tables == 0:
             return None
         if identity != APPLICATION_ID:
-            raise InvalidFileError(f"{path}: is not a study: it is a database of something else")
+            raise InvalidFileError(f"{path}: is not a study: another program made this database")
         ((format_, version, text),) = base.execute("SELECT format, homeward, definition FROM study")
+    except InvalidFileError:
+        raise
     except (sqlite3.Error, ValueError) as cause:
-        if isinstance(cause, InvalidFileError):
-            raise
         raise InvalidFileError(f"{path}: can't be read: {cause}") from cause
     if format_ != FORMAT:
-        raise InvalidFileError(f"{path}: has format {format_}, this homeward reads {FORMAT}")
+        raise InvalidFileError(f"{path}: has format {format_}; this homeward reads {FORMAT}")
     try:
         return checked(Study, json.loads(text), str(path)), version
     except InvalidInputError as cause:
         raise InvalidFileError(str(cause)) from cause
 
 
-def _begin(path: Path, base: sqlite3.Connection, study: Study) -> None:
-    """Create the tables of a study in an empty database."""
-    entry = (FORMAT, __version__, now(), study.model_dump_json())
-    try:
-        base.executescript(SCHEMA)
-        base.execute("INSERT INTO study VALUES (?, ?, ?, ?)", entry)
-        base.execute("COMMIT")
-    except sqlite3.Error as cause:
-        raise InvalidFileError(f"{path}: can't be written: {cause}") from cause
-
-
 def _check_same(path: Path, known: Study, version: str, study: Study) -> None:
-    """Raise `InvalidFileError` if a file holds another study, with the difference."""
+    """Raise `InvalidFileError` with the first difference if a file holds another study."""
     if version != __version__:
         raise InvalidFileError(
-            f"{path}: was made by homeward {version}, this is {__version__}; their rows don't mix"
+            f"{path}: was made by homeward {version}, and this is {__version__}; one study can't "
+            "mix rows of two versions"
         )
-    one, other = known.model_dump(mode="json"), study.model_dump(mode="json")
-    for name in one:
-        # As text: to Python, 1 and true are equal.
-        if json.dumps(one[name]) != json.dumps(other[name]):
-            differs = _differ(name, one[name], other[name])
-            raise InvalidFileError(f"{path}: holds another study: its {differs}")
-
-
-def _differ(name: str, one: Any, other: Any) -> str:
-    if not isinstance(one, list):
-        return f"{name} is {one!r}, not {other!r}"
-    if len(one) != len(other):
-        return f"number of {name} is {len(one)}, not {len(other)}"
-    pairs = enumerate(zip(one, other, strict=True))
-    i = next(i for i, (a, b) in pairs if json.dumps(a) != json.dumps(b))
-    return f"{name}, counted from 0, hold {one[i]!r} at {i}, not {other[i]!r}"
+    other = study.model_dump(mode="json")
+    for name, one in known.model_dump(mode="json").items():
+        two = other[name]
+        if json.dumps(one) == json.dumps(two):  # as text: to Python, 1 and true are equal
+            continue
+        if not (isinstance(one, list) and isinstance(two, list)):
+            differs = f"{name} is {one!r}, not {two!r}"
+        elif len(one) != len(two):
+            differs = f"number of {name} is {len(one)}, not {len(two)}"
+        else:
+            i = next(i for i, a in enumerate(one) if json.dumps(a) != json.dumps(two[i]))
+            differs = f"{name}[{i}] is {one[i]!r}, not {two[i]!r}"
+        raise InvalidFileError(f"{path}: holds another study: its {differs}")

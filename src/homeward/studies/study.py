@@ -1,7 +1,7 @@
-"""A study: every cell of a grid with every seed, computed by one function.
+"""A study: one function, computed for every cell (a choice of settings) and every seed.
 
-The function is named as ``module:name``, so that any worker finds it. It takes a cell (a dict of
-JSON values) and a seed, and returns one flat row. The same cell and seed must give the same row.
+The function is given as ``module:name``, so that any worker can import it. It takes a cell (a dict
+of JSON values) and a seed, and returns one flat row. The same cell and seed must give the same row.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Study(Strict):
-    """The definition of a study; two with the same values are the same study."""
+    """The definition of a study; studies with equal values are the same study."""
 
     name: Annotated[str, Field(min_length=1)]
     task: str  # module:name of a function (cell, seed) -> row
     cells: Annotated[tuple[dict[str, JsonValue], ...], Field(min_length=1)]
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
     counts: tuple[Annotated[int, Field(ge=1)], ...] | None = None  # number of seeds of each cell
-    version: Annotated[int, Field(ge=1)] = 1  # increases whenever a task would return another row
+    version: Annotated[int, Field(ge=1)] = 1  # increases whenever the rows of tasks change
 
     @field_validator("task")
     @classmethod
     def _moved(cls, task: str) -> str:
-        """Read study files that were written before the paper had a package of its own."""
+        """Return the current module of a task; older files name the paper's former package."""
         name = task.removeprefix("homeward.studies.")
         return task if name == task else f"homeward.paper.{name}"
 
@@ -53,17 +53,19 @@ class Study(Strict):
             if first != i:
                 raise ValueError(f"cell {i} is the same as cell {first}")
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError("a seed comes twice")
+            raise ValueError("a seed is given twice")
         if self.counts is not None:
             if len(self.counts) != len(self.cells):
                 raise ValueError(f"{len(self.counts)} counts for {len(self.cells)} cells")
             if max(self.counts) > len(self.seeds):
-                raise ValueError(f"a cell takes {max(self.counts)} of {len(self.seeds)} seeds")
+                raise ValueError(
+                    f"a cell needs {max(self.counts)} seeds, but there are {len(self.seeds)}"
+                )
         return self
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Number of tasks up to and including each cell."""
+        """Cumulative number of tasks after each cell."""
         return list(accumulate(self.counts or [len(self.seeds)] * len(self.cells)))
 
     @property
@@ -86,7 +88,7 @@ def define(
     version: int = 1,
     counts: Iterable[int] | None = None,
 ) -> Study:
-    """Return a checked study. Each cell takes the first `counts` of the seeds."""
+    """Return a checked study; cell i uses the first ``counts[i]`` seeds, by default all."""
     values = {
         "name": name,
         "task": task,
@@ -98,27 +100,28 @@ def define(
     return checked(Study, values, f"study {name}")
 
 
-def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return every combination of the axes' values; the last axis changes fastest."""
+def combine(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return all combinations of the values of the axes; the last axis changes fastest."""
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 def read_study(path: Path) -> Study:
-    """Return the study of a TOML file: name, task, seeds (list or count), ``[grid]`` or cells."""
+    """Return the study of a TOML file with name, task, seeds (list or count), cells or [vary]."""
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:
         values = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as cause:
         raise InvalidFileError(f"{path}: is not TOML: {cause}") from cause
-    if "grid" in values:
-        axes = values.pop("grid")
-        if "cells" in values:
-            raise InvalidFileError(f"{path}: has both a grid and cells")
+    keys = [key for key in ("vary", "grid", "cells") if key in values]  # "grid" is an older name
+    if len(keys) > 1:
+        raise InvalidFileError(f"{path}: has both {keys[0]} and {keys[1]}")
+    if keys and keys != ["cells"]:
+        axes = values.pop(keys[0])
         if not isinstance(axes, dict) or not all(isinstance(axis, list) for axis in axes.values()):
-            raise InvalidFileError(f"{path}: the grid is not a table of lists")
-        values["cells"] = grid(axes)
-    if isinstance(values.get("seeds"), int) and not isinstance(values["seeds"], bool):
+            raise InvalidFileError(f"{path}: {keys[0]} is not a table of lists")
+        values["cells"] = combine(axes)
+    if type(values.get("seeds")) is int:
         values["seeds"] = list(range(values["seeds"]))
     try:
         return checked(Study, values, str(path))

@@ -1,7 +1,8 @@
-"""The table of a study: a row per finished task, in the order of the tasks.
+"""The table of a study: one row per finished task, in the order of the tasks.
 
-The columns are the cells' keys, the seed, and the rows' keys in the order in which they first
-appear. So the same study gives the same table, byte for byte, in whatever order tasks finished.
+The columns are the keys of the cells, the seed, and the keys of the rows in the order in which they
+first appear. So a study always gives the same table, byte for byte, whatever the order in which its
+tasks finished.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ KINDS = (".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns and rows; an entry is None where its task returned no such value."""
+    """Columns and rows; an entry is None if its task did not return that key."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Scalar, ...], ...]
 
 
 def table_of(ledger: Ledger) -> Table:
-    """Return the table of the tasks that are done so far."""
+    """Return the table of the tasks that are finished so far."""
     study = ledger.study
     columns: dict[str, None] = {key: None for cell in study.cells for key in cell}
     columns["seed"] = None
@@ -55,7 +56,7 @@ def table_of(ledger: Ledger) -> Table:
 def grouped(
     rows: Iterable[dict[str, Any]], keys: Sequence[str]
 ) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return rows by their values in some columns, in the order in which these first appear."""
+    """Return lists of rows by their values in the columns `keys`, in order of appearance."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -63,7 +64,7 @@ def grouped(
 
 
 def check_table(out: Path | str) -> None:
-    """Raise `InvalidFileError` if a table can't be written to a file, before the work is done."""
+    """Raise `InvalidFileError` if a table can't be written to `out`; call it before the work."""
     out = Path(out)
     if out.suffix.lower() not in KINDS:
         raise InvalidFileError(f"{out}: a table can be written as {' or '.join(KINDS)}")
@@ -74,20 +75,22 @@ def check_table(out: Path | str) -> None:
 
 
 def write_table(table: Table, out: Path | str) -> None:
-    """Write a table as CSV or Parquet, by the name's ending: completely or not at all."""
-    out = Path(out)
+    """Write a table as .csv or .parquet, by the suffix of `out`, completely or not at all."""
     check_table(out)
-    data = _as_csv(table) if out.suffix.lower() == ".csv" else _as_parquet(table, out)
-    replace_file(out, data)
+    out = Path(out)
+    replace_file(out, (_as_csv if out.suffix.lower() == ".csv" else _as_parquet)(table, out))
 
 
-def _as_csv(table: Table) -> bytes:
-    """Return CSV in UTF-8: floats to the bit, true and false, an empty entry for None."""
+def _as_csv(table: Table, out: Path) -> bytes:
+    """Return a table as CSV in UTF-8.
+
+    Floats keep every bit, booleans are written as true and false, and None as an empty entry.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow(_cell(value) for value in row)
+        writer.writerow(str(v).lower() if isinstance(v, bool) else v for v in row)
     return text.getvalue().encode()
 
 
@@ -114,11 +117,3 @@ def _as_parquet(table: Table, out: Path) -> bytes:
 
 def _pyarrow() -> Any:
     return need("pyarrow", "parquet", "Parquet needs pyarrow (.csv does not)")
-
-
-def _cell(value: Scalar) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)

@@ -10,44 +10,72 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from homeward.runs.references import load
+from homeward.errors import HomewardError
+from homeward.runs.kind import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from homeward.planning.explorer import Loop, Step
+    from homeward.runs.kind import Setup
 
 Scalar: TypeAlias = str | bool | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a task: a row, or an error."""
+    """Result of a task: a row, or the text of an error, with traceback if it was unexpected."""
 
     position: int
     row: dict[str, Scalar] | None
-    error: str | None  # with its traceback
+    error: str | None
     seconds: float
 
     @property
     def failed(self) -> bool:
-        """Whether there is no row."""
+        """Whether the task failed, so that it has no row."""
         return self.row is None
 
 
-def perform(
-    reference: str, items: Sequence[tuple[int, Mapping[str, Any], int]], budget: float
-) -> list[Outcome]:
-    """Run tasks (position, cell, seed) until all are done or `budget` seconds are used up.
+def play(
+    setup: Setup,
+    measure: Callable[[Loop, Step], bool | None] | None = None,
+    explorer: Loop | None = None,
+) -> Loop:
+    """Explore until the end or the step limit of a setup, and return the explorer.
 
-    At least one is run. A task that raises gives a failed outcome.
+    By default the explorer is the setup's own. `measure` is called with the explorer after each
+    step; the run stops if it returns True.
+    """
+    explorer = setup.explorer() if explorer is None else explorer
+    for step in explorer.explore(setup.limit):
+        if measure is not None and measure(explorer, step):
+            break
+    return explorer
+
+
+def perform(
+    reference: str,
+    items: Sequence[tuple[int, Mapping[str, Any], int]],
+    budget: float,
+    alone: bool = True,
+) -> list[Outcome]:
+    """Run tasks (position, cell, seed) in order, and return their outcomes.
+
+    After `budget` seconds no further task starts; at least one task runs. A task that raises gives
+    a failed outcome. `alone` is False if other workers share the machine: then one thread is used.
     """
     task = load(reference, "the task")
+    if not alone:
+        one_thread()
     found: list[Outcome] = []
-    began = time.perf_counter()
+    began = now = time.perf_counter()
     for position, cell, seed in items:
-        start = time.perf_counter()
-        row, error = None, None
+        start, row, error = now, None, None
         try:
             row = flat(task(dict(cell), seed), cell)
+        except HomewardError as cause:
+            error = f"{type(cause).__name__}: {cause}"
         except Exception:
             error = traceback.format_exc()
         now = time.perf_counter()
@@ -57,17 +85,8 @@ def perform(
     return found
 
 
-def perform_alone(
-    reference: str, items: Sequence[tuple[int, Mapping[str, Any], int]], budget: float
-) -> list[Outcome]:
-    """Run tasks in one thread, in a process that shares the machine with others like it."""
-    load(reference, "the task")
-    one_thread()
-    return perform(reference, items, budget)
-
-
 def one_thread() -> None:
-    """Limit Numba to one thread; distributed itself limits BLAS when it starts a worker."""
+    """Limit Numba to one thread; Dask limits BLAS itself when it starts a worker."""
     if "numba" in sys.modules:
         sys.modules["numba"].set_num_threads(1)
     else:
@@ -75,7 +94,7 @@ def one_thread() -> None:
 
 
 def flat(row: Any, cell: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return a row with plain values; raise unless it is a dict of single values with new keys."""
+    """Return a row with plain Python values; raise if a value is not a scalar or a key is taken."""
     if not isinstance(row, dict):
         raise TypeError(f"the task returned a {type(row).__name__}, expected a dict")
     found: dict[str, Scalar] = {}
@@ -88,11 +107,11 @@ def flat(row: Any, cell: Mapping[str, Any]) -> dict[str, Scalar]:
         if not (plain is None or isinstance(plain, str | bool | int | float)):
             raise TypeError(f"{key!r} of the row is a {type(value).__name__}, expected one value")
         if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
-            raise ValueError(f"{key!r} of the row is {plain}, outside of 64 bits")
+            raise ValueError(f"{key!r} of the row is {plain}, which needs more than 64 bits")
         found[key] = plain
     return found
 
 
 def dask_setup(worker: Any) -> None:
-    """Ignore Ctrl-C, which the process that conducts the study handles; called in each worker."""
+    """Make a worker ignore Ctrl-C, which the main process handles; Dask calls this hook."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

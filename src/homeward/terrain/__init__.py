@@ -1,6 +1,6 @@
-"""Terrain: elevation models in, cells to plan on, maps and paths out.
+"""Terrain: read elevation models, make cells to plan on, write maps and paths.
 
-Each name is loaded at its first use, and rasterio only if a file needs it.
+Each name is imported at its first use, and rasterio only if a file needs it.
 """
 
 import lazy_loader

@@ -2,7 +2,7 @@ from .cells import Cells as Cells
 from .cells import to_cells as to_cells
 from .elevation import Elevation as Elevation
 from .reading import read_elevation as read_elevation
-from .sample import sample_terrain as sample_terrain
+from .reading import sample_terrain as sample_terrain
 from .synthetic import synthetic_mars as synthetic_mars
 from .windows import MapWindow as MapWindow
 from .windows import PixelWindow as PixelWindow

@@ -18,25 +18,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import correlate1d
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, number, numbers, own
 from homeward.errors import InvalidInputError
-from homeward.terrain.transforms import (
-    Transform,
-    check_transform,
-    coarsened,
-    spacing,
-    to_grid,
-    to_map,
-    wkt_name,
-)
-
-if TYPE_CHECKING:
-    from homeward.terrain.elevation import Elevation
+from homeward.terrain.elevation import Elevation, Georeference, to_grid, to_map
 
 FILTER_REACH = 4.0
 """Reach of the Gaussian filter, in σ."""
@@ -46,7 +34,7 @@ BAND_PIXELS = 1 << 23
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class Cells(Georeference):
     """A grid of cells over a terrain model: the prior of each height, and its place on the map.
 
     A cell is blocked if the terrain model has no data at its centre, or in more than half of it.
@@ -59,24 +47,15 @@ class Cells:
     variance : [R, C] m²
     centre : [R, C] m, height of the terrain model at the cell's centre
     blocked : [R, C]
-    transform : from cell corners to map coordinates
-    crs : coordinate system as WKT, if there is one
-    name : shown to people
-    unit : m, length of a unit of the map
-    is_own : whether map coordinates are metres from the terrain's own corner
     """
 
     mean: FloatArray
     variance: FloatArray
     centre: FloatArray
     blocked: BoolArray
-    transform: Transform
-    crs: str | None = None
-    name: str = "terrain"
-    unit: float = 1.0
-    is_own: bool = False
 
     def __post_init__(self) -> None:
+        Georeference.__post_init__(self)
         error = InvalidInputError
         mean = numbers(self.mean, "the mean", None, error)
         if mean.ndim != 2 or not mean.size:
@@ -92,24 +71,12 @@ class Cells:
         if blocked.dtype != np.bool_ or blocked.shape != mean.shape:
             raise error(f"blocked is {blocked.dtype} of shape {blocked.shape}, expected booleans")
         object.__setattr__(self, "blocked", own(blocked, self.blocked))
-        object.__setattr__(self, "transform", check_transform(self.transform, error))
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         rows, columns = self.mean.shape
         return rows, columns
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Height and width of a cell, in metres."""
-        height, width = spacing(self.transform)
-        return height * self.unit, width * self.unit
-
-    @property
-    def crs_name(self) -> str | None:
-        """Name of the coordinate system, if there is one."""
-        return None if self.crs is None else wkt_name(self.crs)
 
     @property
     def extent(self) -> str:
@@ -158,59 +125,66 @@ def to_cells(
     error
         Variance of a height of the terrain model, in m².
     """
-    refuse = InvalidInputError
-    cell = number(cell, "the cell size", refuse)
-    blur = number(blur, "the blur", refuse)
-    error = number(error, "the error", refuse)
-    if not 0.0 < cell < math.inf:
-        raise refuse(f"the cell size is {cell:g} m, expected a positive length")
-    if not 0.0 <= blur < math.inf:
-        raise refuse(f"the blur is {blur:g} m, expected 0 or more")
-    if not 0.0 < error < math.inf:
-        raise refuse(f"the error is {error:g} m², expected a positive variance")
-    sides = tuple(max(1, round(cell / pixel)) for pixel in elevation.pixel)
-    rows, columns = (length // side for length, side in zip(elevation.shape, sides, strict=True))
-    if not rows or not columns:
+    if not 0.0 <= number(blur, "the blur", InvalidInputError) < math.inf:
+        raise InvalidInputError(f"the blur is {blur:g} m, expected 0 or more")
+    down, across = sides_of(elevation, cell)
+    rows, columns = elevation.shape[0] // down, elevation.shape[1] // across
+    centres = np.arange(rows) * down + down // 2, np.arange(columns) * across + across // 2
+    centre = elevation.heights[np.ix_(*centres)]
+    known = ~np.isnan(elevation.heights[: rows * down, : columns * across])
+    share = known.reshape(rows, down, columns, across).mean(axis=(1, 3))
+    blocked = np.isnan(centre) | (share < 0.5)
+    if blocked.all():
+        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data")
+    mean, variance = _prior(elevation, centres, blur)
+    return place_cells(elevation, (down, across), mean, variance, centre, blocked, error)
+
+
+def sides_of(elevation: Elevation, cell: float) -> tuple[int, int]:
+    """Return the height and width in pixels of cells of ``cell`` m; raise if the map is smaller."""
+    if not 0.0 < number(cell, "the cell size", InvalidInputError) < math.inf:
+        raise InvalidInputError(f"the cell size is {cell:g} m, expected more than 0")
+    down, across = (max(1, round(cell / pixel)) for pixel in elevation.pixel)
+    if elevation.shape[0] < down or elevation.shape[1] < across:
         sizes = zip(elevation.shape, elevation.pixel, strict=True)
         have = " x ".join(f"{length * pixel:g}" for length, pixel in sizes)
-        raise refuse(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
+        raise InvalidInputError(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
+    return down, across
 
-    centres = (
-        np.arange(rows) * sides[0] + sides[0] // 2,
-        np.arange(columns) * sides[1] + sides[1] // 2,
-    )
-    centre = elevation.heights[np.ix_(*centres)]
-    blocked = np.isnan(centre) | (_share(elevation.heights, (rows, columns), sides) < 0.5)
-    if blocked.all():
-        raise refuse(f"{elevation.name}: no cell of {cell:g} m has data")
 
-    mean, variance = _prior(elevation, centres, blur)
-    variance += error
+def place_cells(
+    elevation: Elevation,
+    sides: tuple[int, int],
+    mean: FloatArray,
+    variance: FloatArray,
+    centre: FloatArray,
+    blocked: BoolArray,
+    error: float,
+) -> Cells:
+    """Return cells of ``sides`` pixels on the map of a terrain model; fields are [R, C].
+
+    ``error`` [m²] is added to the variance.
+    """
+    if not 0.0 < number(error, "the error", InvalidInputError) < math.inf:
+        raise InvalidInputError(f"the error is {error:g} m², expected more than 0")
+    down, across = sides
+    variance = variance + error
     fill, least = mean[~blocked].mean(), variance[~blocked].min()
     for array, value in ((mean, fill), (centre, fill), (variance, least)):
         array[blocked] = value
         array.flags.writeable = False
+    a, b, c, d, e, f = elevation.transform
     return Cells(
-        mean=mean,
-        variance=variance,
-        centre=centre,
-        blocked=frozen(blocked),
-        transform=coarsened(elevation.transform, sides[1], sides[0]),
+        mean,
+        variance,
+        centre,
+        frozen(blocked),
+        transform=(a * across, b * down, c, d * across, e * down, f),
         crs=elevation.crs,
         name=elevation.name,
         unit=elevation.unit,
         is_own=elevation.is_own,
     )
-
-
-def _share(heights: FloatArray, shape: tuple[int, int], sides: tuple[int, ...]) -> FloatArray:
-    """Return the share [R, C] of each cell's pixels that have data."""
-    (rows, columns), (down, across) = shape, sides
-    found = np.empty(shape)
-    for row in range(rows):
-        band = heights[row * down : (row + 1) * down, : columns * across]
-        found[row] = (~np.isnan(band)).sum(axis=0).reshape(columns, across).sum(axis=1)
-    return found / (down * across)
 
 
 def _prior(
@@ -247,16 +221,15 @@ def _prior_of_band(
     """Return the two moments at the centres of one band; NaN where the filter finds no data."""
     known = ~np.isnan(heights)
     if known.all():
-        weight = [_convolved(np.ones(length), taps[i], 0) for i, length in enumerate(known.shape)]
-        within = np.outer(*weight)
+        ones = zip(known.shape, taps, strict=True)
+        within = np.outer(*(_smooth(np.ones(length), [each]) for length, each in ones))
         clean, weighed = heights, within[np.ix_(rows, columns)]
     else:
-        weights = known.astype(np.float64)
         clean = np.where(known, heights, 0.0)
-        within = _convolved(_convolved(weights, taps[0], 0), taps[1], 1)
+        within = _smooth(known.astype(np.float64), taps)
         weighed = within[np.ix_(rows, columns)]
         within[~known] = 1.0
-    smooth = _convolved(_convolved(clean, taps[0], 0), taps[1], 1)
+    smooth = _smooth(clean, taps)
     with np.errstate(invalid="ignore"):
         mean = smooth[np.ix_(rows, columns)] / weighed
     smooth /= within
@@ -279,10 +252,11 @@ def _taps(sigma: float, length: int) -> FloatArray:
     return weights
 
 
-def _convolved(values: FloatArray, taps: FloatArray, axis: int) -> FloatArray:
-    """Filter along one axis, with zeros beyond the edges."""
-    found: FloatArray = correlate1d(values, taps, axis, mode="constant", cval=0.0)
-    return found
+def _smooth(values: FloatArray, taps: list[FloatArray]) -> FloatArray:
+    """Filter along every axis, with zeros beyond the edges."""
+    for axis in range(values.ndim):
+        values = correlate1d(values, taps[axis], axis, mode="constant", cval=0.0)
+    return values
 
 
 def _convolved_at(values: FloatArray, taps: FloatArray, rows: IntArray) -> FloatArray:

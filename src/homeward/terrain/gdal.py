@@ -1,4 +1,4 @@
-"""Rasters read by GDAL through rasterio: opened, checked, and read in strips."""
+"""Reading of rasters by GDAL through rasterio: open, check, and read in strips."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shlex
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,30 +15,36 @@ import numpy as np
 from homeward.errors import InvalidFileError
 from homeward.extras import need
 from homeward.terrain.raw import check_whole
-from homeward.terrain.sources import FILLS, Source, holes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from homeward.arrays import FloatArray
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.terrain.elevation import Transform
     from homeward.terrain.windows import PixelWindow
 
+MAX_MAGNITUDE = 1e30
+"""Larger magnitudes are special constants of a file format, never heights."""
+
+FILLS = (-9999.0, -99999.0, -32767.0, -32768.0)
+"""Usual values for missing data in files that do not declare such a value."""
+
 LABELS = (".LBL", ".lbl", ".XML", ".xml")
-"""Suffixes of the detached label of a raw raster."""
+"""Suffixes of a label file beside a raw raster."""
 
 FLIPPED = ("netCDF", "HDF5", "HDF5Image", "HDF4", "HDF4Image")
-"""Drivers that may read a file upside down."""
+"""GDAL drivers that may read a file upside down."""
 
 PICTURES = ("red", "green", "blue", "alpha", "palette", "cyan", "magenta", "yellow", "black")
-"""Colour interpretations of pictures; heights are gray or undefined."""
+"""Colour interpretations of pictures; bands with heights are gray or undefined."""
 
 PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
-"""The special pixels of 16-bit planetary rasters."""
+"""Special values for missing data in 16-bit planetary rasters."""
 
 STRIP_PIXELS = 1 << 23
-"""About how many pixels are read at once."""
+"""Approximate number of pixels that are read at once."""
 
 METRES = {
     name: metres
@@ -52,11 +59,22 @@ METRES = {
     }.items()
     for name in names
 }
-"""Metres in a unit of height, by the names that rasters give it; no name means metres."""
+"""Length in metres of a unit of height, by its name in rasters; no name means metres."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An open raster or array: its grid, and a function that reads the heights of a window."""
+
+    shape: tuple[int, int]  # rows, columns
+    read: Callable[[PixelWindow], FloatArray]  # heights in m, NaN for no data
+    transform: Transform | None = None  # None if the raster has no pixel size
+    crs: str | None = None  # WKT
+    unit: float = 1.0  # length of a unit of the map, in m
 
 
 def need_rasterio(what: str) -> Any:
-    """Return rasterio; raise if it is not installed, with `what` needs it."""
+    """Return the module rasterio; raise if it is not installed; `what` says who needs it."""
     return need("rasterio", "terrain", f"{what} needs rasterio")
 
 
@@ -65,16 +83,22 @@ def opened(path: Path, band: int) -> Iterator[Source]:
     """Open a raster as a source of heights; raise if it has no heights."""
     need_rasterio(f"reading {path}")
     dataset = _open(path)
-    try:
+    with dataset:
         _check_kind(path, dataset, band)
         check_whole(path, dataset)
-        yield _source(path, dataset, band)
-    finally:
-        dataset.close()
+        crs, transform = dataset.crs, tuple(float(value) for value in dataset.transform[:6])
+        unplaced = transform == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+        yield Source(
+            shape=(dataset.height, dataset.width),
+            read=_reader(path, dataset, band),
+            transform=None if unplaced else transform,  # type: ignore[arg-type]
+            crs=crs.to_wkt() if crs else None,
+            unit=_unit(path, dataset) if crs else 1.0,
+        )
 
 
 def _open(path: Path) -> Any:
-    """Return the opened file, or the opened label beside a raw raster."""
+    """Return the open dataset of a file, or of the label file beside a raw raster."""
     import rasterio
     from rasterio.errors import NotGeoreferencedWarning, RasterioIOError
 
@@ -95,12 +119,12 @@ def _open(path: Path) -> Any:
 
 
 def _check_kind(path: Path, dataset: Any, band: int) -> None:
-    """Raise on pictures, complex numbers, missing bands, and formats that may be flipped."""
+    """Raise if a band is missing, complex or part of a picture, or if the format may be flipped."""
     if dataset.driver in FLIPPED:
-        files = _quoted(path, path.with_suffix(".tif"))
+        files = shlex.join([str(path), str(path.with_suffix(".tif"))])
         raise InvalidFileError(
-            f"{path}: {dataset.driver} files may be read upside down: convert it first, as by "
-            f"gdal_translate -of GTiff {files}, and see that north is up"
+            f"{path}: a {dataset.driver} file may be read upside down. Convert it first, for "
+            f"example with gdal_translate -of GTiff {files}, and check that north is up"
         )
     if dataset.count == 0:
         raise InvalidFileError(f"{path}: has no band; if it contains several rasters, extract one")
@@ -108,24 +132,10 @@ def _check_kind(path: Path, dataset: Any, band: int) -> None:
         raise InvalidFileError(f"{path}: has no band {band!r}, only 1 to {dataset.count}")
     shows = dataset.colorinterp[band - 1].name
     if shows in PICTURES:
-        raise InvalidFileError(f"{path}: band {band} is the {shows} of a picture, not heights")
+        raise InvalidFileError(f"{path}: band {band} is the {shows} band of a picture, not heights")
     dtype = dataset.dtypes[band - 1]
     if "complex" in dtype:
         raise InvalidFileError(f"{path}: band {band} holds {dtype}, expected real numbers")
-
-
-def _source(path: Path, dataset: Any, band: int) -> Source:
-    """Return an opened raster as a source: its place on the map, and how to read it."""
-    crs = dataset.crs
-    a, b, c, d, e, f = (float(value) for value in tuple(dataset.transform)[:6])
-    unplaced = (a, b, c, d, e, f) == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-    return Source(
-        shape=(dataset.height, dataset.width),
-        transform=None if unplaced else (a, b, c, d, e, f),
-        crs=crs.to_wkt() if crs else None,
-        unit=_unit(path, dataset) if crs else 1.0,
-        read=_Band(path, dataset, band).read,
-    )
 
 
 def _unit(path: Path, dataset: Any) -> float:
@@ -133,9 +143,14 @@ def _unit(path: Path, dataset: Any) -> float:
     crs = dataset.crs
     wkt = crs.to_wkt()
     if crs.is_geographic:
+        left, bottom, right, top = dataset.bounds
+        radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
+        size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
+        middle = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
+        files = shlex.join([str(path), str(path.with_name(f"{path.stem}_metres.tif"))])
         raise InvalidFileError(
-            f"{path}: its pixels are in degrees, not in metres: reproject it first, as by "
-            f"{_warp(path, dataset, wkt)}"
+            f"{path}: its pixels are in degrees, not in metres. Reproject it first, for example "
+            f'with gdalwarp -r bilinear -t_srs "+proj=eqc {middle} {size} +units=m" {files}'
         )
     if crs.is_projected:
         name, factor = crs.linear_units_factor
@@ -148,72 +163,61 @@ def _unit(path: Path, dataset: Any) -> float:
     return float(factor)
 
 
-def _warp(path: Path, dataset: Any, wkt: str) -> str:
-    """Return the command that reprojects a raster from degrees to metres."""
-    left, bottom, right, top = dataset.bounds
-    radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
-    size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
-    place = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
-    target = path.with_name(f"{path.stem}_metres.tif")
-    crs = f'"+proj=eqc {place} {size} +units=m"'
-    return f"gdalwarp -r bilinear -t_srs {crs} {_quoted(path, target)}"
+def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], FloatArray]:
+    """Return a function that reads the heights of a window in m, in strips to save memory."""
+    at = band - 1
+    name = dataset.units[at] or ""
+    metres = METRES.get(name.strip().lower())
+    if metres is None:
+        raise InvalidFileError(
+            f"{path}: the unit of band {band} is {name!r}, which is not a known unit of height"
+        )
+    scale, offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
+    masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
+    marked = masked or dataset.nodatavals[at] is not None
+    fills: tuple[float, ...] = () if marked else FILLS
+    if dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
+        fills += SPECIAL_PIXELS
 
-
-def _quoted(*paths: Path) -> str:
-    """Return paths quoted for a shell."""
-    return shlex.join(str(path) for path in paths)
-
-
-class _Band:
-    """The heights of one band of an open raster."""
-
-    def __init__(self, path: Path, dataset: Any, band: int) -> None:
-        self.path, self.dataset, self.band = path, dataset, band
-        at = band - 1
-        name = dataset.units[at] or ""
-        if name.strip().lower() not in METRES:
-            raise InvalidFileError(f"{path}: band {band} is in {name!r}, not a unit of height")
-        metres = METRES[name.strip().lower()]
-        self.scale, self.offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
-        marked = dataset.nodatavals[at] is not None
-        self.masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
-        self.fills: tuple[float, ...] = () if marked or self.masked else FILLS
-        if dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
-            self.fills += SPECIAL_PIXELS
-
-    def read(self, part: PixelWindow) -> FloatArray:
-        """Return the heights of a window, read in strips of whole blocks to save memory."""
+    def read(part: PixelWindow) -> FloatArray:
         from rasterio.errors import RasterioIOError
         from rasterio.windows import Window
 
         heights = np.empty((part.height, part.width))
-        block = self.dataset.block_shapes[self.band - 1][0]
+        block = dataset.block_shapes[at][0]  # strips are whole blocks
         step = max(1, STRIP_PIXELS // part.width // block) * block
         bottom = part.row + part.height
         edges = sorted({part.row, *range(part.row // step * step + step, bottom, step), bottom})
         try:
             for first, last in pairwise(edges):
                 strip = Window(part.column, first, part.width, last - first)
-                self._read_strip(strip, heights[first - part.row : last - part.row])
+                raw = dataset.read(band, window=strip, out_dtype="float64")
+                absent = holes(raw, fills)
+                if masked:
+                    absent |= dataset.read_masks(band, window=strip) == 0
+                out = heights[first - part.row : last - part.row]
+                np.multiply(raw, scale, out=out)
+                out += offset
+                out[absent] = np.nan
         except RasterioIOError as cause:
             raise InvalidFileError(
-                f"{self.path}: the window {part} can't be read, the file may be cut short: "
+                f"{path}: the window {part} can't be read; the file may be incomplete: "
                 f"{told(cause)}"
             ) from cause
         return heights
 
-    def _read_strip(self, strip: Any, out: FloatArray) -> None:
-        raw = self.dataset.read(self.band, window=strip, out_dtype="float64")
-        absent = holes(raw, self.fills)
-        if self.masked:
-            absent |= self.dataset.read_masks(self.band, window=strip) == 0
-        np.multiply(raw, self.scale, out=out)
-        out += self.offset
-        out[absent] = np.nan
+    return read
+
+
+def holes(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
+    """Return the mask of stored numbers that are not finite, too large, or in `fills`."""
+    with np.errstate(invalid="ignore"):
+        found: BoolArray = ~(np.abs(raw) <= MAX_MAGNITUDE) | np.isin(raw, fills)
+    return found
 
 
 def told(error: BaseException | None) -> str:
-    """Return GDAL's first message, at the bottom of the chain of causes."""
+    """Return the message of the first error in the chain of causes, which is GDAL's."""
     while error is not None and error.__cause__ is not None:
         error = error.__cause__
     return str(getattr(error, "errmsg", None) or error)

@@ -1,23 +1,17 @@
 """Areas on a map: polygons from GeoJSON, and the cells whose centres they contain.
 
-An area is the union of its polygons. A polygon is the inside of its first ring without the insides
-of the other rings, its holes. A cell belongs to an area if its centre does. A centre on a left or
-top edge of the area, as seen on the grid, belongs to it; one on a right or bottom edge does not.
-
-Coordinates are those of the terrain's map, unless a `crs` member of the whole file names another
-coordinate system, such as ``urn:ogc:def:crs:OGC:1.3:CRS84`` for longitudes and latitudes. Then the
-corners are transformed to the terrain's map, and edges are straight there. (RFC 7946 assumes WGS 84
-where no system is named; that would exclude Mars.) A `crs` member of a part is refused.
-
-Two edges cross if each passes between the ends of the other; such polygons are refused. Rings may
-touch, also in a corner, and a hole may lie outside of its polygon, where it removes nothing.
-Heights of positions are ignored; geometries other than polygons are refused.
+An area is the union of its polygons. A polygon is the inside of its first ring without its holes. A
+centre on an edge belongs to the area if the edge is a left or top edge on the grid. Coordinates are
+map coordinates of the terrain, unless a `crs` member of the whole file names another system. (By
+RFC 7946 the default would be WGS 84, which excludes Mars.) Rings may touch, and a hole may lie
+outside its polygon. Polygons with crossing edges raise.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import reprlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,8 +20,8 @@ import numpy as np
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.extras import need
 from homeward.files import refusing
+from homeward.terrain.elevation import to_grid, wkt_name
 from homeward.terrain.gdal import need_rasterio, told
-from homeward.terrain.transforms import to_grid, wkt_name
 from homeward.terrain.writing import crs_member, crs_name
 
 if TYPE_CHECKING:
@@ -38,47 +32,50 @@ if TYPE_CHECKING:
 
 Ring: TypeAlias = tuple[tuple[float, float], ...]
 Area: TypeAlias = tuple[tuple[Ring, ...], ...]
-"""Polygons: each has an outer ring, then its holes; a ring is closed: (x, y) … (x, y)."""
+"""Polygons; each is an outer ring, then holes. The first and last (x, y) of a ring are equal."""
 
 MAX_CORNERS = 200_000
 MAX_COORDINATE = 1e15
-"""Largest coordinate; products of such coordinates are finite."""
+"""Maximum magnitude of a coordinate, so that products of coordinates are finite."""
 
-QUERY_EDGES = 512
-"""Edges whose crossings are searched at once, at most; it bounds the memory of the search."""
+QUERY_EDGES = 64
+"""Number of edges per search for crossings; it bounds the memory of the search."""
 
 MAX_DEPTH = 20
-"""Levels of nested collections, at most."""
+"""Maximum depth of nested collections."""
 
 
 def read_area(path: str | os.PathLike[str], cells: Cells) -> Area:
-    """Return the polygons of a GeoJSON file, in the map coordinates of some cells."""
+    """Return the polygons of a GeoJSON file, in the map coordinates of `cells`."""
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
     try:
         value = json.loads(data, parse_constant=_no_number)
-    except ValueError as cause:  # from Unicode or JSON
+    except (ValueError, RecursionError) as cause:  # ValueError from Unicode or JSON
         raise InvalidFileError(f"{path}: is not GeoJSON: {cause}") from cause
-    except RecursionError as cause:
-        raise InvalidFileError(f"{path}: is not GeoJSON: it is nested too deep") from cause
     try:
         area = area_from(value)
-        name = _crs_of(value)
-        if name is None or name == crs_name(cells.crs):
+        if value.get("crs") is None:
             return area
-        return check_area(_converted(area, name, cells))
+        try:
+            name = value["crs"]["properties"]["name"]
+        except (KeyError, TypeError):
+            name = None
+        if not isinstance(name, str):
+            raise InvalidInputError("its crs member does not name a coordinate system")
+        return area if name == crs_name(cells.crs) else check_area(_converted(area, name, cells))
     except InvalidInputError as cause:
         raise InvalidFileError(f"{path}: {cause}") from cause
 
 
 def area_from(value: Any) -> Area:
-    """Return the polygons of a GeoJSON value: a geometry, a feature or a collection of either."""
+    """Return the polygons of a GeoJSON geometry, feature or collection."""
     return check_area(tuple(_polygons(value)))
 
 
 def check_area(area: Area) -> Area:
-    """Return valid polygons; raise if a ring is open or flat, or if edges cross."""
+    """Return the area; raise if a ring is open or has no area, or if edges cross."""
     if not area:
         raise InvalidInputError("it contains no polygon")
     corners = sum(len(ring) for rings in area for ring in rings)
@@ -88,27 +85,37 @@ def check_area(area: Area) -> Area:
         if not rings:
             raise InvalidInputError(f"polygon {p} has no ring")
         for r, ring in enumerate(rings, start=1):
-            where = f"ring {r} of polygon {p}"
-            if not all(math.isfinite(x) for corner in ring for x in corner):
-                raise InvalidInputError(f"{where} has a corner that is not finite")
-            far = next((c for c in ring if max(abs(c[0]), abs(c[1])) > MAX_COORDINATE), None)
-            if far is not None:
-                raise InvalidInputError(
-                    f"{where} has a corner at {_at(far)}, "
-                    f"expected coordinates of {MAX_COORDINATE:g} at most"
-                )
-            if len(ring) < 4:
-                raise InvalidInputError(f"{where} has {len(ring)} positions, expected 4 or more")
-            if ring[0] != ring[-1]:
-                raise InvalidInputError(
-                    f"{where} is open: it begins at {_at(ring[0])} and ends at {_at(ring[-1])}"
-                )
-        _check_edges(p, rings)
+            fault = _fault(ring)
+            if fault is not None:
+                raise InvalidInputError(f"ring {r} of polygon {p} {fault}")
+        crossed = _crossing(rings)
+        if crossed is not None:
+            one, other = (f"{_at(a)} – {_at(b)}" for a, b in crossed)
+            raise InvalidInputError(
+                f"polygon {p} crosses itself: the edge {one} and the edge {other}"
+            )
+        for r, ring in enumerate(rings, start=1):
+            x, y = (np.array(ring) - ring[0]).T  # keeps the digits of distant corners
+            twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+            if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
+                raise InvalidInputError(f"ring {r} of polygon {p} has no area")
     return area
 
 
+def _fault(ring: Ring) -> str | None:
+    """Return what is wrong with the corners of a ring; None if they are valid."""
+    far = next((c for c in ring if not max(abs(c[0]), abs(c[1])) <= MAX_COORDINATE), None)
+    if far is not None:
+        return f"has a corner at {_at(far)}, expected coordinates of {MAX_COORDINATE:g} at most"
+    if len(ring) < 4:
+        return f"has {len(ring)} positions, expected 4 or more"
+    if ring[0] != ring[-1]:
+        return f"is open: it begins at {_at(ring[0])} and ends at {_at(ring[-1])}"
+    return None
+
+
 def cells_inside(area: Area, cells: Cells) -> BoolArray:
-    """Return which cells [R, C] have their centre in an area; raise if there are none."""
+    """Return the mask [R, C] of cells with their centre in an area; raise if it is empty."""
     grid = [
         [np.array([to_grid(cells.transform, x, y) for x, y in ring]) for ring in rings]
         for rings in area
@@ -118,7 +125,7 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
     if right <= 0.0 or bottom <= 0.0 or left >= cells.shape[1] or top >= cells.shape[0]:
         raise InvalidInputError(
             f"the area to keep in is off the map, which reaches {cells.extent}; "
-            "if its coordinates are longitudes and latitudes, a crs member must say so"
+            "if its coordinates are longitudes and latitudes, add a crs member"
         )
     inside = np.zeros(cells.shape, dtype=bool)
     for outer, *holes in grid:
@@ -132,7 +139,7 @@ def cells_inside(area: Area, cells: Cells) -> BoolArray:
 
 
 def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
-    """Return an area as a GeoJSON feature in the map coordinates of some cells."""
+    """Return an area as a GeoJSON feature in the map coordinates of `cells`."""
     return {
         "type": "Feature",
         "crs": crs_member(cells),
@@ -142,9 +149,9 @@ def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
 
 
 def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring, ...]]:
-    """Return the polygons of a GeoJSON value; `where` names the part of the file."""
+    """Return the polygons of a GeoJSON value; `where` names the value in messages."""
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"is nested more than {MAX_DEPTH} deep, at {where}")
+        raise InvalidInputError(f"has more than {MAX_DEPTH} levels of nesting, at {where}")
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise InvalidInputError(f"is not GeoJSON: {where} is not an object with a type")
     if depth and value.get("crs") is not None:
@@ -170,82 +177,48 @@ def _polygons(value: Any, where: str = "it", depth: int = 0) -> list[tuple[Ring,
         given = [given]
     elif kind != "MultiPolygon":
         raise InvalidInputError(f"{where} is a {kind}, expected a Polygon or a MultiPolygon")
-    if not _is_list(given, 3):
-        raise InvalidInputError(f"is not GeoJSON: the coordinates of {where} are not rings")
-    return [tuple(tuple(_corner(c, where) for c in ring) for ring in rings) for rings in given]
-
-
-def _is_list(value: Any, depth: int) -> bool:
-    """Return whether a value is a list of lists, with that number of levels."""
-    return isinstance(value, list) and (
-        depth == 1 or all(_is_list(part, depth - 1) for part in value)
-    )
+    try:
+        return [tuple(tuple(_corner(c, where) for c in ring) for ring in rings) for rings in given]
+    except TypeError as cause:
+        message = f"is not GeoJSON: the coordinates of {where} are not rings"
+        raise InvalidInputError(message) from cause
 
 
 def _corner(value: Any, where: str) -> tuple[float, float]:
     """Return a position as (x, y)."""
-    if (
-        not isinstance(value, list)
-        or len(value) < 2
-        or any(isinstance(x, bool) or not isinstance(x, int | float) for x in value)
-    ):
-        raise InvalidInputError(f"is not GeoJSON: {_shown(value)} in {where} is not a position")
     try:
-        return float(value[0]), float(value[1])
-    except OverflowError:
-        return math.inf, math.inf
-
-
-def _shown(value: Any) -> str:
-    """Return a value as text of at most 60 characters."""
-    try:
-        text = json.dumps(value)
-    except RecursionError:
-        return "a deeply nested list"
-    return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def _check_edges(number: int, rings: tuple[Ring, ...]) -> None:
-    """Raise if edges of a polygon cross or a ring encloses no area."""
-    crossed = _crossing(rings)
-    if crossed is not None:
-        one, other = (f"{_at(a)} – {_at(b)}" for a, b in crossed)
-        raise InvalidInputError(
-            f"polygon {number} crosses itself: the edge {one} and the edge {other}"
-        )
-    for r, ring in enumerate(rings, start=1):
-        x, y = np.array(ring).T
-        x, y = x - x[0], y - y[0]  # keeps the digits of distant corners
-        twice = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
-        if abs(twice) <= 1e-12 * float(np.ptp(x) * np.ptp(y)):
-            raise InvalidInputError(f"ring {r} of polygon {number} encloses nothing")
+        x, y, *_ = value
+        if any(type(number) not in (int, float) for number in value):
+            raise TypeError("a position has numbers only")
+        return float(x), float(y)
+    except (TypeError, ValueError, OverflowError) as cause:
+        shown = reprlib.repr(value)
+        raise InvalidInputError(f"is not GeoJSON: {shown} in {where} is not a position") from cause
 
 
 def _crossing(rings: Any) -> tuple[Any, Any] | None:
-    """Return the first two edges that cross; None if no edges do."""
+    """Return the first two edges that cross; None if no edges cross."""
     shapely = need("shapely", "terrain", "polygons to keep in need shapely")
     ends = np.concatenate(
         [np.stack([ring[:-1], ring[1:]], axis=1) for ring in map(np.array, rings)]
     )
     edges = shapely.linestrings(ends)  # ends: [n, 2, 2]
     tree = shapely.STRtree(edges)
-    first, count = 0, 1  # start with few edges: a crossing is often found early
-    while first < len(edges):
-        i, j = tree.query(edges[first : first + count], predicate="crosses")
+    for first in range(0, len(edges), QUERY_EDGES):
+        i, j = tree.query(edges[first : first + QUERY_EDGES], predicate="crosses")
         later = j > i + first
         if later.any():
             pair = min(zip(i[later] + first, j[later], strict=True))
             one, other = (tuple(map(tuple, ends[k].tolist())) for k in pair)
             return one, other
-        first, count = first + count, min(2 * count, QUERY_EDGES)
     return None
 
 
 def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
-    """Return which cells [R, C] have their centre within a ring [n, 2] of (column, row).
+    """Return the mask [R, C] of cells with their centre inside a ring [n, 2] of (column, row).
 
-    Shapely has no rule for centres on an edge; with this one adjacent areas share no cell. A centre
-    is inside if edges cross its row an odd number of times left of it.
+    A centre is inside if an odd number of edges cross its row to its left. With this rule, adjacent
+    areas share no cell; Shapely has no rule for centres on an edge.
     """
     rows, columns = shape
     (x, y), (x_next, y_next) = ring[:-1].T, ring[1:].T
@@ -263,26 +236,12 @@ def _fill(ring: FloatArray, shape: tuple[int, int]) -> BoolArray:
     return inside
 
 
-def _crs_of(value: Any) -> str | None:
-    """Return the name of the coordinate system of a GeoJSON object, if it has one."""
-    crs = value.get("crs")
-    if crs is None:
-        return None
-    try:
-        name = crs["properties"]["name"]
-    except (KeyError, TypeError):
-        name = None
-    if not isinstance(name, str):
-        raise InvalidInputError("its crs member does not name a coordinate system")
-    return name
-
-
 def _converted(area: Area, name: str, cells: Cells) -> Area:
-    """Return an area, given in a named coordinate system, on the map of some cells."""
+    """Return an area, given in the coordinate system `name`, in the map coordinates of `cells`."""
     if cells.crs is None:
         raise InvalidInputError(
-            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area in "
-            "its map coordinates, without a crs member"
+            f"is in {wkt_name(name)}, but {cells.name} has no coordinate system: give the area "
+            "without a crs member, in map coordinates of the terrain"
         )
     need_rasterio(f"an area in {wkt_name(name)}")
     from rasterio.crs import CRS
@@ -293,19 +252,16 @@ def _converted(area: Area, name: str, cells: Cells) -> Area:
         source, target = CRS.from_user_input(name), CRS.from_wkt(cells.crs)
         if source == target:
             return area
-        found = []
+        moved = []
         for rings in area:
-            moved = []
-            for ring in rings:
-                x, y = transform(source, target, *(list(axis) for axis in zip(*ring, strict=True)))
-                corners = list(zip(x, y, strict=True))
-                moved.append((*corners[:-1], corners[0]))
-            found.append(tuple(moved))
+            axes = ([list(axis) for axis in zip(*ring, strict=True)] for ring in rings)
+            found = [list(zip(*transform(source, target, *xy), strict=True)) for xy in axes]
+            moved.append(tuple((*corners[:-1], corners[0]) for corners in found))
+        return tuple(moved)
     except (CRSError, RasterioError, ValueError) as cause:
         raise InvalidInputError(
             f"can't be transformed from {wkt_name(name)} to the map of {cells.name}: {told(cause)}"
         ) from cause
-    return tuple(found)
 
 
 def _at(corner: Any) -> str:
@@ -313,5 +269,5 @@ def _at(corner: Any) -> str:
 
 
 def _no_number(word: str) -> float:
-    """Raise on NaN and infinities, which JSON does not have."""
+    """Raise on NaN and infinities, which JSON does not allow."""
     raise ValueError(f"{word} is not a number")

@@ -1,12 +1,9 @@
-"""Size check of raw rasters, whose numbers are stored without compression or index.
+"""Size check of raw rasters, which store numbers without compression or index.
 
-GDAL reads missing bytes at the end of such a file as zeros, mostly without an error, and zeros look
-like heights. So we compare the size of the file with the size that its layout needs::
-
-    offset of the numbers + lines × (samples × bytes + padding of a line) × bands
-
-For formats with many ways to give the offset, it is left out: a file may then lack as many bytes as
-its header has, but a complete file is never refused.
+If bytes are missing at the end of such a file, GDAL mostly reads them as zeros without an error,
+and zeros look like heights. So we compare the size of the file with the size of its numbers,
+headers and padding. If a format has many ways to give an offset, the header counts as 0 bytes: then
+a file may lack as many bytes as its header has, but a complete file never raises.
 """
 
 from __future__ import annotations
@@ -29,13 +26,13 @@ RAW_DRIVERS = (
     *("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR", "ENVI", "EHdr", "GenBin", "ERS", "PAux", "RST"),
     *("RRASTER", "GTX", "MFF", "ISCE", "ROI_PAC", "SAGA", "PNM", "NDF", "EIR", "KRO", "SNODAS"),
 )
-"""Drivers of raw rasters."""
+"""GDAL drivers of raw rasters."""
 
 SIDECARS = (
     *(".aux.xml", ".ovr", ".msk", ".hdr", ".prj", ".lbl", ".xml", ".aux", ".rdc", ".ref", ".ers"),
     *(".rsc", ".sgrd", ".grd", ".clr", ".stx", ".blw", ".vrt", ".sta", ".txt"),
 )
-"""Suffixes of files beside the numbers."""
+"""Suffixes of accompanying files, which do not hold the numbers."""
 
 PACKED = (".gz", ".zip", ".tif", ".tiff", ".jp2", ".ecw", ".jpg", ".jpeg", ".png")
 """Suffixes of compressed files, whatever their label says."""
@@ -53,37 +50,27 @@ def check_whole(path: Path, dataset: Any) -> None:
     """Raise if the file of a raw raster is shorter than its numbers."""
     if dataset.driver not in RAW_DRIVERS or dataset.tags(ns="IMAGE_STRUCTURE").get("COMPRESSION"):
         return
-    data = _data_file(path, dataset)
+    files = [Path(name) for name in dataset.files]
+    bare = [f for f in files if not f.name.lower().endswith(SIDECARS) and f.is_file()]
+    data = max(bare, key=lambda f: f.stat().st_size, default=path)  # the file with the numbers
     around = LAYOUTS.get(dataset.driver, lambda _: 0)(dataset)
     if around is None or data.suffix.lower() in PACKED:
         return
-    need = _number_bytes(dataset) + around
+    bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
+    each = int(bits) if bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
+    bands = 1 if dataset.driver == "MFF" else dataset.count  # MFF has one file per band
+    need = int(dataset.height * dataset.width * bands * each // 8) + around
     with refusing(data, "can't be read"):
         size = data.stat().st_size
     if size < need:
         raise InvalidFileError(
-            f"{path}: is cut short: {data.name} holds {size:,} bytes, but {dataset.height} x "
+            f"{path}: is incomplete: {data.name} has {size:,} bytes, but {dataset.height} x "
             f"{dataset.width} pixels need {need:,}"
         )
 
 
-def _data_file(path: Path, dataset: Any) -> Path:
-    """Return the file with the numbers: the largest one that is not a sidecar."""
-    files = [Path(name) for name in dataset.files]
-    bare = [f for f in files if not f.name.lower().endswith(SIDECARS) and f.is_file()]
-    return max(bare, key=lambda f: f.stat().st_size, default=path)
-
-
-def _number_bytes(dataset: Any) -> int:
-    """Return the size of the numbers alone."""
-    bits = dataset.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
-    each = int(bits) if bits else 8 * np.dtype(dataset.dtypes[0]).itemsize
-    bands = 1 if dataset.driver == "MFF" else dataset.count  # MFF has one file per band
-    return int(dataset.height * dataset.width * bands * each // 8)
-
-
 def _around_pds(dataset: Any) -> int | None:
-    """Return the bytes before the numbers and around the lines; None if compressed."""
+    """Return the number of bytes before the numbers and around each line; None if compressed."""
     with open(dataset.name, "rb") as file:
         text = file.read(MAX_LABEL_BYTES).decode("latin-1")
     ended = re.search(r"^\s*END\s*$", text, re.MULTILINE)
@@ -102,13 +89,13 @@ def _around_pds(dataset: Any) -> int | None:
 
 
 def _value(text: str, name: str) -> int:
-    """Return a whole number of a label; 0 if it is missing."""
+    """Return the integer `name` of a label; 0 if it is missing."""
     found = re.search(rf"^\s*{name}\s*=\s*(\d+)", text, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def _around_isis3(dataset: Any) -> int:
-    """Return the bytes before the core, plus the padding of the last tiles."""
+    """Return the number of bytes before the core, plus the padding of incomplete tiles."""
     core = _json(dataset, "json:ISIS3").get("IsisCube", {}).get("Core", {})
     before = max(0, int(core.get("StartByte", 1)) - 1)
     if core.get("Format") != "Tile":
@@ -120,7 +107,7 @@ def _around_isis3(dataset: Any) -> int:
 
 
 def _around_vicar(dataset: Any) -> int | None:
-    """Return the bytes of the label and before the lines; None if compressed."""
+    """Return the number of bytes of the label and before each line; None if compressed."""
     label = _json(dataset, "json:VICAR")
     if str(label.get("COMPRESS", "NONE")).upper() not in ("NONE", ""):
         return None
@@ -130,7 +117,7 @@ def _around_vicar(dataset: Any) -> int | None:
 
 
 def _around_envi(dataset: Any) -> int | None:
-    """Return the bytes before the numbers; None if compressed."""
+    """Return the number of bytes before the numbers; None if compressed."""
     header = dataset.tags(ns="ENVI")
     if header.get("file_compression", "0").strip() != "0":
         return None
@@ -138,13 +125,13 @@ def _around_envi(dataset: Any) -> int | None:
 
 
 def _around_pds4(dataset: Any) -> int:
-    """Return the bytes before the first array."""
+    """Return the number of bytes before the first array."""
     label = " ".join(dataset.tags(ns="xml:PDS4").values())
     return min((int(offset) for offset in ARRAY.findall(label)), default=0)
 
 
 def _json(dataset: Any, domain: str) -> dict[str, Any]:
-    """Return a label that GDAL keeps as JSON; rasterio splits it at its first colon."""
+    """Return a label that GDAL stores as JSON; rasterio has split its text at the first colon."""
     for name, rest in dataset.tags(ns=domain).items():
         try:
             label: dict[str, Any] = json.loads(f"{name}:{rest}")
@@ -163,4 +150,4 @@ LAYOUTS: dict[str, Callable[[Any], int | None]] = {
     "PDS4": _around_pds4,
     "GTX": lambda _: 40,
 }
-"""Bytes of a file around its numbers, by driver; None if these are compressed."""
+"""Functions from a dataset to its bytes that are not numbers, or None if compressed, by driver."""

@@ -1,48 +1,40 @@
 """Reading of terrain models: any raster that GDAL knows, or a NumPy array with a pixel size.
 
-Only the requested window is read. Missing data becomes NaN:
-
-- pixels that the file itself marks: by its nodata value, its mask, its alpha;
-- NaN, ±inf, and magnitudes above 1e30: the special constants of PDS and ISIS, which are near
-  −3.4028226550889045e38, and the usual fill values of NetCDF and GDAL;
-- −32768 to −32764 in 16-bit PDS and ISIS rasters, which are their special pixels;
-- in a file that marks no missing data: −9999, −99999, −32767 and −32768 exactly, the usual fill
-  values. Misreading a height as missing costs a pixel; misreading a fill value makes a cliff.
-
-Any other magnitude above 1e7 m can't be a height: the file is refused.
-
-Heights are converted to metres by the band's scale, offset and unit. Distances are those of the
-map: where a projection stretches distances, such as an equirectangular one far from its standard
-parallel, it stretches the pixels too.
+Only the requested window is read. Scale, offset and unit of the band give heights in metres.
+Missing data becomes NaN: pixels that the file marks; NaN, ±inf and magnitudes above 1e30; special
+values of 16-bit PDS and ISIS rasters; and, if the file marks no missing data, the usual fill
+values. A height that is taken for missing costs one pixel, but a fill value that is taken for a
+height makes a cliff. Distances are those of the map projection, also where it stretches them.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import math
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from homeward.arrays import number
 from homeward.errors import InvalidFileError, InvalidInputError, MissingPixelSizeError
 from homeward.files import refusing
-from homeward.terrain.elevation import Elevation
-from homeward.terrain.sources import FILLS, Source, holes
-from homeward.terrain.transforms import Transform, check_transform, from_corner, moved
+from homeward.terrain.elevation import Elevation, Transform, check_transform, from_corner, moved
+from homeward.terrain.gdal import FILLS, Source, holes, opened
 from homeward.terrain.windows import PixelWindow, Window
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
 
     from homeward.arrays import FloatArray
 
 MAX_PIXELS = 400_000_000
-"""Pixels that are read or made at once, at most: 3.2 GB as float64."""
+"""Maximum number of pixels that are read or generated at once: 3.2 GB as float64."""
 
 MAX_HEIGHT = 1e7
-"""Largest height in metres, even above a planet's centre."""
+"""Maximum height in metres; it admits heights above the centre of a planet."""
+
+EARTH_RADIUS = 6_371_000.0  # m, mean
 
 
 def read_elevation(
@@ -57,17 +49,18 @@ def read_elevation(
     Parameters
     ----------
     path
-        HiRISE and other PDS3 (``.IMG``; a detached label by its ``.LBL``, or by the ``.IMG`` beside
-        it), PDS4, ISIS3, GeoTIFF, ESRI ASCII, ENVI, JPEG 2000, any other raster that GDAL reads, or
-        ``.npy``. All but ``.npy`` need ``homeward[terrain]``.
+        A PDS3 (such as HiRISE; give the ``.IMG``, or its label file ``.LBL``), PDS4, ISIS3,
+        GeoTIFF, ESRI ASCII, ENVI or JPEG 2000 file, any other raster that GDAL reads, or ``.npy``.
+        All except ``.npy`` need ``homeward[terrain]``.
     window
-        Part to read; by default all of it, if it has at most `MAX_PIXELS`.
+        Window to read; by default the whole raster, if it has at most `MAX_PIXELS` pixels.
     pixel
         Side of a pixel in metres, for a raster without its own pixel size, such as ``.npy``.
     band
         Band with the heights, from 1.
 
-    A raster that runs from south to north or from east to west is turned to have north up.
+    If rows run from south to north or columns from east to west, the heights are flipped so that
+    north is up.
     """
     path = Path(path)
     with _opened(path, band) as source:
@@ -80,7 +73,7 @@ def read_elevation(
         if part.width * part.height > MAX_PIXELS:
             raise InvalidFileError(
                 f"{path}: {part.width} x {part.height} pixels are too many to read at once "
-                f"(the most is {MAX_PIXELS:,}): give a window"
+                f"(the maximum is {MAX_PIXELS:,}): give a smaller window"
             )
         heights = source.read(part)
     _check_heights(path, heights, part)
@@ -88,28 +81,43 @@ def read_elevation(
     heights, transform = _north_up(heights, transform)
     heights.flags.writeable = False
     is_own = source.transform is None and source.crs is None
-    return Elevation(heights, transform, source.crs, path.name, source.unit, is_own)
+    about: dict[str, Any] = {"crs": source.crs, "name": path.name, "unit": source.unit}
+    return Elevation(heights, transform=transform, is_own=is_own, **about)
 
 
-@contextmanager
-def _opened(path: Path, band: int) -> Iterator[Source]:
+def sample_terrain() -> Elevation:
+    """Return the hills around Jacksboro, Tennessee, which come with Matplotlib.
+
+    They have 344 x 403 pixels of about 93 m by 74 m, on a grid of 3 arc seconds. All pixels have
+    the size of a pixel at the middle latitude of a sphere; the error is at most half a per cent.
+    """
+    from matplotlib.cbook import get_sample_data
+
+    data: Any
+    with get_sample_data("jacksboro_fault_dem.npz") as data:  # type: ignore[union-attr]
+        heights = data["elevation"].astype(np.float64)
+        south, north = sorted((float(data["ymin"]), float(data["ymax"])))
+        across, down = (abs(math.radians(float(data[step]))) for step in ("dx", "dy"))
+    heights.flags.writeable = False
+    width = EARTH_RADIUS * across * math.cos(math.radians((south + north) / 2))
+    height = EARTH_RADIUS * down
+    transform = (width, 0.0, 0.0, 0.0, -height, height * len(heights))
+    name = "the hills around Jacksboro, Tennessee"
+    return Elevation(heights, transform=transform, name=name, is_own=True)
+
+
+def _opened(path: Path, band: int) -> AbstractContextManager[Source]:
     """Open a file as a source of heights; raise if it is not a regular file."""
     if path.exists() and not path.is_file():
         kind = "a directory" if path.is_dir() else "not a plain file"
         raise InvalidFileError(f"{path}: is {kind}, expected a raster file")
     with refusing(path, "can't be read"), open(path, "rb"):
         pass
-    if path.suffix.lower() == ".npy":
-        yield _array(path, band)
-        return
-    from homeward.terrain.gdal import opened
-
-    with opened(path, band) as source:
-        yield source
+    return nullcontext(_array(path, band)) if path.suffix.lower() == ".npy" else opened(path, band)
 
 
 def _array(path: Path, band: int) -> Source:
-    """Return a NumPy file as a source; only the part that is read is in memory."""
+    """Return a NumPy file as a source; only the window that is read is in memory."""
     if band != 1:
         raise InvalidFileError(f"{path}: has no band {band!r}, an array has band 1 only")
     try:
@@ -128,12 +136,11 @@ def _array(path: Path, band: int) -> Source:
         heights[holes(heights, FILLS)] = np.nan
         return heights
 
-    rows, columns = array.shape
-    return Source((rows, columns), None, None, 1.0, read)
+    return Source(array.shape, read)
 
 
 def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
-    """Return the transform of a raster: its own, or one made from a pixel size, never both."""
+    """Return the transform of a raster, or one made from `pixel`; raise if there are both."""
     if source.transform is None:
         if pixel is None:
             raise MissingPixelSizeError(f"{path}: has no pixel size: give one in metres")
@@ -142,18 +149,18 @@ def _transform(path: Path, source: Source, pixel: float | None) -> Transform:
             raise InvalidInputError(f"the pixel size is {pixel:g} m, expected a positive length")
         return from_corner(pixel, source.shape[0])
     if pixel is not None:
-        raise InvalidInputError(f"{path}: has its own pixel size: omit the given one")
+        raise InvalidInputError(f"{path}: has its own pixel size: do not give another")
     try:
-        return check_transform(source.transform, InvalidFileError)
-    except InvalidFileError as cause:
+        return check_transform(source.transform)
+    except InvalidInputError as cause:
         raise InvalidFileError(f"{path}: {cause}") from cause
 
 
 def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
-    """Raise on a window without data, and on numbers that can't be heights."""
+    """Raise if a window has no data, or a number that can't be a height."""
     low, high = np.fmin.reduce(heights, axis=None), np.fmax.reduce(heights, axis=None)
     if np.isnan(low):
-        raise InvalidFileError(f"{path}: has no data in the window {part}, only nodata")
+        raise InvalidFileError(f"{path}: has no data in the window {part}")
     worst = low if -low > high else high
     if abs(worst) > MAX_HEIGHT:
         row, column = (int(i) for i in np.argwhere(heights == worst)[0])
@@ -164,7 +171,10 @@ def _check_heights(path: Path, heights: FloatArray, part: PixelWindow) -> None:
 
 
 def _north_up(heights: FloatArray, transform: Transform) -> tuple[FloatArray, Transform]:
-    """Return a raster with rows that run south and columns that run east, unless rotated."""
+    """Return heights and transform with rows that run south and columns that run east.
+
+    A rotated raster is returned unchanged.
+    """
     a, b, c, d, e, f = transform
     if b or d:
         return heights, transform

@@ -1,16 +1,16 @@
-"""Synthetic Mars: random cratered terrain, similar to HiRISE models.
+"""Synthetic Mars: random cratered terrain, similar to HiRISE models. Also random hills.
 
-The heights are the sum of three layers:
+The heights of Mars are the sum of three layers:
 
-- *Relief*: noise with an amplitude that falls with frequency f as (f² + f₀²)^−(H + 1)/2: fractal
-  with Hurst exponent H below the longest wavelength 1/f₀, and flat above it.
-- *Craters*: the number above a diameter D falls as D^−2 per area, so that each octave of sizes
-  covers the same area. A fresh crater is a bowl a fifth as deep as wide with a sharp raised rim;
-  age makes it shallow and round. Ejecta fall off from the rim with the cube of distance. Old
-  craters come first, so that fresh ones cut into them.
-- *Roughness*: decimetres of noise at the scale of a few pixels, for stones and stereo errors.
+- *Relief*: noise whose amplitude at frequency f is proportional to (f² + f₀²)^−(H + 1)/2. It is
+  fractal with Hurst exponent H at wavelengths below 1/f₀, and has a flat spectrum above.
+- *Craters*: the number of craters per area with a diameter above D is proportional to D^−2, so each
+  octave of diameters covers the same area. A fresh crater is a bowl with a sharp raised rim; its
+  depth is a fifth of its diameter. Older craters are shallower and rounder. The height of ejecta
+  falls with the cube of the distance. Old craters are drawn first, and fresh ones cut into them.
+- *Roughness*: noise of about a decimetre at the scale of a few pixels (stones, stereo errors).
 
-All lengths are in metres, so a coarser pixel shows a larger piece of the same kind of ground.
+All lengths are in metres, so larger pixels show a larger area of the same kind of terrain.
 """
 
 from __future__ import annotations
@@ -23,29 +23,36 @@ from scipy import fft
 from scipy.ndimage import gaussian_filter
 
 from homeward.arrays import FloatArray, index, number
+from homeward.beliefs.heights import TerrainBelief
 from homeward.errors import InvalidInputError
-from homeward.terrain.elevation import Elevation
+from homeward.terrain.elevation import Elevation, from_corner
 from homeward.terrain.reading import MAX_PIXELS
-from homeward.terrain.transforms import from_corner
 
 HURST = 0.9
 MAX_WAVELENGTH = 1500.0  # m, of the relief
-RELIEF = 1.3  # m, root mean square difference of the relief over BASELINE
+RELIEF = 1.3  # m, root mean square height difference of points at distance BASELINE
 BASELINE = 20.0  # m
 CRATER_DENSITY = 0.25  # craters larger than D per area of D²
-MIN_DIAMETER = 6.0  # m, of craters; a crater has at least four pixels across
-MAX_DIAMETER_SHARE, MAX_DIAMETER = 0.45, 3000.0  # largest crater: share of the shorter side, and m
-FRESH_DEPTH, OLD_DEPTH = 0.2, 0.03  # depth over diameter, of fresh and of the oldest craters
-RIM = 0.2  # height of a rim above the ground, over the depth of the floor below the rim
+MIN_DIAMETER = 6.0  # m, of craters; also at least four pixels
+MAX_DIAMETER_SHARE, MAX_DIAMETER = 0.45, 3000.0  # fraction of the shorter side, and m
+FRESH_DEPTH, OLD_DEPTH = 0.2, 0.03  # depth / diameter of fresh and of the oldest craters
+RIM = 0.2  # height of the rim above the ground / depth of the floor below the rim
 EJECTA_REACH = 3.0  # radii
 OUTLINE_WAVE = 0.05  # radii, largest amplitude of a wave in a crater's outline
 ROUGHNESS = 0.1  # m, root mean square
+
+HILLS = ((20.0, 25.0), (8.0, 12.0), (3.0, 4.0), (1.2, 1.0))  # cells across, m high
+CELL = 20.0  # m, of hills
+MODEL_VARIANCE = 2.0**-4  # m², the paper's v₀: error variance of a terrain model
 
 
 def synthetic_mars(
     seed: int = 0, rows: int = 1000, columns: int = 2000, pixel: float = 1.0
 ) -> Elevation:
-    """Return cratered ground of rows x columns pixels; the same seed gives the same ground."""
+    """Return cratered terrain of rows x columns pixels with side `pixel` in m.
+
+    The same seed gives the same terrain.
+    """
     error = InvalidInputError
     seed = index(seed, 2**63, "the seed", error)
     rows, columns = (index(n, 2**31, w, error) for n, w in ((rows, "rows"), (columns, "columns")))
@@ -53,8 +60,7 @@ def synthetic_mars(
         raise error(f"the terrain has {rows} rows and {columns} columns, expected at least 1")
     if rows * columns > MAX_PIXELS:
         raise error(
-            f"{rows} rows and {columns} columns are too many pixels to make (the most is "
-            f"{MAX_PIXELS:,})"
+            f"{rows} rows and {columns} columns are too many pixels (the maximum is {MAX_PIXELS:,})"
         )
     pixel = number(pixel, "the pixel size", error)
     if not 0.0 < pixel < math.inf:
@@ -66,7 +72,23 @@ def synthetic_mars(
     heights += ROUGHNESS / (0.5 / math.sqrt(math.pi)) * rough
     heights.flags.writeable = False
     name = f"synthetic Mars, seed {seed}"
-    return Elevation(heights, from_corner(pixel, rows), None, name, is_own=True)
+    return Elevation(heights, transform=from_corner(pixel, rows), name=name, is_own=True)
+
+
+def draw_relief(shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Draw heights [R, C] of hills in m: the sum of smooth noise at the scales of `HILLS`."""
+    field = np.zeros(shape)
+    for across, high in HILLS:
+        part = gaussian_filter(rng.standard_normal(shape), across, mode="reflect")
+        field += high * (part - part.mean()) / part.std()
+    return field
+
+
+def draw_belief(shape: tuple[int, int], rng: np.random.Generator) -> TerrainBelief:
+    """Draw hills, and return a belief with their heights as mean and deviations below 1 m."""
+    field = draw_relief(shape, rng).ravel()
+    deviation = 0.25 + 0.5 * rng.random(field.size)
+    return TerrainBelief(shape, field, deviation**2 + MODEL_VARIANCE, CELL)
 
 
 def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> FloatArray:
@@ -80,10 +102,10 @@ def relief(rng: np.random.Generator, shape: tuple[int, int], pixel: float) -> Fl
 
 
 def _amplitude() -> float:
-    """Return the factor on white noise that gives a difference of `RELIEF` over `BASELINE`.
+    """Return the factor on white noise for a height difference of `RELIEF` at `BASELINE`.
 
-    The structure function of the field is ∫ 2 (1 − J₀(2πfr)) S(f) 2πf df, summed here over the
-    logarithm of the frequency; per pixel area the noise is white with unit density.
+    The structure function of the field is ∫ 2 (1 − J₀(2πfr)) S(f) 2πf df. The sum here is over the
+    logarithm of the frequency. The white noise has unit density per pixel area.
     """
     from scipy.special import j0
 
@@ -97,11 +119,11 @@ def _amplitude() -> float:
 def craters(
     rng: np.random.Generator, shape: tuple[int, int], pixel: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Draw craters, the oldest first.
+    """Draw n craters, the oldest first.
 
-    Return their centres [n, 2] (row, column) and radii [n], in pixels, their depths [n] from rim to
-    floor in metres, their ages [n] from 0, fresh, to 1, and the amplitudes [n, 4] of the waves in
-    their outlines, in radii: cosine and sine with two and three periods.
+    Return their centres [n, 2] (row, column) in pixels; radii [n] in pixels; depths [n] from rim to
+    floor in metres; ages [n] from 0 (fresh) to 1; and amplitudes [n, 4] of the waves in their
+    outlines, as fractions of the radius: cosine and sine with two and three periods.
     """
     smallest = max(MIN_DIAMETER, 4.0 * pixel)
     largest = max(min(MAX_DIAMETER_SHARE * min(shape) * pixel, MAX_DIAMETER), 1.01 * smallest)
@@ -155,7 +177,7 @@ def add_craters(
 
 @njit(cache=True)
 def profile(r: float, age: float) -> float:
-    """Return the height of a crater of depth 1 at r radii from its centre, above the ground."""
+    """Return the height above ground of a crater of depth 1, at r radii from its centre."""
     if r < 1.0:
         fresh = r * r - (1.0 - RIM)
     else:

@@ -1,12 +1,12 @@
-"""Windows: the part of a raster to read, in pixels or in map coordinates.
+"""Windows: rectangles of a raster to read, in pixels or in map coordinates.
 
 As text, for example on a command line, a window is one word::
 
-    COLUMN,ROW,WIDTH,HEIGHT           in pixels, from the raster's first corner
-    map:XMIN,YMIN,XMAX,YMAX           in the raster's own map coordinates
+    COLUMN,ROW,WIDTH,HEIGHT           in pixels, from the first corner of the raster
+    map:XMIN,YMIN,XMAX,YMAX           in the map coordinates of the raster
 
-A window in map coordinates selects the pixels with centres in it. A window must lie inside the
-raster: one that crosses its edge is refused, not cut.
+A window in map coordinates selects the pixels whose centres it contains. A window that crosses the
+edge of the raster raises; it is not clipped.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TypeAlias
 
 from homeward.arrays import number
 from homeward.errors import InvalidInputError
-from homeward.terrain.transforms import Transform, to_grid
+from homeward.terrain.elevation import Transform, to_grid
 
 FORMS = "COLUMN,ROW,WIDTH,HEIGHT in pixels or map:XMIN,YMIN,XMAX,YMAX in map coordinates"
 
 CENTRE_TOLERANCE = 1e-6
-"""Distance in pixels at which a centre outside a window still counts as inside."""
+"""Maximum distance in pixels at which a centre outside a window counts as inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class PixelWindow:
         return f"{self.column},{self.row},{self.width},{self.height}"
 
     def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
-        """Return the window itself; raise unless it is inside a raster of that shape."""
+        """Return the window itself; raise unless it is inside a raster of `shape`."""
         rows, columns = shape
         right, bottom = self.column + self.width, self.row + self.height
         if self.column < 0 or self.row < 0 or right > columns or bottom > rows:
             raise InvalidInputError(
-                f"the window {self} takes columns {self.column} to {right - 1} and rows "
-                f"{self.row} to {bottom - 1} of a raster of {columns} columns and {rows} rows"
+                f"the window {self} covers columns {self.column} to {right - 1} and rows "
+                f"{self.row} to {bottom - 1}, but the raster has {columns} columns and {rows} rows"
             )
         return self
 
@@ -79,7 +79,7 @@ class MapWindow:
         return f"map:{self.xmin!r},{self.ymin!r},{self.xmax!r},{self.ymax!r}"
 
     def within(self, shape: tuple[int, int], transform: Transform) -> PixelWindow:
-        """Return the pixels with centres in the window; raise if it crosses the raster's edge."""
+        """Return the pixels with centres in the window; raise if it crosses the raster edge."""
         if transform[1] or transform[3]:
             raise InvalidInputError(f"the raster is rotated: give the window {self} in pixels")
         corners = (
@@ -102,7 +102,7 @@ Window: TypeAlias = PixelWindow | MapWindow
 
 
 def parse_window(text: str) -> Window:
-    """Return a window from text in one of the two forms; ``str(window)`` is the inverse."""
+    """Return the window of a text in one of the two forms; ``str(window)`` is the inverse."""
     body = text.strip()
     on_map = body.startswith("map:")
     fields = body.removeprefix("map:").split(",")

@@ -1,5 +1,5 @@
-"""The web page and its server: show, explain and start runs. Needs the extra ``web``.
+"""The web page and its server, which show, explain and start runs. Needs the extra ``web``.
 
-``app`` only answers requests: viewers (`pool`, `service`), runs (`jobs`, `job`) and readers of
-uploads (`uploads`, `reading`) are separate processes. ``docs/api.md`` describes the interface.
+``app`` answers requests. Separate processes compute views (`pool`, `service`), execute runs
+(`jobs`, `job`) and read uploads (`uploads`, `reading`). ``docs/api.md`` describes the interface.
 """

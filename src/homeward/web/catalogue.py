@@ -1,6 +1,6 @@
-"""The runs in a folder: from names to paths, and a summary of each run.
+"""The runs in a folder: the path and the summary of each run by its name.
 
-A name from a client is checked by character. Every part of a path is checked: links are refused.
+Each character of a name from a client is checked. A path that contains a link raises.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import os
 import re
 import stat
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import read_json
-from homeward.replay.log_reader import LogFollower
 from homeward.runs import Run, RunStatus
 from homeward.runs.fields import field_shape
 from homeward.runs.kind import find_kind, kind_names
 from homeward.runs.lock import is_held
+from homeward.runs.log import LogFollower
 from homeward.runs.manifest import FORMAT
 from homeward.runs.run import CONFIG, FIELDS, LOCK, MANIFEST, STEPS, TIMES
 from homeward.web.refusals import Refusal, RefusalError, last_words, told
-from homeward.web.terrains import name_of
+from homeward.web.uploads import name_of
 from homeward.words import why_ended
 
 if TYPE_CHECKING:
@@ -34,42 +36,37 @@ if TYPE_CHECKING:
     from homeward.runs.manifest import Manifest
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
-OLD_FIELDS = "fields"
-"""Folder in which earlier versions stored what is now in `FIELDS`."""
+OLD_FIELDS = "fields"  # folder in which earlier versions stored the arrays of `FIELDS`
+ONLY_EARLIER_STEPS = "only the steps before that line are shown"
 
-SHOWN_UP_TO = "the steps before it are shown"
-
-SUFFIXES = ("safe", "unsafe")
-"""Suffixes of the names of the two runs of a pair."""
-
+SUFFIXES = ("safe", "unsafe")  # suffixes of the names of the two runs of a pair
 BAD_FORMAT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Exceptions for values of an unexpected type or size."""
+"""Exceptions that values of an unexpected type or size cause."""
 
 State = Literal["queued", "going", "paused", "cancelled", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The server's own state of a run."""
+class QueueState:
+    """The state of a run in the queue of the server; "going" means running."""
 
     state: State
     place: int | None = None  # position in the queue, from 1
-    error: str | None = None  # why it could not be started
+    error: str | None = None  # why the run could not be started
 
 
 def check_name(name: Any) -> str:
-    """Raise if a text can't be the name of a run."""
+    """Return the name; raise if it can't be the name of a run."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise RefusalError(
-            Refusal.INVALID,
-            "a run's name is made of up to 100 letters, digits, '.', '_' and '-', and does not "
-            "begin with a dot",
+        raise Refusal.INVALID(
+            "the name of a run must have 1 to 100 letters, digits, '.', '_' or '-', and must not "
+            "begin with a dot"
         )
     return name
 
 
 def plain_file(folder: Path, *parts: str) -> Path | None:
-    """Return the path of a plain file below a folder; None if a part of it is a link."""
+    """Return the path of a regular file below a folder; None if the path contains a link."""
     path = folder
     for number, part in enumerate(parts, start=1):
         path = path / part
@@ -83,7 +80,7 @@ def plain_file(folder: Path, *parts: str) -> Path | None:
 
 
 def open_plain(path: str, flags: int) -> int:
-    """Open a file for reading; refuse links and other special files, without waiting for them."""
+    """Open a regular file for reading; raise on links and special files without blocking."""
     handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -97,73 +94,54 @@ class Catalogue:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._counters: dict[str, LogFollower] = {}
-        self._turn = threading.Lock()  # the list is made in another thread
+        self._turn = threading.Lock()  # several threads use the counters
 
     def find(self, name: Any) -> Path:
-        """Return the folder of a run; raise if it does not exist or has links."""
+        """Return the folder of a run; raise if it does not exist or contains links."""
         folder = self._folder(name)
         for place, folders, files in os.walk(folder / OLD_FIELDS):
-            for entry in (*folders, *files):
-                if os.path.islink(os.path.join(place, entry)):
-                    raise RefusalError(
-                        Refusal.NOT_FOUND, f"{name}: there is a link among its fields"
-                    )
+            if any(os.path.islink(os.path.join(place, entry)) for entry in (*folders, *files)):
+                raise Refusal.NOT_FOUND(f"{name}: its fields contain a link, so this is not a run")
         return folder
 
     def _folder(self, name: Any) -> Path:
-        """Return the folder of a run, without a check of its fields."""
+        """Return the folder of a run, without checking its fields for links."""
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise RefusalError(Refusal.NOT_FOUND, "there is no such run")
+            raise Refusal.NOT_FOUND("there is no such run")
         folder = self.root / name
-        try:
-            mode = folder.lstat().st_mode
-        except OSError:
-            mode = 0
-        if not stat.S_ISDIR(mode) or not any(
-            plain_file(folder, part) for part in (CONFIG, MANIFEST)
-        ):
-            raise RefusalError(Refusal.NOT_FOUND, f"there is no run named {name}")
+        if not any(plain_file(self.root, name, part) for part in (CONFIG, MANIFEST)):
+            raise Refusal.NOT_FOUND(f"there is no run named {name}")
         for part in (CONFIG, MANIFEST, STEPS, TIMES, LOCK, FIELDS, OLD_FIELDS):
             if (folder / part).is_symlink():
-                raise RefusalError(
-                    Refusal.NOT_FOUND, f"{name}: {part} is a link, so this is not a run"
-                )
+                raise Refusal.NOT_FOUND(f"{name}: {part} is a link, so this is not a run")
         return folder
 
     def names(self) -> list[str]:
-        """List the runs by name."""
+        """Return the names of all runs, sorted."""
         found = []
         try:
-            entries = sorted(os.scandir(self.root), key=lambda entry: entry.name)
+            entries = sorted(os.listdir(self.root))
         except OSError:
             return []
-        for entry in entries:
-            try:
-                self._folder(entry.name)
-            except RefusalError:
-                continue
-            found.append(entry.name)
+        for name in entries:
+            with suppress(RefusalError):
+                self._folder(name)
+                found.append(name)
         with self._turn:
             for gone in self._counters.keys() - set(found):
                 del self._counters[gone]
         return found
 
     def free_name(self, stem: str, suffixes: Sequence[str], taken: Collection[str]) -> str:
-        """Return a name that no run has yet: the stem and the first number that is free."""
-        number = 1
-        while True:
-            name = f"{stem}-{number}"
-            names = [f"{name}{suffix}" for suffix in suffixes]
+        """Return `stem` with the first number for which no name with a suffix is in use."""
+        for number in count(1):
+            names = [f"{stem}-{number}{suffix}" for suffix in suffixes]
             if not any(n in taken or os.path.lexists(self.root / n) for n in names):
-                return name
-            number += 1
+                break
+        return f"{stem}-{number}"
 
-    def steps(self, name: str) -> int:
-        """Return how many steps of a run are recorded."""
-        return self._count(name)[0]
-
-    def _count(self, name: str) -> tuple[int, str | None]:
-        """Return how many steps of a run are recorded, and what is wrong with the next line."""
+    def count(self, name: str) -> tuple[int, str | None]:
+        """Return the number of recorded steps, and the damage of the next line (None if none)."""
         path = self.root / name / STEPS
         with self._turn:
             counter = self._counters.setdefault(name, LogFollower(path, open_plain))
@@ -177,7 +155,7 @@ class Catalogue:
             return len(counter), counter.damage
 
     def stamp(self, name: str) -> tuple[Any, ...] | None:
-        """Return a stamp that changes with the run, except its steps; None if it was deleted."""
+        """Return a value that changes when the manifest or the lock does; None if deleted."""
         try:
             found = os.lstat(self.root / name / MANIFEST)
         except OSError:
@@ -186,56 +164,54 @@ class Catalogue:
         return found.st_ino, found.st_mtime_ns, held
 
     def stamps(self) -> list[tuple[str, Any]]:
-        """Return the runs by name, each with its stamp."""
+        """Return pairs of name and stamp of all runs."""
         return [(name, self.stamp(name)) for name in self.names()]
 
-    def summary(self, name: str, standing: Standing | None = None) -> dict[str, Any]:
+    def summary(self, name: str, queue_state: QueueState | None = None) -> dict[str, Any]:
         """Return the summary of a run as JSON values; a damaged run has an error."""
         try:
-            found = self._summary(name, standing)
+            found = self._summary(name, queue_state)
             json.dumps(found, allow_nan=False)
         except BAD_FORMAT:  # the files are JSON, but not in our format
-            found = _unread(name, "damaged", f"{CONFIG}: is not as it was written")
+            found = _unread(name, "damaged", f"{CONFIG}: has an unexpected format")
         if found["status"] == "damaged":
-            self.find(name)  # or it was deleted in the meantime
+            self.find(name)  # raises if the run was deleted in the meantime
         return found
 
-    def _summary(self, name: str, standing: Standing | None) -> dict[str, Any]:
-        """Return the summary of a run in our format.
+    def _summary(self, name: str, queue_state: QueueState | None) -> dict[str, Any]:
+        """Return the summary of a run whose files have our format.
 
-        If only the log is damaged, the end is missing, and `steps` are those before the damage.
+        If only the log is damaged, `end` is None and `steps` counts the steps before the damage.
         """
         folder = self.find(name)
         try:
             run = Run.open(folder)
             config, status = run.config, run.status
-            manifest, kind = run.manifest, run.kind  # after the status, to be consistent
+            manifest, kind = run.manifest, run.kind  # read after the status, to agree with it
         except HomewardError as error:
             newer = _newer(folder)
             if newer is not None:
                 return _unread(name, "newer", newer)
             return _unread(name, "damaged", told(error, folder, self.root))
-        found, end = status_of(status, standing), manifest.end
+        found, end = status_of(status, queue_state), manifest.end
         reason = None if manifest.error is None else last_words(manifest.error, folder, self.root)
-        if found == "failed" and standing is not None and standing.error is not None:
-            reason = standing.error
-        steps, fault = self._count(name)
+        if found == "failed" and queue_state is not None and queue_state.error is not None:
+            reason = queue_state.error
+        steps, fault = self.count(name)
         if found not in ("running", "queued"):
             damage = _damage(run, manifest, steps, fault)
             if damage is not None:
                 found, end, reason = "damaged", None, damage
         explorer = config.get("explorer")
-        level = config.get("delta")
-        delta = level if explorer in (None, "safe", "naive") else None
         return {
             "id": name,
             "kind": kind,
             "title": name,
             "explorer": explorer,
-            "delta": delta,
+            "delta": config.get("delta") if explorer in (None, "safe", "naive") else None,
             "seed": manifest.seed,
             "status": found,
-            "place": None if standing is None else standing.place,
+            "place": None if queue_state is None else queue_state.place,
             "steps": steps,
             "limit": config.get("limit") if manifest.limit is None else manifest.limit,
             "end": end,
@@ -249,38 +225,29 @@ class Catalogue:
         }
 
     def details(self, name: str) -> dict[str, Any]:
-        """Return the details of a run that are in neither its summary nor its viewer's answer."""
+        """Return configuration and planning time, which the summary does not have."""
         run = Run.open(self.find(name))
         timed = [s.plan_ms for s in run.manifest.sessions if s.plan_ms is not None]
-        return {
-            "config": name_of(run.config, self.root),
-            "plan_ms": timed[-1] if timed else None,
-        }
+        last = timed[-1] if timed else None
+        return {"config": name_of(run.config, self.root), "plan_ms": last}
 
     def pair(self, name: str) -> str | None:
-        """Return the other run of a pair in the same world, if there is one."""
+        """Return the name of the other run of a pair in the same world; None if there is none."""
         stem, dash, suffix = name.rpartition("-")
-        if not dash or suffix not in SUFFIXES:
-            return None
-        other = f"{stem}-{SUFFIXES[1 - SUFFIXES.index(suffix)]}"
-        try:
-            self._folder(other)
-        except RefusalError:
-            return None
-        return other
+        other = f"{stem}-{'unsafe' if suffix == 'safe' else 'safe'}"
+        if dash and suffix in SUFFIXES:
+            with suppress(RefusalError):
+                self._folder(other)
+                return other
+        return None
 
 
-def status_of(status: RunStatus, standing: Standing | None) -> str:
-    """Return the status of a run: the server's own state overrides the manifest."""
-    if standing is None:
+def status_of(status: RunStatus, queue_state: QueueState | None) -> str:
+    """Return the status of a run; the state in the queue overrides the manifest."""
+    stopped = status in (RunStatus.INTERRUPTED, RunStatus.FAILED)
+    if queue_state is None or not (stopped or queue_state.state in ("queued", "going")):
         return str(status)
-    if standing.state == "queued":
-        return "queued"
-    if standing.state == "going":
-        return "running"
-    if status in (RunStatus.INTERRUPTED, RunStatus.FAILED):
-        return "failed" if standing.state == "refused" else standing.state
-    return str(status)
+    return {"going": "running", "refused": "failed"}.get(queue_state.state, queue_state.state)
 
 
 def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | None:
@@ -296,18 +263,18 @@ def shape_of(folder: Path, kind: str, config: dict[str, Any]) -> list[int] | Non
 
 
 def _damage(run: Run, manifest: Manifest, steps: int, damage: str | None) -> str | None:
-    """Return what is wrong with the log of a run that is not running."""
+    """Return what is wrong with the log of a run that is not running; None if it is valid."""
     if damage is not None:
-        return f"{STEPS}: {damage}; {SHOWN_UP_TO}"
+        return f"{STEPS}: {damage}; {ONLY_EARLIER_STEPS}"
     if manifest.status is not RunStatus.FINISHED or steps == manifest.steps:
         return None
     if run.manifest != manifest or run.status is not RunStatus.FINISHED:
-        return None  # it was resumed in the meantime
-    return f"its record holds {steps} steps, but it ended after {manifest.steps}"
+        return None  # the run was resumed in the meantime
+    return f"its log has {steps} steps, but the run ended after {manifest.steps}"
 
 
 def _newer(folder: Path) -> str | None:
-    """Return a sentence if a run was written by a newer version."""
+    """Return a message if a newer version wrote the run; otherwise None."""
     for part in (MANIFEST, CONFIG):
         try:
             format_ = read_json(folder / part)["format"]
@@ -315,17 +282,15 @@ def _newer(folder: Path) -> str | None:
             continue
         if isinstance(format_, int) and format_ > FORMAT:
             return (
-                f"it was made by a newer version of Homeward: its {part} has format {format_}, "
-                f"and format {FORMAT} is read here"
+                f"a newer version of Homeward made it: its {part} has format {format_}, but this "
+                f"version reads format {FORMAT}"
             )
     return None
 
 
 def _unread(name: str, status: str, error: str) -> dict[str, Any]:
     """Return the summary of a run that can't be opened."""
-    empty = (
-        *("kind", "explorer", "delta", "seed", "place", "limit", "end", "why", "created"),
-        *("updated", "shape", "pair"),
-    )
+    empty = dict.fromkeys(("kind", "explorer", "delta", "seed", "place", "limit", "shape", "pair"))
+    empty |= dict.fromkeys(("end", "why", "created", "updated"))
     found = {"id": name, "title": name, "status": status, "steps": 0, "error": error, "live": False}
-    return {**dict.fromkeys(empty), **found}
+    return {**empty, **found}

@@ -1,4 +1,4 @@
-"""HTTP connections that close themselves when idle, to stay within the connection limit."""
+"""HTTP connections that close when idle, so that the server stays within its limit."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     import asyncio
 
 CHECK_SECONDS = 10.0
-"""Seconds between two checks; a connection without a new request since the last one is closed."""
+"""Seconds between two checks; a connection without a request between two checks is closed."""
 
 
 class IdleTimeout(H11Protocol):
-    """A connection that checks itself for idleness."""
+    """A connection that closes if it is idle between two checks."""
 
-    _last: Any = None  # the latest request at the last check
+    _last: Any = None  # the latest request, as of the last check
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Schedule the first check."""

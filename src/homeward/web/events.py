@@ -1,7 +1,7 @@
 """Server-sent events: new steps and status of a run, and changes of the list of runs.
 
-A stream polls the files while a client listens. It begins after the step that the client names,
-so that a client that reconnects misses nothing.
+A stream polls the files while a client is connected. It begins after the step that the client
+names, so a client that reconnects misses nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ STATUS_KEYS = ("status", "place", "end", "error")
 
 
 class Streams:
-    """All open streams; their number is limited."""
+    """All open streams; at most `most` may be open."""
 
     def __init__(self, catalogue: Catalogue, jobs: Jobs, most: int = MAX_STREAMS) -> None:
         self.catalogue, self.jobs, self.most = catalogue, jobs, most
-        self.going = 0
-        self.closing = False
+        self.going, self.closing = 0, False
 
     def of_run(self, name: str, last: int) -> EventStream:
         """Return the stream of a run after step `last`."""
@@ -50,7 +49,7 @@ class Streams:
 
     def summary(self, name: str) -> dict[str, Any]:
         """Return the summary of a run."""
-        return self.catalogue.summary(name, self.jobs.standing(name))
+        return self.catalogue.summary(name, self.jobs.queue_state(name))
 
     def _poll(self, name: str, seen: Any) -> tuple[Any, dict[str, Any] | None, int] | None:
         """Return a run's stamp, its summary and its number of steps; None if it was deleted.
@@ -60,17 +59,17 @@ class Streams:
         stamp = self.catalogue.stamp(name)
         if stamp is None:
             return None
-        # In this order: a run takes its last step before it says that it has ended.
+        # Count steps after the summary: a run records its last step before its end.
         now = (stamp, self.jobs.revision)
         try:
             summary = self.summary(name) if now != seen else None
         except RefusalError:
             return None
-        steps = self.catalogue.steps(name)
+        steps, _ = self.catalogue.count(name)
         return None if self.catalogue.stamp(name) is None else (now, summary, steps)
 
     async def _run(self, name: str, last: int) -> AsyncIterator[str]:
-        """Yield the events of each poll, and "" after each poll."""
+        """Yield the events of a run for each poll, then "" after each poll."""
         seen: Any = None
         sent: list[Any] | None = None
         status = ""
@@ -91,11 +90,11 @@ class Streams:
             yield ""
 
     async def _list(self) -> AsyncIterator[str]:
-        """Yield the event of each poll, and "" after each poll."""
+        """Yield the event of the list for each poll, then "" after each poll."""
         seen: dict[str, Any] | None = None
         while True:
             stamps = await run_in_threadpool(self.catalogue.stamps)
-            now = {name: (stamp, self.jobs.standing(name)) for name, stamp in stamps}
+            now = {name: (stamp, self.jobs.queue_state(name)) for name, stamp in stamps}
             before = now if seen is None else seen
             changed = [name for name in now if now[name] != before.get(name)]
             gone = [name for name in before if name not in now]
@@ -105,23 +104,21 @@ class Streams:
             yield ""
 
 
-class EventStream:
-    """One stream as an ASGI response; it counts as open from now until it ends."""
+class EventStream(StreamingResponse):
+    """One stream; it counts as open from its creation until it ends."""
 
     def __init__(self, streams: Streams, polls: AsyncIterator[str], pause: float) -> None:
         if streams.going >= streams.most:
-            raise RefusalError(
-                Refusal.BUSY, f"{streams.most} streams are open, which is the most; close one"
-            )
+            raise Refusal.BUSY(f"{streams.most} streams are open, the maximum; close one first")
         self.streams, self.events = streams, self._paced(polls, pause)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(self.events, 200, headers, "text/event-stream")
         streams.going += 1
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client disconnects or the server closes."""
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        response = StreamingResponse(self.events, media_type="text/event-stream", headers=headers)
         try:
-            await response(scope, receive, send)
+            await super().__call__(scope, receive, send)
         finally:
             self.streams.going -= 1
 
@@ -139,6 +136,6 @@ class EventStream:
 
 
 def event(name: str, data: dict[str, Any], number: int | None = None) -> str:
-    """Return the text of an event; its id is the last step."""
+    """Return the text of a server-sent event; its id is `number`, the last step."""
     identity = "" if number is None else f"id: {number}\n"
     return f"event: {name}\n{identity}data: {json.dumps(data)}\n\n"

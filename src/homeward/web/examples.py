@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from homeward.paper.counterexamples import compare
+import numpy as np
+
+from homeward.paper.counterexamples import all_stories, compare
 from homeward.paper.examples import WORLDS
 from homeward.paper.figures.stories import PLACES
-from homeward.paper.worlds import all_stories
 
 if TYPE_CHECKING:
     from homeward.models import Model
-    from homeward.paper.worlds import Story
+    from homeward.paper.counterexamples import Story
 
 STORIES = {
     "pit": (
         "The pit",
-        "A careful and a bold explorer take the first step together and then part: the bold one "
-        "moves into a trap.",
+        "A safe and an unsafe explorer take the same first step. Then the unsafe one enters a pit "
+        "that it can't leave.",
     ),
     "detour": (
         "The detour",
-        "There is a way back, but out of sight at first. The careful explorer looks for it and "
-        "then makes the move; the bold one makes it blindly, and the next one is for good.",
+        "There is a way back, but at first the explorer can't see it. The safe explorer looks for "
+        "it before it descends. The unsafe one descends at once, and later gets stuck.",
     ),
     "gamble": (
         "The gamble",
-        "Every way back from the East leads over one unseen square, too high at one of its five "
-        "heights. At δ = 0.8 the move East is safe enough; at δ = 1 it is not.",
+        "Every way back from the East crosses one unseen square. One of its five possible heights "
+        "is too high. The move East is safe enough at δ = 0.8, but not at δ = 1.",
     ),
 }
 LEVELS = {"Known odds": 0.8, "Which way back": 0.6, "The average loop": 0.5}
@@ -46,7 +47,7 @@ def examples() -> dict[str, Any]:
 
 
 def counterexample(story: Story) -> dict[str, Any]:
-    """Return a story: its worlds as graphs, and what each definition of safety says of a policy."""
+    """Return a story as JSON: its worlds as graphs, and the safety of each policy by definition."""
     names = tuple(story.belief.worlds[0].state_names or ())
     rows = [row for row in compare([DISCOUNT]) if row.story == story.title]
     return {
@@ -75,18 +76,13 @@ def counterexample(story: Story) -> dict[str, Any]:
 
 
 def edges_of(model: Model) -> list[dict[str, Any]]:
-    """Return where each action leads, and with what chance, by the names of states and actions."""
+    """Return the edges of a model: names of states and action, and the probability `p`."""
     states, actions = model.state_names, model.action_names
     assert states is not None
     assert actions is not None
-    found = []
-    for s in range(model.states):
-        for a in range(model.actions):
-            if model.reward[s, a] == float("-inf"):
-                continue
-            found += [
-                {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
-                for t, p in enumerate(model.row(s, a))
-                if p > 0.0
-            ]
-    return found
+    return [
+        {"from": states[s], "to": states[t], "action": actions[a], "p": float(p)}
+        for s, a in np.argwhere(model.reward > -np.inf)
+        for t, p in enumerate(model.row(s, a))
+        if p > 0.0
+    ]

@@ -1,4 +1,4 @@
-"""Checks of new runs from the page: which keys it may set, and how large they may be."""
+"""Checks of new runs that the page starts: allowed keys, and limits of their values."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from homeward.errors import InvalidInputError
 from homeward.runs.config import checked
 from homeward.runs.kind import find_kind, kind_names
 from homeward.web.frames import pack
-from homeward.web.refusals import Refusal, RefusalError
-from homeward.web.terrains import path_of
+from homeward.web.refusals import Refusal
+from homeward.web.uploads import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from homeward.runs.config import Config
-    from homeward.runs.form import Form
+    from homeward.runs.kind import Form
 
 
 def all_forms() -> dict[str, Form]:
-    """Return the form of each kind that the page can make."""
+    """Return the form of each kind that the page can start, by name."""
     kinds = {name: find_kind(name) for name in kind_names()}
     return {name: kind.form for name, kind in kinds.items() if kind.form is not None}
 
 
 def check_kind(kind: Any) -> str:
-    """Raise if a kind can't be started from the page."""
+    """Return the name of a kind; raise if the page can't start such runs."""
     forms = all_forms()
     if not isinstance(kind, str) or kind not in forms:
-        raise RefusalError(Refusal.INVALID, f"the kind of run is not one of {', '.join(forms)}")
+        raise Refusal.INVALID(f"the kind of run is not one of {', '.join(forms)}")
     return kind
 
 
@@ -37,23 +37,21 @@ def pair_of(kind: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the configurations of a safe and an unsafe explorer in the same world."""
     form = all_forms()[kind]
     if not form.unsafe:
-        raise RefusalError(Refusal.INVALID, f"a {kind} run has no unsafe explorer to compare with")
+        raise Refusal.INVALID(f"a {kind} run has no unsafe explorer to compare with")
     free = {name: value for name, value in config.items() if name not in form.promises}
     return {"safe": {**config, **form.safe}, "unsafe": {**free, **form.unsafe}}
 
 
-def completed(kind: str, config: Any, root: Path) -> Config:
-    """Check a configuration from the page; return it with the files that it names in place."""
-    form, model = all_forms()[check_kind(kind)], find_kind(kind).config
-    if not isinstance(config, dict):
-        raise RefusalError(Refusal.INVALID, "the configuration is not a JSON object")
+def completed(kind: str, config: Mapping[str, Any], root: Path) -> Config:
+    """Return a valid configuration from the page, with names of uploads replaced by paths."""
+    form, model = all_forms()[kind], find_kind(kind).config
     for name in config:
         if name not in form.keys:
-            raise RefusalError(Refusal.INVALID, f"{str(name)[:40]!r} can't be set for a {kind} run")
+            raise Refusal.INVALID(f"{str(name)[:40]!r} can't be set for a {kind} run")
     values = dict(config)
     for name in _lists(model):
         if isinstance(values.get(name), str):
-            raise RefusalError(Refusal.INVALID, f"{name} is a list here, not the name of a file")
+            raise Refusal.INVALID(f"{name} must be a list here, not the name of a file")
     for name, known in form.files.items():
         if name in values and values[name] not in known:
             values[name] = path_of(values[name], name, known, root)
@@ -65,22 +63,22 @@ def completed(kind: str, config: Any, root: Path) -> Config:
 
 
 def preview(query: Mapping[str, Any], root: Path) -> bytes:
-    """Return the frame of a configuration's first maps, by the first kind that has a preview."""
+    """Return the frame with the preview of a configuration, of the first kind that has one."""
     kind, form = next((kind, f) for kind, f in all_forms().items() if f.preview is not None)
     assert form.preview is not None
     for name in query:
         if name not in form.preview_keys:
-            raise RefusalError(Refusal.INVALID, f"{name[:40]!r} does not change the terrain")
+            raise Refusal.INVALID(f"{name[:40]!r} does not change the terrain")
     config = completed(kind, dict(query), root)
     try:
         maps, facts = form.preview(config)
     except InvalidInputError as cause:
-        raise RefusalError(Refusal.UNUSABLE, str(cause)) from cause
+        raise Refusal.UNUSABLE(str(cause)) from cause
     return pack(maps, step=0, total=0, **facts)
 
 
 def schemas() -> dict[str, Any]:
-    """Return the JSON Schema of each kind's configuration, with the keys that the page may set."""
+    """Return a JSON Schema per kind, with only the keys that the page may set."""
     found = {}
     for kind, form in all_forms().items():
         model = find_kind(kind).config
@@ -96,10 +94,9 @@ def schemas() -> dict[str, Any]:
 
 
 def _lists(model: type[Config]) -> set[str]:
-    """Return the keys that take a list or the name of a file; from the page only a list."""
-    found = set()
-    for name, about in model.model_json_schema()["properties"].items():
-        types = {one.get("type") for one in about.get("anyOf", ())}
-        if {"string", "array"} <= types:
-            found.add(name)
-    return found
+    """Return the keys that accept a list or the name of a file; the page may give only a list."""
+    return {
+        name
+        for name, about in model.model_json_schema()["properties"].items()
+        if {"string", "array"} <= {one.get("type") for one in about.get("anyOf", ())}
+    }

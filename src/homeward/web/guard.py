@@ -1,12 +1,13 @@
 """Access control, as ASGI middleware around the whole application.
 
-- The Host header must name this server (against DNS rebinding).
-- A request that changes something must come from our own page: its `Origin`, if there is one, is
-  ours, and it has the header ``X-Homeward``, which a page of another origin can't send. A page of
-  another site may not start computations either, although it could not read the answer.
-- Beyond loopback a token is required, first in the page's address and then in a cookie.
+- The Host header must name this server, as a defence against DNS rebinding.
+- A request that changes something must come from our own page. Its `Origin`, if present, must be
+  ours, and it must have the header ``X-Homeward``, which a page of another origin can't send. A
+  page of another site may not start computations either, although it could not read the answer.
+- If the server is not on loopback, a token is required: first in the address of the page, then in a
+  cookie.
 
-Every response has a content policy: nothing from elsewhere, no script but the page's own.
+Every response has a content security policy: nothing from other origins, no inline scripts.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import socket
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from homeward.web.refusals import Refusal
+from homeward.web.transport import refusal_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,7 +44,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host to listen on is reached from this machine only."""
+    """Return whether only this machine can reach a server that listens on `host`."""
     if host == "localhost":
         return True
     try:
@@ -52,9 +54,9 @@ def is_loopback(host: str) -> bool:
 
 
 class Guard:
-    """Middleware that refuses requests which must not reach `app`.
+    """Middleware that passes only permitted requests to `app`.
 
-    The server listens on `host` and `port`. With a `token`, every request has to show it.
+    The server listens on `host` and `port`. If there is a `token`, every request needs it.
     """
 
     def __init__(self, app: ASGIApp, host: str, port: int, token: str | None = None) -> None:
@@ -80,28 +82,23 @@ class Guard:
             await send(message)
 
         refused = self.refusal(scope)
-        if refused is not None:
-            # Do not wait for the rest of the body.
-            response = _refusal(*refused, {"Connection": "close"})
-            await response(scope, receive, guarded)
+        if refused is not None:  # close the connection instead of reading the rest of the body
+            response: Response = refusal_response(*refused, Connection="close")
+        elif self.is_token(_token_in_address(scope)):
+            cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
+            headers = {"Location": "/", "Set-Cookie": cookie, "Cache-Control": "no-store"}
+            response = Response(None, 303, headers)
+        elif self.token is None or self.shows_token(scope):
+            await self.app(scope, receive, guarded)
             return
-        if self.token is not None:
-            if scope["path"] == "/" and scope["method"] in READS:
-                given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-                if given and self.is_token(given[0]):
-                    cookie = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-                    headers = {"Location": "/", "Set-Cookie": cookie, "Cache-Control": "no-store"}
-                    await Response(None, 303, headers)(scope, receive, guarded)
-                    return
-            if not self.shows_token(scope):
-                sentence = "open the page by the address that the server printed, with its token"
-                response = _refusal(Refusal.NO_TOKEN, sentence, {"WWW-Authenticate": "Bearer"})
-                await response(scope, receive, guarded)
-                return
-        await self.app(scope, receive, guarded)
+        else:
+            sentence = "open the page at the address that the server printed, which has the token"
+            headers = {"WWW-Authenticate": "Bearer"}
+            response = refusal_response(Refusal.NO_TOKEN, sentence, **headers)
+        await response(scope, receive, guarded)
 
     def refusal(self, scope: Scope) -> tuple[Refusal, str] | None:
-        """Return why a request is refused before its token is checked; None if it is not."""
+        """Return code and message if a request is refused whatever its token; otherwise None."""
         hosts = _headers(scope, b"host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
             return Refusal.FORBIDDEN, "the Host header does not name this server"
@@ -109,13 +106,13 @@ class Guard:
         foreign = bool(site) and site[0] not in ("same-origin", "none")
         if method in READS:  # another site may link to the page but not call the interface
             if foreign and scope["path"].startswith("/api"):
-                return Refusal.FORBIDDEN, "only the server's own page may ask for that"
+                return Refusal.FORBIDDEN, "only the server's own page may send this request"
             return None
         if method not in CHANGES:
             return Refusal.NOT_ALLOWED, f"{method[:20]} is not allowed"
         origins = _headers(scope, b"origin")
         if foreign or any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
-            return Refusal.FORBIDDEN, "only the server's own page may change something"
+            return Refusal.FORBIDDEN, "only the server's own page may make changes"
         if _headers(scope, b"x-homeward") != ["1"]:
             return Refusal.FORBIDDEN, "a change needs the header X-Homeward: 1"
         return None
@@ -138,7 +135,7 @@ class Guard:
         return True
 
     def is_token(self, given: str) -> bool:
-        """Compare with the token in constant time."""
+        """Return whether a text is the token; the comparison takes constant time."""
         return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
 
     def shows_token(self, scope: Scope) -> bool:
@@ -155,10 +152,11 @@ class Guard:
         return False
 
 
+def _token_in_address(scope: Scope) -> str:
+    asked = scope["path"] == "/" and scope["method"] in READS
+    given = parse_qs(scope["query_string"].decode("latin-1")) if asked else {}
+    return str(given.get("token", [""])[0])
+
+
 def _headers(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
-
-
-def _refusal(code: Refusal, sentence: str, headers: dict[str, str]) -> Response:
-    headers = {"Cache-Control": "no-store", **headers}
-    return JSONResponse({"error": sentence, "code": code}, code.status, headers)

@@ -1,8 +1,7 @@
-"""Executes one run in its own process: ``python -m homeward.web.job FOLDER``.
+"""The process that executes one run: ``python -m homeward.web.job FOLDER``.
 
-The server holds the other end of standard input. When that is closed, the run stops after its
-current step, as by Ctrl-C, and can be resumed. So a job never outlives its server, even if the
-server is killed.
+The server holds the other end of standard input. When the server closes it or dies, the run stops
+after its current step, as after Ctrl-C, and can be resumed. So a job never outlives its server.
 """
 
 from __future__ import annotations
@@ -16,14 +15,11 @@ from contextlib import closing, suppress
 
 from homeward.memory import keep_freed
 
-GRACE_SECONDS = 3.0
-"""Seconds that the current step may take after the run is asked to stop."""
-
+GRACE_SECONDS = 3.0  # seconds that the current step may take after the request to stop
 DONE, FAILED, REFUSED, BUSY = 0, 1, 2, 3
-"""Exit codes: ended or stopped; met an error; can't continue; another process writes the run."""
+"""Exit codes: ended or stopped; error during the run; can't continue; another process writes it."""
 
-NICENESS = 5
-"""Enough for the page to answer first; at 15 a busy machine starves a run for minutes."""
+NICENESS = 5  # the page answers first; with 15, a run can wait for minutes on a busy machine
 
 
 def watch(stop: threading.Event) -> None:
@@ -57,7 +53,8 @@ def main(folder: str) -> int:
         run = Run.open(folder)
         if run.kind not in kind_names():
             return _report(
-                "a run of another package's kind is continued from the command line", REFUSED
+                "the page can't continue a run of another package's kind; use the command line",
+                REFUSED,
             )
         with closing(run.steps()) as steps:
             for _ in steps:
@@ -67,12 +64,9 @@ def main(folder: str) -> int:
         return DONE
     except BusyError:
         return BUSY
-    except InfeasibleError as error:
-        return _report(error, FAILED)
-    except HomewardError as error:
-        return _report(error, REFUSED)
     except Exception as error:
-        return _report(error, FAILED)
+        refused = isinstance(error, HomewardError) and not isinstance(error, InfeasibleError)
+        return _report(error, REFUSED if refused else FAILED)
     return DONE
 
 

@@ -1,8 +1,8 @@
-"""Runs that the server executes: started, queued, paused, resumed and cancelled.
+"""The queue of runs that the server executes: start, pause, resume and cancel.
 
-Each run is a process of its own (`job`). A limited number runs at the same time; the others wait in
-a queue. The state is kept in a journal, a file that is replaced as a whole, so that a server that
-was killed continues its runs when it is started again.
+Each run has its own process (`job`). A limited number of runs execute at the same time; the others
+wait in the queue. The queue is stored in a journal file, which is replaced as a whole. So a server
+that was killed continues its runs at its next start.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from homeward.files import read_json, replace_json
 from homeward.runs import Run, RunStatus
 from homeward.runs.kind import kind_names
 from homeward.web import job
-from homeward.web.catalogue import NAME, Catalogue, Standing, State
-from homeward.web.refusals import Refusal, RefusalError, told
+from homeward.web.catalogue import NAME, Catalogue, QueueState, State
+from homeward.web.refusals import Refusal, told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,13 +28,13 @@ JOURNAL = ".serve.json"
 FORMAT = 1
 STATES = ("queued", "going", "paused", "cancelled", "refused")
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.job")
-"""The command without the run's folder; ``-P`` keeps the current folder out of the imports."""
+"""The command without the folder of the run; ``-P`` prevents imports from the current folder."""
 
 STOP_SECONDS = 15.0
 """Seconds that a process may take to stop before it is killed; its run can still be resumed."""
 
 MAX_ATTEMPTS, ATTEMPT_SECONDS = 20, 0.5
-"""Attempts to continue a run that another process writes, and the seconds between two of them."""
+"""Attempts to continue a run that another process is writing, and seconds between attempts."""
 
 logger = logging.getLogger("homeward")
 
@@ -52,7 +52,7 @@ class Jobs:
         self.closing = False
 
     def open(self) -> None:
-        """Continue from the journal, with the runs first that were running."""
+        """Continue from the journal; runs that were running go to the front of the queue."""
         going: dict[str, tuple[State, str | None]] = {}
         for name, state, error in _read(self.path):
             try:
@@ -61,14 +61,14 @@ class Jobs:
                 continue
             if ours and state == "going":
                 going[name] = "queued", None
-            elif ours:  # another package's kind would make a process import what the run names
+            elif ours:  # another package's kind would import a module that the run names
                 self.entries[name] = state, error
         self.entries = going | self.entries
         self._write()
         self._turn()
 
     async def close(self) -> None:
-        """Stop all processes; the journal keeps their runs as running."""
+        """Stop all processes; in the journal their runs stay running."""
         self.closing = True
         for process in self.processes.values():
             _hang_up(process)
@@ -79,34 +79,34 @@ class Jobs:
         if self.tasks:
             await asyncio.wait(list(self.tasks.values()))
 
-    def standing(self, name: str) -> Standing | None:
-        """Return the queue's state of a run; None if it is not in the queue."""
-        entries = self.entries.copy()  # it is read from threads
+    def queue_state(self, name: str) -> QueueState | None:
+        """Return the state of a run in the queue; None if it is not in the queue."""
+        entries = self.entries.copy()  # several threads call this method
         if name not in entries:
             return None
         state, error = entries[name]
         place = None
         if state == "queued":
             place = 1 + [n for n, (s, _) in entries.items() if s == "queued"].index(name)
-        return Standing(state, place, error)
+        return QueueState(state, place, error)
 
     def status(self, name: str) -> str:
         """Return the status of a run."""
-        return str(self.catalogue.summary(name, self.standing(name))["status"])
+        return str(self.catalogue.summary(name, self.queue_state(name))["status"])
 
     def start(self, name: str) -> None:
-        """Queue a run; one that is being stopped continues after it has stopped."""
+        """Add a run to the queue; a run that is being stopped continues after it has stopped."""
         status = self.status(name)
         entry = self._state(name)
         stopping = name in self.tasks and entry in ("paused", "cancelled")
         if status in ("running", "queued") and not stopping:
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} already")
+            raise Refusal.CONFLICT(f"{name} is already {status}")
         if status in ("finished", "damaged"):
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status} and can't be resumed")
+            raise Refusal.CONFLICT(f"{name} is {status} and can't be resumed")
         if Run(self.catalogue.find(name)).kind not in kind_names():
-            raise RefusalError(
-                Refusal.CONFLICT,
-                f"{name} has another package's kind; use the command line",
+            raise Refusal.CONFLICT(
+                f"the page can't continue {name}, a run of another package's kind; use the command "
+                "line"
             )
         self.entries.pop(name, None)  # to the end of the queue
         self._note(name, "queued")
@@ -121,16 +121,16 @@ class Jobs:
             return
         task = self.tasks.get(name)
         if entry != "going":
-            if task is not None and entry == state:  # the same was asked before
+            if task is not None and entry == state:  # an earlier request asked for the same
                 await asyncio.wait([task])
                 return
             if task is not None:
-                raise RefusalError(Refusal.CONFLICT, f"{name} is being stopped already")
+                raise Refusal.CONFLICT(f"{name} is already being stopped")
             status = self.status(name)
-            whose = ", by another process" if status == "running" else ""
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status}{whose}")
+            whose = " in another process" if status == "running" else ""
+            raise Refusal.CONFLICT(f"{name} is {status}{whose}")
         self._note(name, state)
-        if name in self.processes:  # else it is being started, and is stopped then
+        if name in self.processes:  # otherwise `_process` stops it once it has started
             _hang_up(self.processes[name])
         if task is not None:
             done, _ = await asyncio.wait([task], timeout=STOP_SECONDS)
@@ -139,10 +139,10 @@ class Jobs:
                 await asyncio.wait([task])
 
     def forget(self, name: str) -> None:
-        """Remove a run from the queue before it is deleted; refuse while it is running."""
+        """Remove a run from the queue before it is deleted; raise if it is running."""
         status = self.status(name)
         if status in ("running", "queued") or name in self.tasks:
-            raise RefusalError(Refusal.CONFLICT, f"{name} is {status}: cancel it first")
+            raise Refusal.CONFLICT(f"{name} is {status}: cancel it first")
         if self.entries.pop(name, None) is not None:
             self._write()
 
@@ -173,11 +173,11 @@ class Jobs:
             if not self.closing and self._state(name) == "going":
                 self._ended(name, code, words)
             self._turn()
-        except HomewardError as error:  # the folder is gone, or can't be written
+        except HomewardError as error:  # the folder was deleted, or can't be written
             logger.warning("%s: %s", name, told(error, self.catalogue.root))
 
     async def _process(self, name: str) -> tuple[int, str]:
-        """Run the process; return its exit code and the last line of its standard error."""
+        """Execute a run in a process; return exit code and last line of standard error."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *(*self.command, str(self.catalogue.root / name)),
@@ -188,7 +188,7 @@ class Jobs:
         )
         self.processes[name] = process
         if self.closing or self._state(name) != "going":
-            _hang_up(process)  # stopped while it was being started
+            _hang_up(process)  # a request to stop arrived during the start
         assert process.stderr is not None
         said = b""
         while part := await process.stderr.read(4096):
@@ -199,7 +199,7 @@ class Jobs:
         return code, told(lines[-1], root / name, root) if lines else ""
 
     def _ended(self, name: str, code: int, words: str) -> None:
-        """Record how a run ended that nobody stopped."""
+        """Update the queue after the process of a run ended without a request to stop."""
         try:
             status: RunStatus | None = Run(self.catalogue.find(name)).status
         except HomewardError:
@@ -208,7 +208,7 @@ class Jobs:
             self.entries.pop(name, None)
             self._write()
         else:
-            reason = words or "its process ended before the run did"
+            reason = words or "its process died"
             if code == job.BUSY:
                 reason = "another process is writing it"
             self._note(name, "refused", reason)
@@ -232,7 +232,7 @@ class Jobs:
 
 
 def _hang_up(process: asyncio.subprocess.Process) -> None:
-    """Close the process's standard input, which makes it stop."""
+    """Close the standard input of a process, which makes it stop."""
     if process.stdin is not None:
         process.stdin.close()
 
@@ -243,7 +243,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _read(path: Path) -> list[tuple[str, State, str | None]]:
-    """Return the entries of a journal, none if it can't be read: runs are safe without it."""
+    """Return the entries (name, state, error) of a journal; empty if it can't be read."""
     if not path.is_file() or path.is_symlink():
         return []
     try:
@@ -252,7 +252,7 @@ def _read(path: Path) -> list[tuple[str, State, str | None]]:
             raise ValueError(f"format {value['format']}")
         found = [(run["name"], run["state"], run["error"]) for run in value["runs"]]
     except (HomewardError, KeyError, TypeError, ValueError) as error:
-        logger.warning("%s is not read: %s", path.name, told(error, path.parent))
+        logger.warning("%s can't be read and is ignored: %s", path.name, told(error, path.parent))
         return []
     return [
         (name, cast("State", state), error if isinstance(error, str) else None)

@@ -1,9 +1,10 @@
-"""Processes that compute for the server, so that its event loop never waits.
+"""A pool of processes that compute for the server, so that its event loop never waits.
 
-The same process always answers for a run, and caches it. A process that dies or exceeds its time
-limit is replaced, and the client is told to ask again. A request for a plan is interrupted by a
-quicker request and told to ask again; the process caches what was planned so far. If the system
-can, processes are forked from one that has imported what they need, so that they start quickly.
+All requests about a run go to the same process, which caches the run. If a process dies or exceeds
+its time limit, a new one replaces it, and the client gets an error. Any other request interrupts a
+request for a plan; its client should ask again, and the process caches the plans so far. If the
+system allows it, processes are forked from a process that has imported the modules, so that they
+start quickly.
 """
 
 from __future__ import annotations
@@ -29,23 +30,21 @@ if TYPE_CHECKING:
 
 PROCESSES = 2
 LIMIT = 120.0
-"""Seconds that an answer may take: a first plan compiles the solvers, which takes half of it."""
+"""Maximum seconds for an answer; the first plan takes half of it to compile the solvers."""
 
 INTERRUPTIBLE = "why"
 """The request that other requests interrupt."""
 
-STOP = ("stop", ())
-"""Message that interrupts a request; it has no answer."""
-
+STOP = ("stop", ())  # message that interrupts a request; it has no answer
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 SAFE_PATH = "PYTHONSAFEPATH"
-"""Environment variable that keeps the current folder out of the imports."""
+"""Environment variable that prevents imports from the current folder."""
 
 
 def prepare() -> None:
-    """Start the fork server, which imports what viewing processes need.
+    """Start the fork server, which imports the modules that viewing processes need.
 
-    Nothing is imported from the folder that the server was started in.
+    It imports nothing from the current folder.
     """
     if METHOD != "forkserver":
         return
@@ -57,14 +56,12 @@ def prepare() -> None:
     try:
         multiprocessing.forkserver.ensure_running()
     finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
+        del os.environ[SAFE_PATH]
+        os.environ.update({} if before is None else {SAFE_PATH: before})
 
 
 class Worker:
-    """One viewing process; started at the first request."""
+    """One viewing process; it starts at the first request."""
 
     def __init__(self, root: Path, target: Any = serve) -> None:
         self.root, self.target = root, target
@@ -81,20 +78,23 @@ class Worker:
         limit: float,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Return the answer; raise if the client has `gone` before its turn."""
+        """Return the answer to a request; raise if the client disconnects (`gone`) before its turn.
+
+        `limit` is in seconds.
+        """
         if self._doing == INTERRUPTIBLE != name:
             self._doing = ""
             with suppress(OSError, AttributeError):
                 self._connection.send(STOP)  # type: ignore[union-attr]
         async with self._turn:
             if gone is not None and await gone():
-                raise RefusalError(Refusal.INVALID, "the client disconnected")
+                raise Refusal.INVALID("the client disconnected")
             loop = asyncio.get_running_loop()
             self._doing = name
             return await loop.run_in_executor(self._thread, self._ask, name, arguments, limit)
 
     def _ask(self, name: str, arguments: tuple[Any, ...], limit: float) -> Any:
-        """Send a request and wait; in the worker's thread."""
+        """Send a request and return the answer; this runs in the thread of the worker."""
         if self.process is None or not self.process.is_alive():
             self._start()
         assert self._connection is not None
@@ -102,17 +102,13 @@ class Worker:
             self._connection.send((name, arguments))
             if not self._connection.poll(limit):
                 self._stop()
-                raise RefusalError(
-                    Refusal.TIMED_OUT, f"this took longer than {limit:g} s and was stopped"
-                )
+                raise Refusal.TIMED_OUT(f"the answer took longer than {limit:g} s and was stopped")
             how, answer = self._connection.recv()
         except RecursionError as cause:
-            raise RefusalError(Refusal.INVALID, "the request is nested too deeply") from cause
+            raise Refusal.INVALID("the request is nested too deeply") from cause
         except (EOFError, OSError) as cause:
             self._stop()
-            raise RefusalError(
-                Refusal.RESTARTING, "the viewer died and was restarted; ask again"
-            ) from cause
+            raise Refusal.RESTARTING("the viewing process died; ask again") from cause
         if how == "refused":
             raise RefusalError(*answer)
         return answer
@@ -139,14 +135,15 @@ class Worker:
 
     def close(self) -> None:
         """End the process and the thread."""
-        if self.process is not None:
-            self.process.kill()  # the thread that waits for it sees that it ended
+        process = self.process
+        if process is not None:
+            process.kill()  # the waiting thread notices it and returns
         self._thread.shutdown()
         self._stop()
 
 
 class Pool:
-    """The viewing processes, and one for requests about no run: previews and new runs."""
+    """The viewing processes, and one process for previews and new runs."""
 
     def __init__(self, root: Path, processes: int = PROCESSES, limit: float = LIMIT) -> None:
         self.limit = limit
@@ -154,15 +151,8 @@ class Pool:
         self.maker = Worker(root)
 
     def worker_of(self, run: str) -> Worker:
-        """Return the process that answers for a run; "" stands for requests about no run."""
-        if not run:
-            return self.maker
-        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)]
-
-    @property
-    def workers(self) -> list[Worker]:
-        """All processes."""
-        return [*self.viewers, self.maker]
+        """Return the process that answers for a run; "" means a preview or a new run."""
+        return self.viewers[zlib.crc32(run.encode()) % len(self.viewers)] if run else self.maker
 
     async def ask(
         self,
@@ -171,7 +161,7 @@ class Pool:
         *arguments: Any,
         gone: Callable[[], Awaitable[bool]] | None = None,
     ) -> Any:
-        """Ask the process of a run."""
+        """Return the answer of the process of a run."""
         return await self.worker_of(run).ask(name, arguments, self.limit, gone)
 
     async def warm(self) -> None:
@@ -181,5 +171,5 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        for worker in self.workers:
+        for worker in (*self.viewers, self.maker):
             worker.close()

@@ -1,11 +1,11 @@
-"""Reads an uploaded raster in its own process, with limits of memory and time.
+"""The process that reads an uploaded raster, with limits of memory and time.
 
 ``python -m homeward.web.reading SOURCE TARGET NAME [PIXEL]`` reads the heights and writes them as a
-new GeoTIFF, which runs then read: no other process parses the upload. It prints one JSON object:
-what the raster is, or ``{"error": sentence, "code": code}``.
+new GeoTIFF. Runs read only the new file, so no other process parses the upload. The process prints
+one JSON object: the description of the raster, or ``{"error": sentence, "code": code}``.
 
-GDAL keeps only drivers that read a single file. It takes a list of drivers to skip, and only
-before it starts; so the process lists all drivers and then executes itself again.
+Only GDAL drivers that read a single file are allowed. GDAL must know the drivers to skip before it
+starts. So the process lists all drivers, and then executes itself again without the others.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import math
 import os
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 MAX_MEMORY_BYTES = 4 << 30
 MAX_CPU_SECONDS = 120
 MAX_OUTPUT_BYTES = 2 << 30
-MAX_PIXELS = 64_000_000
-"""Maximum number of pixels of a raster: 512 MB as float64."""
-
+MAX_PIXELS = 64_000_000  # maximum number of pixels of a raster: 512 MB as float64
 DRIVERS = ("GTiff", "AAIGrid", "PDS", "ISIS3", "JP2OpenJPEG")
 QUIET = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
@@ -39,10 +38,10 @@ QUIET = {
 }
 SKIP = "GDAL_SKIP"
 COMMAND = (sys.executable, "-P", "-m", "homeward.web.reading")
-"""The command without its arguments; ``-P`` keeps the current folder out of the imports."""
+"""The command without its arguments; ``-P`` prevents imports from the current folder."""
 
 MAX_PREVIEW_SIDE = 64
-"""Rows and columns of a preview."""
+"""Maximum number of rows and of columns of a preview."""
 
 
 def limit() -> None:
@@ -67,20 +66,18 @@ def drivers() -> set[str]:
 
 
 def read(source: Path, target: Path, name: str, pixel: float | None) -> dict[str, Any]:
-    """Read a raster, write it as a GeoTIFF and return what it is."""
+    """Read a raster, write it as a GeoTIFF and return its description as JSON values."""
     from homeward.errors import MissingPixelSizeError
     from homeward.terrain import read_elevation
-    from homeward.terrain.transforms import wkt_name
+    from homeward.terrain.elevation import wkt_name
 
-    if source.suffix == ".npy":
-        _check_size(source, *_npy_shape(source))
-    else:
-        _check(source)
+    _check(source)
     try:
         elevation = read_elevation(source, pixel=pixel)
     except MissingPixelSizeError as cause:
-        sentence = f"{name} has no pixel size: give the width of a pixel in metres"
-        raise RefusalError(Refusal.NO_PIXEL_SIZE, sentence) from cause
+        raise Refusal.NO_PIXEL_SIZE(
+            f"{name} has no pixel size: give the width of a pixel in metres"
+        ) from cause
     write(target, elevation)
     rows, columns = elevation.shape
     return {
@@ -97,40 +94,35 @@ def _check(source: Path) -> None:
     """Raise if a raster is too large or refers to other files."""
     import warnings
 
+    import numpy as np
     import rasterio
     from rasterio.errors import RasterioError
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            dataset = rasterio.open(source)
-    except RasterioError as cause:
-        raise ValueError(f"{source}: is not an elevation raster that Homeward can read") from cause
-    with dataset:
-        _check_size(source, dataset.height, dataset.width)
-        if [Path(file) for file in dataset.files] != [source]:
-            raise ValueError(f"{source}: refers to other files; send one that does not")
-
-
-def _npy_shape(source: Path) -> tuple[int, ...]:
-    """Return the shape of an array in a file, () if the reader will refuse it."""
-    import numpy as np
-
-    try:
-        return tuple(getattr(np.load(source, mmap_mode="r"), "shape", ()))
-    except (OSError, ValueError):
-        return ()
-
-
-def _check_size(source: Path, *shape: int) -> None:
-    """Raise if a raster has too many pixels."""
+    shape: tuple[int, ...] = ()
+    if source.suffix == ".npy":
+        with suppress(OSError, ValueError):  # `read_elevation` will raise
+            shape = getattr(np.load(source, mmap_mode="r"), "shape", ())
+    else:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                dataset = rasterio.open(source)
+        except RasterioError as cause:
+            raise ValueError(
+                f"{source}: is not an elevation raster that Homeward can read"
+            ) from cause
+        with dataset:
+            shape = dataset.height, dataset.width
+            alone = [Path(file) for file in dataset.files] == [source]
+        if not alone:
+            raise ValueError(f"{source}: refers to other files; send a file with all data")
     if math.prod(shape) > MAX_PIXELS:
         pixels = " x ".join(map(str, shape))
         raise ValueError(f"{source}: {pixels} pixels are more than {MAX_PIXELS:,}")
 
 
 def write(target: Path, elevation: Elevation) -> None:
-    """Write heights as a GeoTIFF: as float32 if that is exact, else as float64."""
+    """Write heights as a GeoTIFF, in float32 if that is exact, otherwise in float64."""
     import numpy as np
     import rasterio
 
@@ -157,7 +149,7 @@ def write(target: Path, elevation: Elevation) -> None:
 
 
 def preview(elevation: Elevation) -> list[list[float | None]]:
-    """Return a sample of the heights in m, None where there is no data."""
+    """Return a coarse grid of the heights in m; None means no data."""
     rows, columns = (max(1, -(-side // MAX_PREVIEW_SIDE)) for side in elevation.shape)
     few = elevation.heights[rows // 2 :: rows, columns // 2 :: columns]
     return [
@@ -172,10 +164,10 @@ def main(arguments: list[str]) -> dict[str, Any]:
     pixel = float(arguments[3]) if len(arguments) > 3 else None
     try:
         if source.suffix != ".npy" and not drivers() <= {*DRIVERS, "MEM"}:
-            return refused("the raster library could not be restricted, so nothing was read")
+            return refused("the upload was not read, since GDAL's drivers can't be restricted")
         return read(source, target, name, pixel)
     except MemoryError:
-        return refused(f"{name} takes more memory than an upload may")
+        return refused(f"{name} needs more memory than the limit for uploads")
     except RefusalError as refusal:
         return refused(refusal.sentence, refusal.code)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Refused requests: a code with its HTTP status, and one sentence."""
+"""Errors for refused requests: a code with its HTTP status, and one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ABSOLUTE_FOLDERS = re.compile(r"(?<![\w.:/\\-])/(?:[^\s/:'\"]+/)+")
-"""Folders of an absolute path, which a client must not learn."""
+"""Pattern of the folders of an absolute path, which a client must not see."""
 
 MAX_SENTENCE_LENGTH = 500
 
@@ -20,18 +20,18 @@ MAX_SENTENCE_LENGTH = 500
 class Refusal(StrEnum):
     """Why a request is refused; each code has an HTTP status."""
 
-    ASK_AGAIN = "ask_again", 202  # another request came first
+    ASK_AGAIN = "ask_again", 202  # another request interrupted this one
     INVALID = "invalid", 400
     NO_TOKEN = "no_token", 401
     FORBIDDEN = "forbidden", 403
     NOT_FOUND = "not_found", 404
     NOT_ALLOWED = "not_allowed", 405
-    TOO_SLOW = "too_slow", 408  # the client was
+    TOO_SLOW = "too_slow", 408  # the client sent its request too slowly
     CONFLICT = "conflict", 409
     TOO_LARGE = "too_large", 413
     UNSUPPORTED = "unsupported", 415
     UNUSABLE = "unusable", 422
-    NO_PIXEL_SIZE = "no_pixel_size", 422  # the raster has none: the client has to give one
+    NO_PIXEL_SIZE = "no_pixel_size", 422  # the client must give the pixel size of the raster
     BUSY = "busy", 429
     FAILED = "failed", 500
     RESTARTING = "restarting", 503
@@ -41,33 +41,29 @@ class Refusal(StrEnum):
     status: int
 
     def __new__(cls, code: str, status: int = 500) -> Refusal:
-        """Make a code with its HTTP status."""
+        """Return a code with its HTTP status."""
         made = str.__new__(cls, code)
         made._value_, made.status = code, status
         return made
 
-
-STATUS = {refusal: refusal.status for refusal in Refusal}
+    def __call__(self, sentence: str) -> RefusalError:
+        """Return the exception to raise, with this code."""
+        return RefusalError(self, sentence)
 
 
 class RefusalError(HomewardError):
-    """A request that is refused."""
+    """The server refuses a request, for the reason `code` in the words `sentence`."""
 
     def __init__(self, code: Refusal, sentence: str) -> None:
         super().__init__(code, sentence)
-        self.code, self.sentence = code, sentence
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self.code.status
+        self.code, self.sentence, self.status = code, sentence, code.status
 
     def __str__(self) -> str:
         return self.sentence
 
 
 def told(error: BaseException | str, *folders: Path) -> str:
-    """Return the first line of an error, without the names of folders."""
+    """Return the first line of an error, without folders of paths."""
     text = str(error)
     for folder in folders:
         text = text.replace(f"{folder}/", "").replace(str(folder), folder.name)
@@ -77,7 +73,7 @@ def told(error: BaseException | str, *folders: Path) -> str:
 
 
 def last_words(report: str, *folders: Path) -> str:
-    """Return the last line of a traceback, without the name of our own exceptions."""
+    """Return the last line of a traceback; if the exception is ours, without its name."""
     line = report.rstrip().rpartition("\n")[2]
     name, colon, message = line.partition(": ")
     return told(message if colon and name.startswith("homeward.") else line, *folders)

@@ -1,6 +1,6 @@
 """A viewing process: it caches a few replays and answers one request after another.
 
-While idle, it continues to learn the last run, so that later requests are answered quickly.
+While idle, it computes the beliefs of the last run, so that it answers later requests quickly.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from homeward.replay import InterruptedReplayError, NotRecordedError, Replay
 from homeward.replay.scene import actions_of
 from homeward.runs import Run
 from homeward.runs.kind import find_kind, kind_names
+from homeward.runs.log import read_times
 from homeward.runs.run import TIMES
-from homeward.runs.stopwatch import read_times
 from homeward.web import forms
-from homeward.web.catalogue import SHOWN_UP_TO
+from homeward.web.catalogue import ONLY_EARLIER_STEPS
 from homeward.web.examples import examples
 from homeward.web.frames import pack
 from homeward.web.refusals import Refusal, RefusalError, told
@@ -31,15 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_REPLAYS = 3
-LEARNING_SECONDS = 0.01
-"""Seconds of learning between two polls for requests."""
-
-IDLE_SECONDS = 120.0
-"""Seconds after the last request during which it continues to learn."""
-
-WAIT_SECONDS = 0.25
-"""Maximum delay, in seconds, of an answer for learning that it can do without."""
-
+LEARNING_SECONDS = 0.01  # seconds of computing beliefs between two polls for requests
+IDLE_SECONDS = 120.0  # seconds after the last request during which beliefs are computed
+WAIT_SECONDS = 0.25  # maximum seconds that an answer waits for the optional column `known`
 NO_MAP: dict[str, Any] = {
     **dict.fromkeys(("home", "start", "shape", "cell")),
     **{name: [] for name in ("layers", "criteria", "actions")},
@@ -50,7 +44,7 @@ logger = logging.getLogger("homeward")
 
 
 class ViewingService:
-    """Answers requests, each a name and its arguments."""
+    """Answers requests; request NAME is answered by the method ``do_NAME``."""
 
     def __init__(self, root: Path, interrupted: Callable[[], bool] = lambda: False) -> None:
         self.root, self.interrupted = root, interrupted  # returns whether another request waits
@@ -58,22 +52,20 @@ class ViewingService:
         self.asked = 0.0
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Return the answer to a request; raise `HomewardError` if it is refused."""
-        task: Callable[..., Any] = getattr(self, f"do_{name}")
-        return task(*arguments)
+        """Return the answer to a request; raise `HomewardError` to refuse it."""
+        return getattr(self, f"do_{name}")(*arguments)
 
     def work(self) -> bool:
-        """Learn for `LEARNING_SECONDS`; return whether there is more to learn."""
+        """Compute beliefs of the last run for `LEARNING_SECONDS`; return whether steps are left."""
         if not self.replays or time.monotonic() - self.asked > IDLE_SECONDS:
             return False
         replay = next(reversed(self.replays.values()))
-        if not is_behind(replay):
-            return False
         try:
-            replay.history.advance(len(replay.log), LEARNING_SECONDS)
+            return is_behind(replay) and not replay.history.advance(
+                len(replay.log), LEARNING_SECONDS
+            )
         except HomewardError:
-            return False  # the next request reports it
-        return is_behind(replay)
+            return False  # the next request will report the error
 
     def replay(self, run: str) -> Replay:
         """Return the replay of a run, with its newest steps."""
@@ -88,35 +80,37 @@ class ViewingService:
         return known
 
     def mapped(self, run: str) -> Replay:
-        """Return the replay of a run that has maps; a run can't name a module to be imported."""
+        """Return the replay of a run; raise if its kind is not installed or has no maps."""
         replay = self.replay(run)
         if not has_map(replay):
-            raise RefusalError(Refusal.NOT_FOUND, "this kind of run has no map")
+            raise Refusal.NOT_FOUND("this kind of run has no map")
         return replay
 
     def do_ready(self) -> None:
-        """Import what the first answer needs."""
+        """Import the modules of all kinds before the first request."""
         for name in kind_names():
             find_kind(name)
 
     def do_details(self, run: str) -> dict[str, Any]:
-        """Return the details of a run that its summary lacks.
+        """Return the details of a run that its summary does not have.
 
-        Where the log is damaged, the status, the steps and the error are those of the intact part.
+        If the log is damaged, also return status, number of valid steps and error.
         """
         replay = self.replay(run)
         found: dict[str, Any] = {}
         if replay.log.damage is not None:
-            said = f"{replay.log.path.name}: {replay.log.damage}; {SHOWN_UP_TO}"
-            found = {"status": "damaged", "end": None, "why": None, "error": said}
-            found["steps"] = len(replay.log)
+            said = f"{replay.log.path.name}: {replay.log.damage}; {ONLY_EARLIER_STEPS}"
+            found = {"status": "damaged", "steps": len(replay.log), "error": said}
+            found |= {"end": None, "why": None}
         if not has_map(replay):
             return {**NO_MAP, **found}
         setup, scene, limit = replay.setup, replay.scene, replay.run.manifest.limit
+        homes = [getattr(criterion, "home", None) for criterion in setup.planner.criteria]
+        home: Any = next((each for each in homes if each is not None), None)
         return {
             **found,
             "limit": setup.limit if limit is None else limit,
-            "home": home_of(setup.planner.criteria),
+            "home": home if home is None or isinstance(home, str) else np.atleast_1d(home).tolist(),
             "start": replay.history.start,
             "shape": list(scene.shape),
             "cell": None if scene.cell is None else list(scene.cell),
@@ -133,38 +127,38 @@ class ViewingService:
         first = min(after, last)
         columns = replay.log.columns(first, last)
         columns["plan_ms"] = read_times(replay.run.directory / TIMES, first, last)
-        # Kinds that record whole observations have small worlds, which are quick to set up.
+        # Kinds without digests have small worlds, which are set up quickly.
         if has_map(replay) and (replay.is_set_up or not replay.kind.digests):
             try:
                 if replay.history.advance(last, WAIT_SECONDS):
                     known = replay.history.known[first + 1 : last + 1]
                     columns["known"] = np.array(known, np.float64)
             except InvalidFileError:
-                pass  # a request for a map reports it
+                pass  # a request for a map will report the error
         return pack(columns, step=last, total=total)
 
     def do_fields(self, run: str, step: int, layers: tuple[str, ...]) -> bytes:
-        """Return the frame of maps of what was known after a number of steps."""
+        """Return the frame of map layers after a number of steps."""
         replay = self.mapped(run)
         return pack(replay.layers(step, layers), step=step, total=len(replay.log))
 
     def do_why(self, run: str, step: int) -> dict[str, Any]:
-        """Return a plan and its reasons."""
+        """Return the plan after a step and its reasons, as JSON values."""
         return self.mapped(run).why(step)
 
     def do_way(self, run: str, step: int, cell: int) -> dict[str, Any]:
-        """Return a way home."""
+        """Return the path home from a cell, given the belief after a step, as JSON values."""
         return self.mapped(run).way(step, cell)
 
     def do_forget(self, run: str) -> None:
-        """Forget a run that was removed."""
+        """Remove a deleted run from the cache."""
         self.replays.pop(run, None)
 
     def do_make(self, run: str, kind: str, config: dict[str, Any]) -> None:
-        """Make a run with no steps."""
+        """Create a run without steps."""
         target = self.root / run
         if target.exists():
-            raise RefusalError(Refusal.CONFLICT, f"there is a run named {run} already")
+            raise Refusal.CONFLICT(f"a run named {run} already exists")
         complete = forms.completed(kind, config, self.root)
         try:
             Run.create(target, kind, complete)
@@ -173,16 +167,11 @@ class ViewingService:
             raise RefusalError(code, told(cause, self.root)) from cause
 
     def do_preview(self, config: dict[str, Any]) -> bytes:
-        """Return the frame of a configuration's first maps."""
+        """Return the frame with the preview of a configuration."""
         return forms.preview(config, self.root)
 
-    def do_kinds(self) -> dict[str, Any]:
-        """Return the schema of each kind's configuration."""
-        return forms.schemas()
-
-    def do_examples(self) -> dict[str, Any]:
-        """Return the example worlds and the counterexamples."""
-        return examples()
+    do_kinds = staticmethod(forms.schemas)
+    do_examples = staticmethod(examples)
 
 
 def has_map(replay: Replay) -> bool:
@@ -191,17 +180,8 @@ def has_map(replay: Replay) -> bool:
 
 
 def is_behind(replay: Replay) -> bool:
-    """Return whether there are steps that were not learned yet."""
+    """Return whether the beliefs of some recorded steps are not computed yet."""
     return replay.is_set_up and replay.history.reached < len(replay.log)
-
-
-def home_of(criteria: Any) -> Any:
-    """Return where the way home leads: "current", "start", or cells; None without a home."""
-    for criterion in criteria:
-        home = getattr(criterion, "home", None)
-        if home is not None:
-            return home if isinstance(home, str) else np.atleast_1d(home).tolist()
-    return None
 
 
 def criterion_facts(criterion: Any) -> dict[str, Any]:
@@ -209,7 +189,7 @@ def criterion_facts(criterion: Any) -> dict[str, Any]:
     level = getattr(criterion, "delta", None)
     if hasattr(criterion, "home"):
         home = criterion.home
-        place = {"current": "where it stands", "start": "the start"}
+        place = {"current": "the current state", "start": "the start"}
         where = place.get(home, home) if isinstance(home, str) else "one of the bases"
         limit = f" within {criterion.steps} steps" if hasattr(criterion, "steps") else ""
         return {"name": f"return to {where}{limit}", "kind": "return", "level": level}
@@ -224,8 +204,8 @@ def serve(connection: Connection, root: Path) -> None:
     import multiprocessing
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to handle
-    # Numba then needs no semaphore, which would be left behind where this process is killed.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
+    # With "spawn" Numba needs no semaphore, which would leak if this process is killed.
     multiprocessing.set_start_method("spawn", force=True)
     service = ViewingService(root, connection.poll)
     while True:
@@ -235,7 +215,7 @@ def serve(connection: Connection, root: Path) -> None:
             name, arguments = connection.recv()
         except (EOFError, OSError):
             return
-        if name == "stop":  # the request to interrupt has already ended
+        if name == "stop":  # the interrupted request has already ended
             continue
         try:
             answer: tuple[str, Any] = "done", service.answer(name, arguments)
@@ -254,16 +234,14 @@ CODES: tuple[tuple[type[Exception], Refusal], ...] = (
     (MissingExtraError, Refusal.UNUSABLE),
     (HomewardError, Refusal.INVALID),
 )
-"""Codes of exceptions; the first match counts."""
+"""Codes by type of exception; the first match counts."""
 
 
 def refusal_of(error: Exception, root: Path) -> tuple[Refusal, str]:
-    """Return the code and the sentence for an exception; an unexpected one is logged."""
-    if isinstance(error, RefusalError):
-        return error.code, told(error, root)
+    """Return code and sentence for an exception; log it if it is unexpected."""
     for kind, code in CODES:
         if isinstance(error, kind):
-            return code, told(error, root)
+            return getattr(error, "code", code), told(error, root)
     if isinstance(error, MemoryError):
         return Refusal.NO_MEMORY, "not enough memory for this request"
     logger.error("%s: %s", type(error).__name__, told(error, root))

@@ -1,4 +1,4 @@
-"""Serve a folder of runs until interrupted."""
+"""Serving a folder of runs: bind a port, create the demo runs, and run the server."""
 
 from __future__ import annotations
 
@@ -22,34 +22,26 @@ from homeward.runs.lock import locked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_PORTS = 20
-"""Number of consecutive ports to try."""
-
-SHUTDOWN_SECONDS = 2
-"""Seconds that open connections may take to end when the server stops."""
-
+MAX_PORTS = 20  # number of consecutive ports to try
+SHUTDOWN_SECONDS = 2  # maximum seconds for open connections to end when the server stops
 MAX_CONNECTIONS = 512
-LEFTOVER_SECONDS = 3600.0
-"""Age, in seconds, above which incomplete folders are deleted."""
-
-FAILED = (1, 3)
-"""Uvicorn's exit codes if it can't start."""
-
+LEFTOVER_SECONDS = 3600.0  # age, in seconds, above which incomplete folders are deleted
+FAILED = (1, 3)  # uvicorn's exit codes if it can't start
 LOCK = ".serve.lock"
 
 
 def need_web() -> None:
-    """Raise if a package that the page needs is missing."""
+    """Raise if a package that the server needs is not installed."""
     for module in ("starlette", "uvicorn"):
         need(module, "web", "the page needs starlette and uvicorn")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on the port, or on the next free one."""
+    """Return a socket that listens on `port`, or on the next free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     tried = range(port, min(port + MAX_PORTS, 65536)) if port else (0,)
     for candidate in tried:
-        # With the protocol named, accepted sockets send small packets at once (TCP_NODELAY).
+        # With an explicit protocol, asyncio sets TCP_NODELAY: small packets are sent at once.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -64,20 +56,24 @@ def bind(host: str, port: int) -> socket.socket:
         else:
             return listener
     last = tried[-1]
-    raise InvalidInputError(f"the ports {port} to {last} are in use on {host}: give another one")
+    raise InvalidInputError(f"the ports {port} to {last} are in use on {host}: give another port")
 
 
 def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
-    """Make the kinds' demo runs in a folder without runs; return whether they were made.
+    """Create the demo runs of all kinds in a folder without other runs; return whether it did.
 
-    `begins` is called before. Short runs compile the planner first, so that the recorded
+    `begins` is called before that. Short temporary runs compile the planner first, so that recorded
     planning times do not include compilation.
     """
     kinds = {name: find_kind(name) for name in kind_names()}
     demo = {n: (kind, dict(c)) for kind, found in kinds.items() for n, c in found.demo.items()}
     others = [path for path in root.iterdir() if (path / "config.json").exists()]
-    if any(path.name not in demo or is_done(path) for path in others):
-        return False
+    for path in others:
+        try:
+            if path.name not in demo or Run.open(path).status is RunStatus.FINISHED:
+                return False
+        except HomewardError:  # the run can't be opened
+            return False
     begins()
     with TemporaryDirectory() as place:
         for name, (kind, config) in demo.items():
@@ -88,21 +84,13 @@ def make_demo(root: Path, begins: Callable[[], None] = lambda: None) -> bool:
     return True
 
 
-def is_done(folder: Path) -> bool:
-    """Return whether a run is finished or can't be opened."""
-    try:
-        return Run.open(folder).status is RunStatus.FINISHED
-    except HomewardError:
-        return True
-
-
 @contextmanager
 def claimed(root: Path) -> Iterator[None]:
-    """Create the folder if it is missing and hold the lock of its only server."""
+    """Create the folder if it is missing, and hold its lock, so that it has one server only."""
     with refusing(root, "can't be written"):
         root.mkdir(parents=True, exist_ok=True)
-    with locked(root / LOCK, f"{root} (served already)"):
-        for left in root.glob(f".*{PART}"):  # of an interrupted deletion
+    with locked(root / LOCK, f"{root} (already served)"):
+        for left in root.glob(f".*{PART}"):  # left by an interrupted deletion
             if time.time() - left.lstat().st_mtime > LEFTOVER_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
         yield
@@ -116,7 +104,7 @@ def serve(
     jobs: int,
     started: Callable[[], None],
 ) -> None:
-    """Serve until interrupted; call `started` once requests are answered."""
+    """Serve a folder until interrupted; call `started` once the server accepts requests."""
     import uvicorn
 
     from homeward.web.app import Limits, Server
@@ -146,7 +134,7 @@ def serve(
                 started()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            server.streams.closing = True  # else it would wait for the streams to end
+            server.streams.closing = True  # otherwise uvicorn waits for the streams to end
             await super().shutdown(sockets)
 
     try:
@@ -154,11 +142,11 @@ def serve(
     except SystemExit as cause:
         if cause.code not in FAILED:
             raise
-        raise InvalidInputError(f"{root} can't be served; the line above says why") from cause
+        raise InvalidInputError(f"{root} can't be served; the line above has the reason") from cause
 
 
 def _short(record: logging.LogRecord) -> bool:
-    """Reduce a log record to one line."""
+    """Reduce a log record to one line; return True to keep it."""
     if record.exc_info:
         error = record.exc_info[1]
         record.msg = f"{record.getMessage().strip()}: {type(error).__name__}: {error}"

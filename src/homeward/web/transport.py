@@ -1,16 +1,16 @@
-"""Requests and responses: query values and JSON bodies in; JSON, frames and files out."""
+"""Parsing of requests (query values, JSON bodies) and responses (JSON, frames, files)."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
-from homeward.web.frames import tag_of
-from homeward.web.refusals import Refusal, RefusalError
+from homeward.web.refusals import Refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,15 +19,15 @@ MAX_BODY_BYTES = 8 << 20
 MAX_BODY_SECONDS = 30.0
 
 
-def parse_integer(text: str, what: str) -> int:
-    """Return a non-negative integer of a request; `what` names it in the refusal."""
+def parse_integer(text: str, what: str, code: Refusal = Refusal.INVALID) -> int:
+    """Return a non-negative integer from a text; `what` names it in the error message."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise RefusalError(Refusal.INVALID, f"{what} is {text[:40]!r}, expected a whole number")
+        raise code(f"{what} is {text[:40]!r}, expected a whole number")
     return int(text)
 
 
 def parse_value(text: str) -> Any:
-    """Return a query value: a number if it is one, else the text."""
+    """Return a query value as a number if possible, otherwise as text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -36,10 +36,10 @@ def parse_value(text: str) -> Any:
 
 
 async def read_object(request: Request) -> dict[str, Any]:
-    """Return the JSON object in a request's body, within the limits of size and time."""
+    """Return the JSON object in the body of a request; raise if it is too large or too slow."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        raise RefusalError(Refusal.UNSUPPORTED, "send JSON, as application/json")
+        raise Refusal.UNSUPPORTED("send JSON with the content type application/json")
     body = bytearray()
     try:
         async with asyncio.timeout(MAX_BODY_SECONDS):
@@ -47,16 +47,16 @@ async def read_object(request: Request) -> dict[str, Any]:
                 body += chunk
                 if len(body) > MAX_BODY_BYTES:
                     limit = f"{MAX_BODY_BYTES >> 20} MB"
-                    raise RefusalError(Refusal.TOO_LARGE, f"the request is larger than {limit}")
+                    raise Refusal.TOO_LARGE(f"the request is larger than {limit}")
     except TimeoutError as cause:
         limit = f"{MAX_BODY_SECONDS:g} s"
-        raise RefusalError(Refusal.TOO_SLOW, f"the request was not sent within {limit}") from cause
+        raise Refusal.TOO_SLOW(f"the request was not sent within {limit}") from cause
     try:
         value = json.loads(bytes(body))
     except (ValueError, RecursionError) as cause:
-        raise RefusalError(Refusal.INVALID, "the request is not JSON") from cause
+        raise Refusal.INVALID("the request is not JSON") from cause
     if not isinstance(value, dict):
-        raise RefusalError(Refusal.INVALID, "the request is not a JSON object")
+        raise Refusal.INVALID("the request is not a JSON object")
     return value
 
 
@@ -65,14 +65,20 @@ def json_response(value: Any, status: int = 200) -> JSONResponse:
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
+def refusal_response(code: Refusal, sentence: str, **headers: str) -> JSONResponse:
+    """Return the response to a refused request."""
+    headers = {"Cache-Control": "no-store", **headers}
+    return JSONResponse({"error": sentence, "code": code}, code.status, headers)
+
+
 def frame_response(request: Request, frame: bytes) -> Response:
-    """Return a frame as a response, or 304 if the client has it."""
+    """Return a frame as a response, or status 304 if the client has the frame."""
     return tagged_response(request, frame, "application/octet-stream", "private, no-cache")
 
 
 def tagged_response(request: Request, body: bytes, media_type: str, cache: str) -> Response:
-    """Return a body with its ETag, or 304 without a body if the client has it."""
-    tag = tag_of(body)
+    """Return a body with its ETag, or status 304 if the client has the body."""
+    tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": cache}
     known = [part.strip() for part in request.headers.get("if-none-match", "").split(",")]
     if tag in known or "*" in known:

@@ -1,8 +1,9 @@
-"""Uploaded rasters: limited in size and time, and read in a process of their own.
+"""Uploaded rasters: limited in size and time, and read in a separate process.
 
-The body is streamed to a file under a random number; of the client's name only the suffix is used.
-`reading` makes a new raster from it, and the uploaded file is deleted in any case. An upload that
-no run refers to is kept for a day.
+The body is written to a file that is named by a random number and the suffix of the client's name.
+`reading` makes a new raster from it, and the uploaded file is always deleted. An upload that no run
+uses is kept for a day. The page refers to an upload by its number, so clients neither send nor see
+paths.
 """
 
 from __future__ import annotations
@@ -15,34 +16,55 @@ import secrets
 import shutil
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from homeward.files import PART, replace_json
 from homeward.runs.run import CONFIG
 from homeward.web.reading import COMMAND
 from homeward.web.refusals import Refusal, RefusalError
-from homeward.web.terrains import ABOUT, FOLDER, NUMBER, PREFIX, TERRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
+FOLDER, TERRAIN, ABOUT = ".uploads", "terrain.tif", "about.json"
+PREFIX = "upload:"
+NUMBER = re.compile(r"[0-9a-f]{16}")
 MAX_UPLOAD_BYTES = 512 << 20
-MAX_SILENT_SECONDS = 15.0
-"""Maximum seconds without a byte of an upload."""
-
+MAX_SILENT_SECONDS = 15.0  # maximum seconds without a byte of an upload
 MAX_SECONDS = 900.0
 MAX_READING_SECONDS = 90.0
-UNUSED_SECONDS = 86_400.0
-"""Seconds for which an upload is kept that no run refers to."""
-
+UNUSED_SECONDS = 86_400.0  # seconds for which an unused upload is kept
 MAX_UPLOADS = 2
 SUFFIXES = (".tif", ".tiff", ".asc", ".img", ".cub", ".jp2", ".npy")
 REFERENCE = re.compile(re.escape(FOLDER.encode()) + rb"[/\\]+([0-9a-f]{16})[/\\]")
 
 
+def path_of(upload: Any, what: str, others: Iterable[str], root: Path) -> str:
+    """Return the path of an upload; `what` and `others`, the built-in names, are for messages."""
+    number = upload.removeprefix(PREFIX) if isinstance(upload, str) else ""
+    if not str(upload).startswith(PREFIX) or not NUMBER.fullmatch(number):
+        known = ", ".join(others)
+        raise Refusal.INVALID(f"the {what} must be one of {known}, or {PREFIX} and a number")
+    path = root / FOLDER / number / TERRAIN
+    if path.is_symlink() or not path.is_file():
+        raise Refusal.NOT_FOUND(f"{upload} does not exist")
+    return str(path)
+
+
+def name_of(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Return a configuration for display: uploads by number, and other files by name."""
+    shown = dict(config)
+    for key, value in config.items():
+        if isinstance(value, str) and os.sep in value:
+            path = Path(value)
+            ours = path.name == TERRAIN and path.parent.parent == root / FOLDER
+            shown[key] = f"{PREFIX}{path.parent.name}" if ours else path.name
+    return shown
+
+
 def used_by(config: Path) -> set[str]:
-    """Return the numbers of the uploads that a configuration file names, even a damaged one."""
+    """Return the numbers of the uploads in a configuration file, which may be damaged."""
     return {number.decode() for number in REFERENCE.findall(config.read_bytes())}
 
 
@@ -69,12 +91,12 @@ class Uploads:
 
     def _check_folder(self) -> None:
         if self.folder.is_symlink():
-            raise RefusalError(Refusal.FORBIDDEN, f"{FOLDER} is a link: replace it by a folder")
+            raise Refusal.FORBIDDEN(f"{FOLDER} is a link: replace it with a folder")
 
     def sweep(self, now: Collection[str] = ()) -> None:
-        """Delete uploads that no run refers to: those in `now` at once, others after a day.
+        """Delete uploads that no run uses: those in `now` immediately, others after a day.
 
-        If a run's configuration can't be read, all uploads are kept.
+        If the configuration of a run can't be read, all uploads are kept.
         """
         old = time.time() - UNUSED_SECONDS
         try:
@@ -91,16 +113,16 @@ class Uploads:
     async def take(
         self, name: str, length: int | None, body: AsyncIterator[bytes], pixel: float | None
     ) -> dict[str, Any]:
-        """Store an upload; return what it is as JSON values."""
+        """Store an upload; return the description of its raster as JSON values."""
         suffix = os.path.splitext(name)[1].lower()
         if suffix not in SUFFIXES or len(name) > 200 or not name.isprintable():
-            sentence = f"the name of an upload ends in one of {', '.join(SUFFIXES)}"
-            raise RefusalError(Refusal.UNSUPPORTED, sentence)
+            raise Refusal.UNSUPPORTED(
+                f"the name of an upload must end in one of {', '.join(SUFFIXES)}"
+            )
         if length is not None and length > self.max_bytes:
             raise self._too_large()
         if self._going >= MAX_UPLOADS:
-            sentence = f"{MAX_UPLOADS} uploads are in progress; wait for one to end"
-            raise RefusalError(Refusal.BUSY, sentence)
+            raise Refusal.BUSY(f"{MAX_UPLOADS} uploads are in progress; wait for one to end")
         self._check_folder()
         self.sweep()
         number = secrets.token_hex(8)
@@ -132,21 +154,21 @@ class Uploads:
                     break
                 except TimeoutError:
                     sentence = f"no byte of the upload arrived for {self.max_silent:g} s"
-                    raise RefusalError(Refusal.INVALID, f"{sentence}; nothing was kept") from None
+                    raise Refusal.INVALID(f"{sentence}; nothing was kept") from None
                 size += len(chunk)
                 if size > self.max_bytes:
                     raise self._too_large()
                 if time.monotonic() > until:
                     sentence = f"the upload took longer than {self.max_seconds:g} s"
-                    raise RefusalError(Refusal.INVALID, f"{sentence}; nothing was kept")
+                    raise Refusal.INVALID(f"{sentence}; nothing was kept")
                 file.write(chunk)
         if not size:
-            raise RefusalError(Refusal.UNUSABLE, "the upload is empty")
+            raise Refusal.UNUSABLE("the upload is empty")
 
     async def _read(
         self, source: Path, target: Path, name: str, pixel: float | None
     ) -> dict[str, Any]:
-        """Read the raster in its own process; return what it is."""
+        """Read the raster in a separate process; return its description."""
         more = [] if pixel is None else [repr(pixel)]
         process = await asyncio.create_subprocess_exec(
             *(*COMMAND, str(source), str(target), name, *more),
@@ -158,8 +180,9 @@ class Uploads:
         try:
             said, _ = await asyncio.wait_for(process.communicate(), MAX_READING_SECONDS)
         except TimeoutError:
-            sentence = f"the raster took longer than {MAX_READING_SECONDS:g} s to read"
-            raise RefusalError(Refusal.UNUSABLE, sentence) from None
+            raise Refusal.UNUSABLE(
+                f"the raster took longer than {MAX_READING_SECONDS:g} s to read"
+            ) from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -168,13 +191,12 @@ class Uploads:
         try:
             about: dict[str, Any] = json.loads(said)
         except ValueError:
-            sentence = "reading the raster takes more memory or time than an upload may"
-            raise RefusalError(Refusal.UNUSABLE, sentence) from None
+            raise Refusal.UNUSABLE(
+                "reading the raster takes more memory or time than the limits for uploads"
+            ) from None
         if "error" in about:
             raise RefusalError(Refusal(about["code"]), str(about["error"]))
         return about
 
     def _too_large(self) -> RefusalError:
-        return RefusalError(
-            Refusal.TOO_LARGE, f"the upload is larger than {self.max_bytes / (1 << 20):g} MB"
-        )
+        return Refusal.TOO_LARGE(f"the upload is larger than {self.max_bytes / (1 << 20):g} MB")

@@ -50,11 +50,11 @@ def test_only_the_safe_one_has_a_criterion(explorer: Any, criteria: int) -> None
         ({"explorer": "bold"}, 'explorer is "bold"'),
         ({"delta": 0.0}, "delta is 0"),
         ({"colour": "red"}, "colour is not known"),
-        ({"map": RIDGE, "start": 1}, "a map has a start of its own"),
+        ({"map": RIDGE, "start": 1}, "a map defines its own start"),
         ({"budget": 0.9}, "budget is not known"),
         ({"algorithm": "luck"}, 'algorithm is "luck"'),
         ({"floor": -0.1}, "floor is -0.1"),
-        ({"home": "current"}, "home current is kept plan by plan: it needs algorithm paper"),
+        ({"home": "current"}, "home current needs algorithm paper"),
     ],
 )
 def test_what_is_wrong_is_named(values: dict[str, Any], message: str) -> None:
@@ -99,7 +99,10 @@ def test_criteria_that_conflict_make_no_run(tmp_path: Path) -> None:
     far = {"bases": [[0, 0], [0, 4]], "each_base": True, "back_within": 1, "delta": 0.6}
     for algorithm, message in (
         ("paper", r"within 1 step” at 0.6 together"),
-        ("rate", r"from the start no way keeps “return to base 0,0 within 1 step” at 0.6"),
+        (
+            "rate",
+            r"from the start no return policy meets “return to base 0,0 within 1 step” at 0.6",
+        ),
     ):
         asked = {"map": "55e55", "algorithm": algorithm, **far}
         with pytest.raises(InvalidInputError, match=message):

@@ -175,7 +175,7 @@ def test_the_start_is_never_a_wall_and_anywhere_or_where_it_is_wanted() -> None:
         ({"seed": "x"}, "the seed is 'x'"),
         ({"walls": 1.2}, "the fraction of walls is 1.2"),
         ({"walls": None}, "the fraction of walls is None"),
-        ({"prior": [0.5, 0.5]}, "the prior has 2 heights, a map 5"),
+        ({"prior": [0.5, 0.5]}, "the prior has 2 heights, expected 5"),
         ({"prior": [0.5, 0.5, 0.2, 0.0, 0.0]}, "sums to 1.2"),
         ({"start": 9}, "the start is 9, outside 0..8"),
     ],
@@ -252,8 +252,8 @@ def test_what_is_believed_first_can_have_its_own_prior() -> None:
     ("walls", "chance", "match"),
     [
         ("hidden", 0.0, "walls is 'hidden'"),
-        ("prior", 0.0, "unknown walls need a chance"),
-        ("known", 0.2, "known ones none"),
+        ("prior", 0.0, "the chance must be above 0"),
+        ("known", 0.2, "and 0 for walls 'known'"),
         ("prior", "x", "expected a number"),
     ],
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -178,18 +176,6 @@ def test_gymnasiums_checker_has_nothing_to_say(
 ) -> None:
     check_env(gymnasium.make(ID, **options).unwrapped)
     assert capsys.readouterr().err == ""
-
-
-def test_it_is_registered_by_its_import_alone() -> None:
-    script = (
-        "import gymnasium, homeward.kinds.grid.world\n"
-        "env = gymnasium.make('homeward/HeightGrid-v0', rows=3, columns=4)\n"
-        "print(env.reset(seed=0)[0]['heights'].shape)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "(3, 4)"
 
 
 def test_a_step_pays_for_what_it_uncovers_until_all_is_seen() -> None:

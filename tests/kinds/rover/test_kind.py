@@ -28,7 +28,7 @@ from homeward.planning.explorer import End
 from homeward.runs import Digest, Run, find_kind, kind
 from homeward.runs.config import checked
 from homeward.safety import ReturnHome
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def config_of(**values: Any) -> RoverConfig:
 @pytest.fixture
 def relief(tmp_path: Path) -> RoverConfig:
     write_relief(tmp_path / "relief.npy")
-    return config_of(terrain=str(tmp_path / "relief.npy"), pixel=20.0, blur=0.0)
+    return config_of(terrain=str(tmp_path / "relief.npy"), pixel=20.0, blur=0.0, ground="paper")
 
 
 def test_it_is_found_by_its_name() -> None:
@@ -359,9 +359,11 @@ def test_what_can_not_be_kept_from_the_start_is_refused(relief: RoverConfig) -> 
     start = settle(relief).start
     assert start is not None
     far = {"bases": ((start[0], (start[1] + 6) % 12),), "back_within": 1, "start": start}
-    with pytest.raises(InvalidProblemError, match="from the start no policy keeps “return to base"):
+    with pytest.raises(InvalidProblemError, match="from the start no policy meets “return to base"):
         settle(relief.model_copy(update={**far, "algorithm": "paper"}))
-    with pytest.raises(InvalidProblemError, match="from the start no way keeps “return to base"):
+    with pytest.raises(
+        InvalidProblemError, match="from the start no return policy meets “return to base"
+    ):
         settle(relief.model_copy(update=far))
 
 
@@ -392,3 +394,11 @@ def test_a_run_with_all_that_can_be_asked_resumes_to_the_same_way(
     names = ("path.geojson", "keep_in.geojson", "terrain.tif")
     for name in names:
         assert (whole.directory / name).read_bytes() == (parts.directory / name).read_bytes()
+
+
+def test_a_cell_below_the_pixel_size_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    np.save(tmp_path / "flat.npy", np.zeros((30, 40)))
+    config = {"terrain": str(tmp_path / "flat.npy"), "pixel": 10.0, "limit": 0}
+    with pytest.raises(InvalidInputError, match=r"a cell of 4 m is smaller .* 10 x 10 m"):
+        Run.create(tmp_path / "small", "rover", {**config, "cell": 4.0})
+    Run.create(tmp_path / "whole", "rover", {**config, "cell": 9.9})

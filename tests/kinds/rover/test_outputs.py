@@ -11,32 +11,34 @@ import rasterio
 from tests.terrain.planetary import MARS, write_raster
 
 from homeward.beliefs.heights import TerrainBelief, entropy_reduction
-from homeward.errors import InvalidFileError
+from homeward.files import read_json
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import cells_of, make, prior_of
 from homeward.kinds.rover.outputs import (
     FACTS,
-    KEYS,
     command_of,
     distance_of,
     facts_of,
     is_seen,
     path_of,
-    read_facts,
     return_bound,
     summary_of,
     write_products,
 )
-from homeward.planning.explorer import OLD_ENDS, End
+from homeward.planning.explorer import End
 from homeward.runs import Ended, Run
 from homeward.solvers.reach import reached
-from homeward.terrain.relief import draw_relief
+from homeward.terrain.synthetic import draw_relief
 from homeward.words import ENDS, sentence, why_ended
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from homeward.kinds.rover.world import Rover
+
+
+def read_facts(directory: Path) -> Any:
+    return read_json(directory / FACTS)
 
 
 def write_terrain(path: Path) -> None:
@@ -52,7 +54,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Take a rover's run to its end."""
     folder = tmp_path_factory.mktemp("rover")
     write_terrain(folder / "crater.tif")
-    config = {"terrain": str(folder / "crater.tif"), "sensor_range": 50.0, "limit": 25, "blur": 0.0}
+    config = {
+        "terrain": str(folder / "crater.tif"),
+        "sensor_range": 50.0,
+        "limit": 25,
+        "blur": 0.0,
+        "ground": "paper",
+    }
     made = Run.create(folder / "run", "rover", config)
     made.resume()
     return made
@@ -125,7 +133,8 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "seconds": session.seconds,
         "plan_ms_median": session.plan_ms,
         "min_bound": min(record.kept_bounds[0] for record in records),
-        "distance_m": distance_of(states, 12, (20.0, 20.0)),
+        "distance_m": distance_of(config, states),
+        "steepest": None,
         "start": list(divmod(states[0], 12)),
         "position": list(divmod(states[-1], 12)),
         "return_bound": return_bound(config, belief, world),
@@ -143,9 +152,10 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
 
 
 def test_a_diagonal_is_longer_and_waiting_is_no_way() -> None:
-    assert distance_of([0, 0, 1, 5, 4], 4, (3.0, 4.0)) == 4.0 + 3.0 + 4.0
-    assert distance_of([0, 5], 4, (3.0, 4.0)) == 5.0
-    assert distance_of([7], 4, (3.0, 4.0)) == 0.0
+    config = RoverConfig(rows=100, columns=80, pixel=1.0)  # 5 x 4 cells of 20 m
+    assert distance_of(config, [0, 0, 1, 5, 4]) == 60.0
+    assert distance_of(config, [0, 5]) == pytest.approx(20.0 * 2.0**0.5)
+    assert distance_of(config, [7]) == 0.0
 
 
 def test_cells_are_seen_when_they_are_known_to_ten_centimetres() -> None:
@@ -186,7 +196,19 @@ def test_the_summary_says_whose_the_coordinates_are(tmp_path: Path, name: str, s
 def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
     text = (run.directory / "summary.md").read_text()
     facts = read_facts(run.directory)
-    assert tuple(facts) == (*KEYS, "missing")
+    assert tuple(facts) == (
+        *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
+        *("plan_ms_median", "min_bound", "distance_m", "steepest", "start", "position"),
+        *(
+            "return_bound",
+            "open_cells",
+            "known_to_1cm",
+            "known_to_10cm",
+            "criteria",
+            "infeasible_steps",
+        ),
+        *("why", "conflict", "missing"),
+    )
     for said in (
         "# Exploration of crater.tif",
         "9 × 12 cells of 20 × 20 m",
@@ -194,7 +216,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Coordinates: Equirectangular Mars.",
         "climbs slopes up to 5° and descends up to 45°",
         "Sensor: reaches 50 m",
-        "Whenever the rover is called off, it can come home to the start with probability 0.98",
+        "Whenever the rover is recalled, it can return to the start with probability 0.98",
         f"It took 25 steps. {why_ended(End.STEPS, 25)}",
         f"It drove {facts['distance_m']:,.0f} m",
         "The lowest bound on the way home in the whole run: ",
@@ -202,7 +224,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Known to within 1 cm",
         "a plan took",
         f"homeward runs resume {run.directory} --steps 50",
-        f"homeward explore {run.config['terrain']} --start ",
+        f"homeward explore {run.config['terrain']} --ground paper --start ",
     ):
         assert said in text, said
 
@@ -234,7 +256,7 @@ def test_the_summary_says_what_each_explorer_promises(run: Run) -> None:
     assert "in the whole run: no step was taken." in summary({}, criteria=nothing)
     unkept = summary({}, infeasible_steps=2, conflict=["“a” at 1", "“b” at 0.5"])
     assert "In 2 steps no policy kept all of it" in unkept
-    assert "Where it ended, no policy keeps “a” at 1 and “b” at 0.5 together." in unkept
+    assert "Where it ended, no policy meets “a” at 1 and “b” at 0.5 together." in unkept
 
 
 def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> None:
@@ -248,22 +270,12 @@ def test_the_summary_says_first_what_the_run_promises_and_what_not(run: Run) -> 
     assert "- Not promised: anything of the whole run" in text
 
 
-def test_a_summary_from_before_ends_had_codes_is_read(run: Run, tmp_path: Path) -> None:
-    facts = json.loads((run.directory / FACTS).read_text())
-    for said, end in OLD_ENDS.items():
-        (tmp_path / FACTS).write_text(json.dumps({**facts, "end": said}))
-        assert read_facts(tmp_path)["end"] is end
-    (tmp_path / FACTS).write_text(json.dumps({**facts, "end": "it was bored"}))
-    with pytest.raises(InvalidFileError, match="is damaged: 'it was bored' is not a valid End"):
-        read_facts(tmp_path)
-
-
 def test_a_run_that_ends_by_its_budget_says_what_would_allow_more(run: Run, tmp_path: Path) -> None:
     asked = {**run.config, "limit": 900, "delta": 1.0, "sensor_range": 29.0, "sensor_noise": 0.1}
     made = Run.create(tmp_path / "budget", "rover", asked)
     assert made.resume() is End.BUDGET
     why = read_facts(made.directory)["why"]
-    assert why.startswith(f"{sentence(ENDS[End.BUDGET])} It would risk")
+    assert why.startswith(f"{sentence(ENDS[End.BUDGET])} Going on would risk")
     assert why in (made.directory / "summary.md").read_text()
     path = json.loads((made.directory / "path.geojson").read_text())
     assert path["features"][0]["properties"]["delta"] == 1.0
@@ -359,7 +371,7 @@ def test_a_run_that_ends_for_a_conflict_says_which(run: Run, tmp_path: Path) -> 
     facts = read_facts(made.directory)
     assert facts["conflict"] == ["“return to base 0,0” at 0.98"]
     text = (made.directory / "summary.md").read_text()
-    assert "Where it ended, no policy keeps “return to base 0,0” at 0.98, even alone." in text
+    assert "Where it ended, no policy meets “return to base 0,0” at 0.98, even alone." in text
 
 
 def test_the_command_explores_the_same_again() -> None:
@@ -374,9 +386,11 @@ def test_the_command_explores_the_same_again() -> None:
         terrain_sha256="00",
     )
     assert command_of(config) == (
-        "homeward explore '/data/my crater.tif' --naive --start 3,4 --delta 0.9 "
+        "homeward explore '/data/my crater.tif' --naive --ground paper --start 3,4 --delta 0.9 "
         "--sensor-range 50.0 --steps 70"
     )
+    driven = RoverConfig(terrain="a.tif", ground="driven", sensor_range=None, roll=15.0)
+    assert command_of(driven) == "homeward explore a.tif --roll 15.0 --sensor-range inf"
     each = RoverConfig(bases=((1, 2), (3, 4)), each_base=True, keep_in="a b.geojson", floor=0.5)
     assert command_of(each) == (
         "homeward explore --base 1,2 --base 3,4 --each-base --keep-in 'a b.geojson' --floor 0.5"
@@ -396,9 +410,3 @@ def test_without_rasterio_all_but_the_geotiff_is_written(
     missing = read_facts(run.directory)["missing"]
     assert "pip install 'homeward[terrain]'" in missing
     assert missing in (run.directory / "summary.md").read_text()
-
-
-def test_a_summary_that_is_none_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text("[]")
-    with pytest.raises(InvalidFileError, match=r"summary\.json: is not a summary"):
-        read_facts(tmp_path)

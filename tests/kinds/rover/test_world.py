@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium
@@ -32,7 +30,7 @@ from homeward.kinds.rover.world import (
 from homeward.planning.explorer import Explorer
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
-from homeward.terrain.relief import draw_belief
+from homeward.terrain.synthetic import draw_belief
 
 STAY, NORTH, NORTH_EAST, EAST, SOUTH_EAST, SOUTH, SOUTH_WEST, WEST, NORTH_WEST = range(9)
 
@@ -241,18 +239,6 @@ def test_gymnasiums_checker_has_nothing_to_say(
 ) -> None:
     check_env(gymnasium.make(ID, **options).unwrapped)
     assert capsys.readouterr().err == ""
-
-
-def test_it_is_registered_by_its_import_alone() -> None:
-    script = (
-        "import gymnasium, homeward.kinds.rover.world\n"
-        "env = gymnasium.make('homeward/Rover-v0', rows=3, columns=4)\n"
-        "print(env.reset(seed=0)[0]['heights'].shape)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "(3, 4)"
 
 
 def test_a_step_pays_for_the_entropy_that_it_takes_off() -> None:

@@ -75,7 +75,7 @@ def test_the_goal_ends_it_without_a_death() -> None:
     world = ToyTextWorld("lake", seed=0)
     for action in (DOWN, DOWN, RIGHT, RIGHT, DOWN, RIGHT):
         world.act(action)
-    assert world.tiles.tile(world.state) == "G"
+    assert "".join(world.tiles.tiles)[world.state] == "G"
     assert world.ended
     assert not world.died
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.bench import criteria
-from lab.bench.criteria import Comparison, measure, middle_of, three_criteria
+from lab.bench.criteria import measure, middle_of, three_criteria
 
 if TYPE_CHECKING:
     import pytest
@@ -31,11 +31,6 @@ def test_decisions_are_timed_and_their_prices_counted() -> None:
     assert len(found.binding) == 3
     assert all(0.0 <= part <= 1.0 for part in found.binding)
     assert max(found.binding) > 0.0
-
-
-def test_a_ratio_is_that_of_medians() -> None:
-    found = Comparison(0, 3, (2.0, 1.0, 3.0), (5.0, 4.0, 6.0), (1.0, 0.0, 0.0))
-    assert found.ratio == 2.5
 
 
 def test_every_decision_but_the_first_starts_from_the_last(monkeypatch: pytest.MonkeyPatch) -> None:

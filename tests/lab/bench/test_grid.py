@@ -6,9 +6,9 @@ from lab.bench.grid import clocked, measure
 
 def test_steps_are_timed_and_split() -> None:
     found = measure(8, 0.2, 1.0, 10, 0)
-    assert (found.squares, found.steps) == (64, 10)
-    assert 0.0 < found.quartiles[0] <= found.median <= found.quartiles[1]
-    assert 0.0 < found.outside < 1.0
+    assert (found["squares"], found["steps"]) == (64, 10)
+    assert 0.0 < found["lower_ms"] <= found["median_ms"] <= found["upper_ms"]
+    assert 0.0 < found["outside_kernels"] < 1.0
 
 
 def test_all_that_is_compiled_in_a_plan_has_a_clock() -> None:

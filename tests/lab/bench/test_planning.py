@@ -27,4 +27,4 @@ def test_without_an_answer_there_is_nothing_to_compare_with() -> None:
         patch.object(planning, "clarabel_lp", lambda *_: silent),
     ):
         found = measure(SETTINGS[0], steps=2, samples=1, shape=(6, 10))
-    assert (found.best_lp, found.difference) == (None, None)
+    assert (found.lp, found.difference) == ({}, None)

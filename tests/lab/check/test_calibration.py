@@ -361,24 +361,8 @@ def test_where_nothing_binds_the_study_says_so() -> None:
         make_promises(known, 0.9, Correction.MOVES, 2, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(
-    ("plans", "worlds", "message"),
-    [
-        (0, 10, "the number of plans is 0"),
-        (2, 0, "the number of worlds is 0"),
-        (2, -1, "the number of worlds is -1"),
-        (2.5, 10, "the number of plans is 2.5"),
-    ],
-)
-def test_counts_of_nothing_are_refused(plans: int, worlds: int, message: str) -> None:
-    with pytest.raises(InvalidProblemError, match=message):
-        examine(GRID, 0.9, Correction.MOVES, plans, worlds, 0)
-
-
-def test_no_promises_and_no_way_home_are_refused() -> None:
+def test_a_plan_without_a_way_home_is_refused() -> None:
     rng = np.random.default_rng(0)
-    with pytest.raises(InvalidProblemError, match="the number of plans is 0"):
-        calibrate([], 10, rng)
     belief, state = GRID.draw(rng)
     unsafe = Planner(Uncover(), []).plan(belief, state)
     with pytest.raises(InvalidProblemError, match="no criterion"):

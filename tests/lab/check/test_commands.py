@@ -37,7 +37,7 @@ def test_a_law_that_does_not_hold_exits_with_one() -> None:
         app, ["check", "dirichlet", "--samples", "2000", "--allowed", "0.000001"]
     )
     assert result.exit_code == 1
-    assert "standard errors apart" in result.stdout
+    assert "standard errors in" in result.stdout
 
 
 def test_the_table_names_its_columns() -> None:
@@ -78,7 +78,7 @@ def test_a_refuted_promise_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(calibration, "examine", broken)
     result = CliRunner().invoke(app, ["check", "calibration"])
     assert result.exit_code == 1
-    assert "20 of 20 promises refuted" in result.stdout
+    assert "20 of 20 claims are refuted" in result.stdout
     assert "mean bound" in result.stdout
 
 

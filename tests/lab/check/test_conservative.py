@@ -8,10 +8,8 @@ from homeward.beliefs.corrections import Correction
 from homeward.models import Moves
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
-from lab.check.calibration import Outset
 from lab.check.conservative import (
     SETTINGS,
-    Average,
     Sample,
     averages,
     explored_at,
@@ -65,7 +63,7 @@ def test_the_truth_by_hand() -> None:
     belief = FiniteBelief([Moves(dest, np.ones((2, 2))), Moves(dest, down)])
     bonus = np.array([[0.0, 0.0], [1.0, 0.0]])
     plan = Planner(lambda _: bonus, [ReturnHome(0.1)], 0.5).plan(belief, 0)
-    found = truth_of(plan, Outset(belief, 0), 0, np.random.default_rng(0))
+    found = truth_of(plan, belief, 0, np.random.default_rng(0))
     assert found == pytest.approx(0.75)
 
 
@@ -79,7 +77,7 @@ def test_plans_of_a_kind_are_averaged() -> None:
 
 
 CURVE = [
-    Average("here", MOVES, level, 1, 0.0, truth, explored)
+    Sample("here", MOVES, level, 0.0, truth, explored)
     for level, truth, explored in ((0.9, 1.0, 0.2), (0.5, 0.8, 0.6))
 ]
 
@@ -93,7 +91,7 @@ def test_between_two_levels_a_line_is_drawn(truth: float, expected: float | None
 
 def test_the_gain_is_at_the_same_true_safety() -> None:
     general = [
-        Average("here", GENERAL, 0.9, 1, 0.0, 0.9, 0.2),
-        Average("here", GENERAL, 0.5, 1, 0.0, 0.6, 0.4),  # where the other has nothing to compare
+        Sample("here", GENERAL, 0.9, 0.0, 0.9, 0.2),
+        Sample("here", GENERAL, 0.5, 0.0, 0.6, 0.4),  # where the other has nothing to compare
     ]
     assert gains([*general, *CURVE]) == {"here": {0.9: pytest.approx(2.0)}}

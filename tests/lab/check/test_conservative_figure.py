@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from lab.check.conservative import Average, Sample
+from lab.check.conservative import Sample
 from lab.check.conservative_figure import draw_conservative
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ SAMPLES = [
     for correction in (Correction.GENERAL, Correction.MOVES)
     for n in range(3)
 ]
-AVERAGES = [
-    Average(s.setting, s.correction, s.level, 1, s.bound, s.truth, s.explored) for s in SAMPLES
-]
 
 
 def points(line: Line2D) -> list[list[float]]:
@@ -29,7 +26,7 @@ def points(line: Line2D) -> list[list[float]]:
 
 
 def test_every_setting_has_its_bounds_and_its_curve() -> None:
-    figure = draw_conservative(SAMPLES, AVERAGES)
+    figure = draw_conservative(SAMPLES, SAMPLES, {})
     upper, lower = figure.axes[:2], figure.axes[2:]
     assert [axes.get_title(loc="left") for axes in upper] == ["here", "there"]
     for axes in upper:
@@ -44,7 +41,7 @@ def test_every_setting_has_its_bounds_and_its_curve() -> None:
 
 
 def test_what_is_counted_says_so_and_shows_its_noise() -> None:
-    exact, counted = draw_conservative(SAMPLES, AVERAGES, {"there": 100}).axes[:2]
+    exact, counted = draw_conservative(SAMPLES, SAMPLES, {"there": 100}).axes[:2]
     assert exact.get_xlabel() == "true probability of being home"
     assert not exact.collections
     assert counted.get_xlabel() == "probability of being home, counted\nin 100 worlds"
@@ -55,7 +52,7 @@ def test_what_is_counted_says_so_and_shows_its_noise() -> None:
 
 
 def test_the_corrections_are_told_apart_by_more_than_colour() -> None:
-    axes = draw_conservative(SAMPLES, AVERAGES).axes[0]
+    axes = draw_conservative(SAMPLES, SAMPLES, {}).axes[0]
     general, moves = axes.lines[1:]
     assert general.get_marker() != moves.get_marker()
     legend = axes.get_legend()

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from lab.check.deviation import Deviation, examine_row, rows
+from lab.check.deviation import examine_row, rows
 
 
 @pytest.mark.parametrize("index", range(36))
 def test_the_closed_form_is_within_sampling_error(index: int) -> None:
     rng = np.random.default_rng(index)
     alpha, scale = rows(rng)[index]
-    assert examine_row(alpha, scale, 20_000, rng).sigmas < 4.5
+    assert examine_row(alpha, scale, 20_000, rng)["apart (sigmas)"] < 4.5
 
 
 def test_rows_span_two_to_fifty_outcomes_and_five_decades() -> None:
@@ -23,5 +23,5 @@ def test_rows_span_two_to_fifty_outcomes_and_five_decades() -> None:
 def test_a_wrong_closed_form_would_be_far_off() -> None:
     rng = np.random.default_rng(0)
     found = examine_row(np.array([2.0, 3.0]), "", 20_000, rng)
-    doubled = Deviation(2, "", 2 * found.closed_form, found.sampled, found.error)
-    assert doubled.sigmas > 50
+    apart = abs(2 * found["closed form"] - found["sampled"])
+    assert apart / found["standard error"] > 50

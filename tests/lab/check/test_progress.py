@@ -106,12 +106,14 @@ def to_and_fro(rover: Rover) -> int:
 
 def test_an_explorer_that_goes_to_and_fro_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     found = follow(led(monkeypatch, TERRAIN, to_and_fro), 260)
-    assert found.end == "STEPS"
-    assert found.learned > 0.0
-    assert WINDOW <= found.last == found.longest < 260
-    assert found.repeated == 0
-    run = {"end": found.end, "longest": found.longest, "last": found.last, "repeated": 0}
-    assert faults_of(run) == [f"{found.longest} steps without news", "no news at the step limit"]
+    assert found["end"] == "STEPS"
+    assert found["learned"] > 0.0
+    assert WINDOW <= found["last"] == found["longest"] < 260
+    assert found["repeated"] == 0
+    assert faults_of(found) == [
+        f"{found['longest']} steps without news",
+        "no news at the step limit",
+    ]
 
 
 def into_the_wall(rover: Rover) -> int:
@@ -133,7 +135,7 @@ def steep(monkeypatch: pytest.MonkeyPatch) -> Explorer:
 def test_a_failed_move_that_is_repeated_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     found = follow(steep(monkeypatch), 5)
     # After the first attempt the belief has 0 for it.
-    assert (found.steps, found.failed, found.repeated) == (5, 1, 4)
+    assert (found["steps"], found["failed"], found["repeated"]) == (5, 1, 4)
 
 
 def test_so_it_is_by_an_explorer_that_learns_nothing_from_it(
@@ -142,7 +144,7 @@ def test_so_it_is_by_an_explorer_that_learns_nothing_from_it(
     explorer = steep(monkeypatch)
     monkeypatch.setattr(type(explorer.belief), "update", lambda self, observation: self)
     found = follow(explorer, 5)
-    assert (found.failed, found.repeated, found.learned) == (5, 4, 0.0)
+    assert (found["failed"], found["repeated"], found["learned"]) == (5, 4, 0.0)
 
 
 def test_a_push_that_slipped_may_be_tried_again_with_what_was_learned() -> None:
@@ -175,7 +177,11 @@ def test_runs_are_put_together_by_ground_and_sensor() -> None:
     runs = [run(), run(longest=200, home=False), run(sensor=0.0, end=end, repeated=2)]
     runs += [run(ground="far/away.tif", end=end, last=200, longest=250)]
     one, zero, away, everything = summarise(runs)
-    assert (one.runs, one.longest, one.worst, one.stranded, one.broken) == (2, 104.5, 200, 1, 1)
-    assert (zero.limited, zero.gaining, zero.repeated, zero.broken) == (1, 1, 2, 1)
-    assert (away.ground, away.limited, away.gaining, away.broken) == ("away", 1, 0, 1)
-    assert (everything.runs, everything.broken, everything.failed) == (4, 3, 12)
+    keys = ("ground", "runs", "worst", "repeated", "limited", "gaining", "stranded", "broken")
+    assert [[total[key] for key in keys] for total in (one, zero, away, everything)] == [
+        ["mars", 2, 200, 0, 0, 0, 1, 1],
+        ["mars", 1, 9, 2, 1, 1, 0, 1],
+        ["away", 1, 250, 0, 1, 0, 0, 1],
+        ["all", 4, 250, 2, 2, 1, 1, 3],
+    ]
+    assert (one["longest"], everything["failed"]) == (104.5, 12)

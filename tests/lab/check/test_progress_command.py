@@ -32,7 +32,7 @@ def test_runs_are_judged_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sum(end["runs"] for end in result["ends"]) == 10
     assert result["study"] == "progress-10x40x6.sqlite"
     said = runner.invoke(app, SMALL, catch_exceptions=False).stdout
-    assert "0 of 10 runs break the law" in said
+    assert "0 of 10 runs break a rule" in said
 
 
 def test_a_broken_law_exits_with_one_and_names_the_runs(

@@ -9,10 +9,10 @@ from homeward.beliefs import FiniteBelief
 from homeward.bonuses import RMax
 from homeward.models import Moves, SparseMDP
 from homeward.planning import general, ledger
+from homeward.planning.graph import with_way
 from homeward.planning.ledger import BUDGET_TOLERANCE
 from homeward.planning.planner import Planner
 from homeward.planning.returns import returns_of
-from homeward.planning.ways import new_risk
 from homeward.safety import ReturnHome, ReturnWithin, StayInside
 from lab.check.run_promise import Case, Kind, examine, random_case
 
@@ -39,7 +39,11 @@ def test_a_run_that_is_called_off_at_the_worst_time_comes_home_with_delta(
 
 
 def test_half_the_charge_of_a_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "new_risk", lambda *given: 0.5 * new_risk(*given))
+    def half(*given: Any) -> tuple[Any, float]:
+        way, risk = with_way(*given)
+        return way, 0.5 * risk
+
+    monkeypatch.setattr(ledger, "with_way", half)
     rng = np.random.default_rng(15)
     found = [examine(random_case("moves", rng)) for _ in range(40)]
     assert sum(p.unbalanced > 1e-3 for p in found) >= 2

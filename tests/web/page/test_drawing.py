@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from tests.web.frames import unpack
 from tests.web.page.looking import MARGIN, PATIENCE
 
 from homeward.planning.plan import Verdict
 from homeward.runs import Run
-from homeward.web.frames import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -28,7 +28,7 @@ def windows(browser: Browser, site: Site) -> Iterator[BrowserContext]:
 
 
 def at_rest(look: Looking, step: int) -> None:
-    """Open the run with its clock standing still; `pass_by` lets time go on."""
+    """Open the run with its clock queue_state still; `pass_by` lets time go on."""
     look.page.clock.install(time=0)
     look.open(f"#/run/walk?step={step}")
     look.painted(step)

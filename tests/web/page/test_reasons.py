@@ -198,7 +198,7 @@ def test_the_way_home_is_told_beside_the_level_too(look: Looking) -> None:
 
 
 WHOLE = (
-    "Whenever exploration is called off, the explorer gets home with probability "
+    "Whenever the explorer is recalled, it can return home with probability "
     "at least 95\u00a0%. This holds for the whole run"
 )
 
@@ -207,7 +207,7 @@ def test_the_level_is_said_to_be_what_the_whole_run_keeps(look: Looking) -> None
     look.open("#/new")
     level, meaning = look.find("#level"), look.find("#level-meaning")
     level.fill("6")
-    said = f"{WHOLE}: in at most 1 of 20 such worlds it does not get home."
+    said = f"{WHOLE}: in at most 1 of 20 such worlds it can't return home."
     expect(meaning).to_have_text(said)
     look.page.get_by_role("radio", name="Bases").check()
     expect(meaning).to_have_text(said)
@@ -225,8 +225,8 @@ def test_the_level_of_the_papers_algorithm_is_what_each_plan_keeps(look: Looking
     level, meaning = look.find("#level"), look.find("#level-meaning")
     level.fill("6")
     expect(meaning).to_have_text(
-        "For each plan, if exploration is called off: in at most 1 of 20 such worlds it does not "
-        "get home. Home is where the explorer was when it planned; nothing is guaranteed for the "
+        "For each plan, after a recall: in at most 1 of 20 such worlds it can't return home. "
+        "Home is the cell where the explorer makes the plan; nothing is guaranteed for the "
         "start."
     )
     look.page.get_by_role("radio", name="The start").check()
@@ -302,7 +302,7 @@ def test_where_no_way_home_can_be_proven_it_says_so(look: Looking) -> None:
 
 
 WORDS = (
-    *("way home", "bonus", "safety level δ", "called off", "discount γ", "proven bound"),
+    *("way home", "bonus", "safety level δ", "recall", "discount γ", "proven bound"),
     *("correction", "one more percent would cost", "the plan draws its policy once"),
     *("e and s", "entropy"),
 )

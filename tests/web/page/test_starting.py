@@ -90,7 +90,7 @@ def test_what_must_stay_true_is_asked_for_and_refused_in_the_servers_sentence(
     look.find("summary").filter(has_text="More criteria").click()
     fill(look, "Home within", "40")
     fill(look, "with probability", "0.6")
-    expect(look.page.get_by_label("Called off after")).to_have_count(0)
+    expect(look.page.get_by_label("Recall after")).to_have_count(0)
     fill(look, "Stay inside rows", "0:7")
     look.button("Start and watch").click()
     look.sees('[role="alert"] .message', "is off the map of 5 rows and 5 columns")

@@ -42,7 +42,7 @@ def garble(lines: list[bytes]) -> list[bytes]:
 @pytest.mark.parametrize(
     ("change", "left", "said"),
     [
-        (cut, 7, "its record holds 7 steps, but it ended after"),
+        (cut, 7, "its log has 7 steps, but the run ended after"),
         (garble, 5, "line 6"),
     ],
 )
@@ -101,11 +101,11 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(look: Looking, site: Sit
     (copied(site, "newer") / "manifest.json").write_text('{"format": 99}')
     look.open()
     row = look.find('tr[data-run="newer"]')
-    expect(row).to_contain_text("made by a newer version of Homeward")
+    expect(row).to_contain_text("newer version of Homeward made it")
     expect(row).not_to_contain_text("damaged")
     look.open("#/run/newer")
     look.sees("h1", "can't be shown")
-    look.sees("main p", "made by a newer version of Homeward")
+    look.sees("main p", "newer version of Homeward made it")
     expect(look.find("main")).to_have_count(1)
 
 

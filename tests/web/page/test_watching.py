@@ -150,7 +150,7 @@ def test_every_layer_can_be_shown_by_a_click_and_by_a_key(look: Looking, site: S
         look.page.keyboard.press(str(number))
         look.painted(3, layer)
     look.find(".blend select").select_option("v")
-    look.sees(".legend", "Proven chance of a way home")
+    look.sees(".legend", "Proven probability to return home")
     look.find(".blend input").fill("0.25")
     expect(look.page).to_have_url(
         f"{site.address}/#/run/meadow-safe?step=3&layer=truth&over=v&mix=0.25"

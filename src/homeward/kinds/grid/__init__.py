@@ -1,1 +1,1 @@
-"""Grid worlds of heights: squares seen from their neighbours, with walls among them."""
+"""Grid worlds: squares with heights 1 to 5 that are seen from neighbouring squares, and walls."""

@@ -18,7 +18,7 @@ WINDOW_FORM = "ROW:ROW,COL:COL"
 
 
 def _window(value: object) -> object:
-    """Return the first and last row and column of a text such as ``2:9,0:6``."""
+    """Return the rows (first, last) and columns (first, last) of a text such as ``2:9,0:6``."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     try:
@@ -29,7 +29,7 @@ def _window(value: object) -> object:
 
 
 def _readable(text: str) -> str:
-    """Return the text of a map; raise if it is not one."""
+    """Return `text`; raise if it is not a map."""
     from homeward.kinds.grid.maps import HeightMap
 
     HeightMap.from_text(text)
@@ -39,33 +39,37 @@ def _readable(text: str) -> str:
 class GridConfig(SafeConfig):
     """A grid world of heights, drawn from the seed or given as a map.
 
-    Every square has a height from 1 to 5 that is unknown until it or a neighbour is entered. A move
-    works if it climbs by one at most; any drop works, and may have no way back.
+    Each square has a height from 1 to 5. The explorer sees a height when it enters the square or a
+    neighbour. A move succeeds if it climbs by at most one. Any descent succeeds, and may be
+    impossible to climb back.
     """
 
     size: Annotated[int, Field(ge=2, le=2000, description="Squares along each side.")] = 10
     walls: Annotated[float, Field(ge=0.0, le=1.0, description="Mean fraction of walls.")] = 0.2
     start: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Field(description="Where to start, ROW,COL from 0; in a file, row·size + column."),
+        Field(description="The start, ROW,COL from 0; in a file, row·size + column."),
         Option(form="ROW,COL", unset="drawn from the seed"),
     ] = None
     map: Annotated[
         Annotated[str, AfterValidator(_readable)] | None,
         Field(
-            description="A map as text instead: 1 to 5 are heights, # a wall, a to e the start on "
-            "1 to 5."
+            description="A map as text, instead of a random one: 1 to 5 are heights, # is a wall, "
+            "a to e mark the start at height 1 to 5."
         ),
         Option(form="FILE", is_file=True),
     ] = None
     explorer: Annotated[
         ExplorerName,
-        Field(description="The explorer; all but safe keep no safety level."),
+        Field(description="The explorer; only safe keeps a safety level."),
     ] = "safe"
     delta: Delta = 1.0
     correction: Annotated[
         Literal["moves", "general", "naive"],
-        Field(description="moves (ours), general (the paper's) or naive (none)."),
+        Field(
+            description="Correction of the safety constraint: moves (ours), general (the paper's) "
+            "or naive (no correction)."
+        ),
     ] = "moves"
     keep_in: Annotated[
         Annotated[tuple[Cell, Cell], BeforeValidator(_window)] | None,
@@ -82,7 +86,7 @@ class GridConfig(SafeConfig):
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with the start as a square's number."""
+        """Return values with a start given as ``ROW,COL`` converted to row·size + column."""
         start, size = values.get("start"), values.get("size", cls.model_fields["size"].default)
         if not isinstance(start, str) or not isinstance(size, int):
             return values
@@ -100,9 +104,9 @@ class GridConfig(SafeConfig):
     @model_validator(mode="after")
     def _either(self) -> Self:
         if self.map is not None and self.start is not None:
-            raise ValueError("a map has a start of its own")
+            raise ValueError("a map defines its own start: remove start")
         return self
 
-    def keeps_nothing(self) -> bool:
-        """Return whether the explorer keeps no safety level."""
+    def has_no_criterion(self) -> bool:
+        """Return whether the explorer plans without any safety criterion."""
         return self.explorer != "safe"

@@ -1,7 +1,7 @@
-"""Runs on grids of heights, as pictures and as films.
+"""Pictures and films of runs in grid worlds.
 
-As in the paper's figure, the size and colour of a square show its height, unseen squares are grey
-and the path is a line. Walls are dark. The same data gives the same pixels.
+As in the paper's figure, the size and colour of a square show its height. Unseen squares are grey,
+walls are dark, and the path is a line. The same data gives the same pixels.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from matplotlib.colors import to_rgba_array
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from homeward.arrays import index, indices, marks
 from homeward.beliefs.levels import LEVELS, UNKNOWN, WALL
-from homeward.errors import InvalidProblemError
 from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.kind import map_of, stranded_in
 from homeward.kinds.grid.world import (
@@ -30,7 +28,7 @@ from homeward.kinds.grid.world import (
     side_of,
 )
 from homeward.plots.films import write_frames
-from homeward.plots.maps import PAPER, FilmFigure, Layout, checked_path, draw_key, draw_maps, mark
+from homeward.plots.maps import PAPER, FilmFigure, Layout, draw_key, draw_maps, mark
 from homeward.runs.config import checked
 from homeward.words import ENDS
 
@@ -48,36 +46,28 @@ if TYPE_CHECKING:
 
 WARNING, LIKED = "#c4381d", "#1261b8"
 LAYOUT = Layout(INK, edge=0.34)
+MARKS = {
+    "start": ("o", 3.5, 1.0, PAPER, INK, 0.22),
+    "now": ("o", 4.0, 1.0, INK, PAPER, 0.12),
+    "lost": ("X", 5.0, 1.7, WARNING, PAPER, 0.09),
+}
+"""Marker, minimum size in points, factor on the size, fill, edge colour, edge width / size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """One run on one map, up to some step, with its texts."""
+    """One run on one map up to a step, with title, note and caption."""
 
     grid: HeightMap
     seen: BoolArray  # [S] the squares to show; others stay grey
-    path: Sequence[int]  # states, from the start to where the explorer is
+    path: Sequence[int]  # states, from the start to the current one
     title: str = ""
     note: str = ""
-    refused: tuple[int, int] | None = None  # a move (from, to) that was judged unsafe
-    stranded: bool = False  # there is no way back
+    refused: tuple[int, int] | None = None  # a move (from, to) that the planner calls unsafe
+    stranded: bool = False  # the explorer can't get back to the start
     taken: tuple[int, int] | None = None  # a move (from, to) to highlight
-    doubt: int | None = None  # an unseen square on which the way back depends
+    doubt: int | None = None  # an unseen square that the way back must cross
     caption: str = ""  # below the panel
-
-    def __post_init__(self) -> None:
-        error = InvalidProblemError
-        states = self.grid.states
-        object.__setattr__(self, "seen", marks(self.seen, states, error))
-        object.__setattr__(self, "path", checked_path(self.path, states))
-        for name, move in (("refused", self.refused), ("taken", self.taken)):
-            if move is None:
-                continue
-            ends = indices(np.asarray(move), f"the {name} move", (2,), (0, states), "n", error)
-            if ends[0] == ends[1]:
-                raise error(f"the {name} move leads from s={ends[0]} to itself")
-        if self.doubt is not None:
-            index(self.doubt, states, "the doubted square", error)
 
 
 def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> Figure:
@@ -91,42 +81,47 @@ def draw_panels(panels: Sequence[Panel], columns: int = 3, title: str = "") -> F
 
 def draw_run(run: Run, path: Path) -> None:
     """Write a picture of a run up to its last step."""
-    config = checked(GridConfig, run.config, str(run.directory))
+    config, world, states = _walk(run)
+    end = run.manifest.end
+    note = f"{world.seen.mean():.0%} seen in {len(states) - 1} steps"
+    note = note if end is None else f"{note}: {ENDS[end]}"
+    known, stranded = world.seen | world.grid.walls, stranded_in(config, world)
+    panel = Panel(world.grid, known, states, _title(config), note, stranded=stranded)
+    draw_panels([panel], 1).savefig(path)
+
+
+def film_run(run: Run, path: Path) -> None:
+    """Write a film of a run, with one frame per step."""
+    config, world, states = _walk(run)
+    write_film(world.grid, states, path, title=_title(config))
+
+
+def _walk(run: Run) -> tuple[GridConfig, HeightGridWorld, list[int]]:
+    """Return the configuration, the world after the recorded steps, and the path."""
+    config = checked(GridConfig, run.config, str(run.directory / "config.json"))
     world = HeightGridWorld(map_of(config), stay=config.stay)
     states = [world.state]
     for record in run.records():
         world.act(record.action)
         states.append(world.state)
-    name = config.explorer if config.explorer != "safe" else f"safe at δ = {config.delta:g}"
-    end = run.manifest.end
-    note = f"{world.seen.mean():.0%} seen in {len(states) - 1} steps"
-    note = note if end is None else f"{note}: {ENDS[end]}"
-    known, stranded = world.seen | world.grid.walls, stranded_in(config, world)
-    panel = Panel(world.grid, known, states, name, note, stranded=stranded)
-    draw_panels([panel], 1).savefig(path)
+    return config, world, states
+
+
+def _title(config: GridConfig) -> str:
+    return f"safe at δ = {config.delta:g}" if config.explorer == "safe" else config.explorer
 
 
 def write_film(
-    grid: HeightMap,
-    path: Sequence[int],
-    out: Path,
-    *,
-    fps: float = 8.0,
-    title: str = "",
-    walls_known: bool = True,
+    grid: HeightMap, path: Sequence[int], out: Path, *, fps: float = 8.0, title: str = ""
 ) -> None:
-    """Write the film of a run, one frame per step, as .gif or .mp4, completely or not at all.
-
-    Only a few frames are in memory at a time.
-    """
-    known = grid.walls if walls_known else np.zeros(grid.states, dtype=bool)
-    write_frames(Scene(Panel(grid, known, path, title)).frames(), out, fps)
+    """Write the film of a run, one frame per step, as .gif or .mp4, completely or not at all."""
+    write_frames(Scene(Panel(grid, grid.walls, path, title)).frames(), out, fps)
 
 
 class Scene:
-    """A film of a run; each frame updates only what changed.
+    """A film of a run; each frame redraws only what changed.
 
-    The panel's `seen` is what was known before the first step.
+    The mask `seen` of the panel marks the squares that are known before the first step.
     """
 
     def __init__(self, panel: Panel) -> None:
@@ -136,7 +131,7 @@ class Scene:
         wide, high = film.wide, film.high
         axes = film.figure.add_axes((0.25 / wide, 0.2 / high, 1 - 0.5 / wide, 1 - 0.85 / high))
         self._tiles, self._squares = _draw_ground(axes, panel.grid, np.arange(panel.grid.states))
-        self._line, _, self._here = _draw_path(axes, panel)
+        self._line, self._here = _draw_path(axes, panel)
 
     def frames(self) -> Iterator[Any]:
         """Yield the pixels [height, width, 3] of each step, from the start on."""
@@ -161,7 +156,6 @@ class Scene:
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw one panel."""
     _draw_ground(axes, panel.grid, np.flatnonzero(panel.seen))
     _draw_path(axes, panel)
     if panel.refused is not None:
@@ -180,25 +174,23 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 def _draw_ground(
     axes: Axes, grid: HeightMap, states: IntArray
 ) -> tuple[PatchCollection, PatchCollection]:
-    """Draw the map, with squares sized and coloured by height."""
+    """Draw the squares `states`, sized and coloured by height; return tiles and squares."""
     rows, columns = grid.shape
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), aspect="equal")
     axes.set_axis_off()
     axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, facecolor=UNSEEN_COLOUR, zorder=0))
     tiles: list[Patch] = []
     squares: list[Patch] = []
-    colours = []
-    for state in states.tolist():
-        height = int(grid.heights.flat[state])
+    heights = grid.heights.ravel()[states].tolist()
+    for state, height in zip(states.tolist(), heights, strict=True):
         row, column = divmod(state, columns)
         side = side_of(height)
         tiles.append(Rectangle((column - 0.5, row - 0.5), 1.0, 1.0))
-        corners = 0.0 if height == WALL else 0.18 * side
+        bent = f"round,pad=0,rounding_size={0.0 if height == WALL else 0.18 * side:.4f}"
         corner = (column - side / 2, row - side / 2)
-        bent = f"round,pad=0,rounding_size={corners:.4f}"
         squares.append(FancyBboxPatch(corner, side, side, boxstyle=bent))
-        colours.append(colour_of(height))
-    under = [_tile_colour(height) for height in grid.heights.ravel()[states].tolist()]
+    under = [_tile_colour(height) for height in heights]
+    colours = [colour_of(height) for height in heights]
     below = PatchCollection(tiles, facecolor=under, edgecolor="none", antialiased=False, zorder=1)
     above = PatchCollection(squares, facecolor=colours, edgecolor="none", zorder=2)
     axes.add_collection(below)
@@ -207,60 +199,41 @@ def _draw_ground(
 
 
 def _tile_colour(height: int) -> str:
-    """Return the background colour of a square; a wall fills all of it."""
+    """Return the background colour of a square; a wall has no other colour."""
     return colour_of(WALL) if height == WALL else GROUND
 
 
-def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D, Line2D]:
-    """Draw the path, its start and where the explorer is."""
+def _draw_path(axes: Axes, panel: Panel) -> tuple[Line2D, Line2D]:
+    """Draw the path and its marks; return the path and the mark of the explorer."""
     inches = float(axes.get_figure(root=True).get_figwidth())  # type: ignore[union-attr]
     unit = 72.0 * inches * axes.get_position().width / panel.grid.shape[1]  # points per square
     places = _places(panel.path, panel.grid)
     colour = WARNING if panel.stranded else INK
     line = Line2D(*places.T, color=colour, lw=max(1.0, 0.085 * unit), zorder=3)
-    line.set_solid_joinstyle("round")
-    line.set_solid_capstyle("round")
-    start, here = _start(0.36 * unit), (_lost if panel.stranded else _now)(0.3 * unit)
-    start.set(zorder=4)
-    here.set(zorder=5)
-    start.set_data(*places[:1].T)
-    here.set_data(*places[-1:].T)
+    line.set(solid_joinstyle="round", solid_capstyle="round")
+    start = _mark("start", 0.36 * unit)
+    here = _mark("lost" if panel.stranded else "now", 0.3 * unit)
+    for sign, place, z in ((start, places[:1], 4), (here, places[-1:], 5)):
+        sign.set(zorder=z)
+        sign.set_data(*place.T)
     for artist in (line, start, here):
         axes.add_line(artist)
-    return line, start, here
+    return line, here
 
 
-def _start(points: float) -> Line2D:
-    size = max(3.5, points)
-    return mark("o", size, PAPER, INK, 0.22 * size)
-
-
-def _now(points: float) -> Line2D:
-    size = max(4.0, points)
-    return mark("o", size, INK, PAPER, 0.12 * size)
-
-
-def _lost(points: float) -> Line2D:
-    size = max(5.0, 1.7 * points)
-    return mark("X", size, WARNING, PAPER, 0.09 * size)
+def _mark(name: str, points: float) -> Line2D:
+    """Return the mark `name`, scaled to a size of about `points`."""
+    marker, least, times, fill, edge, width = MARKS[name]
+    size = max(least, times * points)
+    return mark(marker, size, fill, edge, width * size)
 
 
 def _draw_move(axes: Axes, ends: FloatArray, colour: str) -> None:
-    """Draw a move as an arrow."""
     along = ends[1] - ends[0]
-    axes.add_patch(
-        FancyArrowPatch(
-            tuple(ends[0] + 0.22 * along),
-            tuple(ends[0] + along),
-            arrowstyle="-|>,head_length=.45,head_width=.24",
-            mutation_scale=16,
-            shrinkA=0,
-            shrinkB=0,
-            lw=2.0,
-            color=colour,
-            zorder=6,
-        )
-    )
+    first, last = tuple(ends[0] + 0.22 * along), tuple(ends[0] + along)
+    head = "-|>,head_length=.45,head_width=.24"
+    style: dict[str, Any] = {"mutation_scale": 16, "shrinkA": 0, "shrinkB": 0, "lw": 2.0}
+    axes.add_patch(FancyArrowPatch(first, last, arrowstyle=head, color=colour, zorder=6, **style))
 
 
 def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
@@ -272,27 +245,27 @@ def _draw_key(figure: Figure, panels: Sequence[Panel]) -> None:
     ]
     for word, value in (("unseen", UNKNOWN), ("wall", WALL)):
         squares.append((word, square(ms=13, color=colour_of(value))))
-    signs = [("start", _start(9.0)), ("now", _now(8.0))]
+    signs = [("start", _mark("start", 9.0)), ("now", _mark("now", 8.0))]
     if any(panel.stranded for panel in panels):
-        signs.append(("no way back to the start", _lost(6.0)))
+        signs.append(("no way back to the start", _mark("lost", 6.0)))
     if any(panel.refused is not None for panel in panels):
         cross = Line2D([], [], ls="", marker="x", ms=8, color=WARNING, mew=2.4)
-        signs.append(("held to be unsafe", cross))
+        signs.append(("planner calls it unsafe", cross))
     if any(panel.taken is not None for panel in panels):
-        signs.append(("that move, taken", Line2D([], [], color=LIKED, lw=2.0)))
+        signs.append(("move taken", Line2D([], [], color=LIKED, lw=2.0)))
     room = {"fontsize": 9.5, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.2}
     draw_key(figure, squares, 0.44, **room)
     draw_key(figure, signs, 0.18, **room)
 
 
 def _places(states: Sequence[int], grid: HeightMap) -> FloatArray:
-    """Return the middles [n, 2] of squares, x and y."""
+    """Return the coordinates x, y [n, 2] of the middles of squares."""
     row, column = np.divmod(np.asarray(states), grid.shape[1])
     return np.column_stack([column, row]).astype(np.float64)
 
 
 def _side(panels: Sequence[Panel]) -> float:
-    """Return the width of a panel in inches: squares are visible and no panel is very tall."""
+    """Return the width of a panel in inches, so that squares are visible and panels not tall."""
     wide = np.clip(0.34 * max(p.grid.shape[1] for p in panels), 2.6, 7.0)
     return float(min(wide, 8.0 / max(_aspect(p) for p in panels)))
 

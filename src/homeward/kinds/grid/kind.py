@@ -1,6 +1,6 @@
-"""Runs in grid worlds of heights; see `kinds.grid.world`.
+"""Runs in grid worlds; see `kinds.grid.world`.
 
-When a run has ended, ``summary.json`` says how its criteria were kept.
+A finished run has a ``summary.json`` with the lowest bound of each criterion.
 """
 
 from __future__ import annotations
@@ -14,50 +14,42 @@ from homeward.beliefs.corrections import Correction
 from homeward.bonuses import NearBayesian, RMax, Uncover
 from homeward.errors import InvalidInputError
 from homeward.files import replace_json
-from homeward.kinds.grid.config import ExplorerName, GridConfig
+from homeward.kinds import deferred
+from homeward.kinds.grid.config import GridConfig
 from homeward.kinds.grid.maps import HeightMap
 from homeward.kinds.grid.scene import kept_layers, scene_of
-from homeward.kinds.grid.world import HeightGridWorld
-from homeward.kinds.promises import (
-    ASKED,
-    account,
-    check_start,
-    conflict_at_end,
-    criteria_of,
-    is_stranded,
-    state_of,
-)
+from homeward.kinds.grid.world import HeightGridWorld, write
+from homeward.kinds.outcome import account, check_start, conflict_at_end, is_stranded
+from homeward.kinds.promises import ASKED, SAFE_KEYS, criteria_of, state_of
 from homeward.planning.planner import Planner
-from homeward.runs.form import MAX_CELLS, Form
-from homeward.runs.kind import Kind, Setup
+from homeward.runs.kind import MAX_CELLS, Form, Kind, Setup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
     from homeward.beliefs import HeightBelief
     from homeward.bonuses import Bonus
-    from homeward.runs import Run
     from homeward.runs.kind import Ended
 
 STEPS_PER_SQUARE = 20
 """Default step limit, as a multiple of the number of squares."""
 
-SUMMARY = "summary.json"
+MAX_TERMINAL_SQUARES = 60
+"""Maximum width, in squares, of a grid shown in a terminal."""
 
-
-def bonus_of(explorer: ExplorerName) -> Bonus:
-    """Return the bonus of an explorer."""
-    if explorer == "rmax":
-        return RMax()
-    return NearBayesian() if explorer == "near-bayesian" else Uncover()
+BONUSES: dict[str, type[Bonus]] = {
+    "safe": Uncover,
+    "uncover": Uncover,
+    "rmax": RMax,
+    "near-bayesian": NearBayesian,
+}
 
 
 def map_of(config: GridConfig) -> HeightMap:
-    """Return the true world."""
+    """Return the true map: the given one, or one drawn from the seed."""
     if config.map is not None:
         return HeightMap.from_text(config.map)
     shape = (config.size, config.size)
@@ -90,7 +82,7 @@ def make(config: GridConfig) -> Setup:
         state_of(base, "a base", grid.shape, grid.walls, "a wall")
     criteria = criteria_of(config, grid.shape[1], window_of(config, grid))
     correction = Correction(config.correction) if criteria else None
-    bonus = bonus_of(config.explorer)
+    bonus = BONUSES[config.explorer]()
     planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     limit = STEPS_PER_SQUARE * grid.states if config.limit is None else config.limit
     world = HeightGridWorld(grid, stay=config.stay)
@@ -99,14 +91,14 @@ def make(config: GridConfig) -> Setup:
 
 
 def settle(config: GridConfig) -> GridConfig:
-    """Raise if the criteria can't be kept from the start."""
+    """Return the configuration; raise if no policy meets its criteria from the start."""
     config.check_use()
     check_start(config, make(config))
     return config
 
 
 def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[Any]]:
-    """Return the arrays to keep: what was seen, and which squares were visited."""
+    """Return the arrays [R, C] to store: heights, and the masks of seen and visited squares."""
     shape = world.grid.shape
     return {
         "heights": world.grid.heights,
@@ -116,13 +108,13 @@ def fields(belief: HeightBelief, world: HeightGridWorld) -> dict[str, NDArray[An
 
 
 def stranded_in(config: GridConfig, world: HeightGridWorld) -> bool:
-    """Return whether the explorer has no way to the start, or to the bases."""
+    """Return whether the explorer can't reach the start, or the bases, in the true world."""
     grid = world.grid
     return is_stranded(config, world.moves, world.state, grid.start, grid.shape[1])
 
 
 def products(ended: Ended) -> None:
-    """Write how the criteria were kept into the run's folder."""
+    """Write ``summary.json``: the end, what was seen, and the bounds of the criteria."""
     config, world = ended.config, ended.setup.world
     assert isinstance(config, GridConfig)
     assert isinstance(world, HeightGridWorld)
@@ -136,25 +128,11 @@ def products(ended: Ended) -> None:
         "conflict": conflict_at_end(config, ended, world.grid.start),
         "why": ended.why,
     }
-    replace_json(ended.directory / SUMMARY, facts)
-
-
-def draw(run: Run, path: Path) -> None:
-    """Write a picture of a run up to its last step."""
-    from homeward.kinds.grid.figure import draw_run
-
-    draw_run(run, path)
-
-
-def film(run: Run, path: Path) -> None:
-    """Write a film of a run, .gif or .mp4."""
-    from homeward.kinds.grid.film import write_film
-
-    write_film(run, path)
+    replace_json(ended.directory / "summary.json", facts)
 
 
 def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the rows and columns of the world."""
+    """Return the number of rows and columns; None if the map has no lines."""
     if config.get("map") is None:
         return config["size"], config["size"]
     lines = [line.strip() for line in str(config["map"]).splitlines() if line.strip()]
@@ -168,7 +146,23 @@ def check(config: GridConfig) -> None:
 
 
 DEMO_WORLD = {"size": 12, "walls": 0.15, "seed": 36, "start": 78, "home": "start"}
-"""A world in which the unsafe explorer soon falls into a hole without a way back."""
+"""A world in which the unsafe explorer soon enters a hole that it can't leave."""
+
+
+def live(config: GridConfig) -> Callable[[Any], tuple[list[str], str]]:
+    """Return a function that maps an explorer to (texts on its progress, terminal map).
+
+    The map is "" if the grid is too wide for a terminal.
+    """
+
+    def told(explorer: Any) -> tuple[list[str], str]:
+        world, grid = explorer.world, explorer.world.grid
+        known = np.where(world.seen | grid.walls, grid.heights.ravel(), 0).reshape(grid.shape)
+        small = max(grid.shape) <= MAX_TERMINAL_SQUARES
+        return [f"{world.seen.mean():.0%} seen"], write(known, world.state) if small else ""
+
+    return told
+
 
 GRID = Kind(
     name="grid",
@@ -180,9 +174,10 @@ GRID = Kind(
     settle=settle,
     products=products,
     title="Grid world",
-    description="Squares of heights 1 to 5, seen from their neighbours, with walls among them.",
-    draw=draw,
-    film=film,
+    description="Squares with heights 1 to 5 that are seen from neighbouring squares, and walls.",
+    draw=deferred("homeward.kinds.grid.figure", "draw_run"),
+    film=deferred("homeward.kinds.grid.figure", "film_run"),
+    live=live,
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,
@@ -198,6 +193,6 @@ GRID = Kind(
         check=check,
         safe={"explorer": "safe"},
         unsafe={"explorer": "uncover"},
-        promises=("delta", "correction", "home", *(name for name in ASKED if name != "recall")),
+        promises=SAFE_KEYS,
     ),
 )

@@ -1,4 +1,4 @@
-"""Maps of heights and walls: given as text or random, and their true reachability.
+"""Maps of heights and walls, given as text or drawn at random, and their reachable squares.
 
 A map is written with one character per square::
 
@@ -6,9 +6,10 @@ A map is written with one character per square::
     # a wall, which can't be entered
     a b ... e   where the explorer starts, on height 1, 2, ... 5
 
-so that ``11#`` over ``5b2`` is a grid of two rows and three columns whose start, in the middle of
-the second row, is two high. States are row-major. From a square one sees it and its eight
-neighbours; one can step to those that are at most one higher and no wall (see `HeightBelief`).
+For example, the lines ``11#`` and ``5b2`` are a grid of two rows and three columns; the start is in
+the middle of the second row, at height 2. States are row-major. From a square the explorer sees
+that square and its eight neighbours. It can step to a neighbour that is not a wall and at most one
+higher (see `HeightBelief`).
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ import numpy as np
 
 from homeward.arrays import BoolArray, IntArray, frozen, index, indices, number
 from homeward.beliefs.grid_graph import grid_size
-from homeward.beliefs.level_prior import check_prior, draw_heights
 from homeward.beliefs.levels import (
     LEVELS,
     UNKNOWN,
     WALL,
     HeightBelief,
+    check_prior,
+    draw_heights,
     model_of_heights,
     shape_of,
 )
 from homeward.errors import InvalidFileError, InvalidProblemError
-from homeward.kinds.reachability import move_graph, way_back_of
+from homeward.kinds.reachability import can_reach_start, move_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +48,7 @@ STARTS = {"abcde"[height - 1]: height for height in range(1, LEVELS + 1)}
 
 @dataclass(frozen=True, eq=False)
 class HeightMap:
-    """A rectangle of at least two squares, each with a height or a wall, and a start."""
+    """A start on a rectangle of at least two squares; each is a wall or has a height."""
 
     heights: IntArray  # [rows, columns] 1 to 5, or WALL
     start: int
@@ -75,38 +77,35 @@ class HeightMap:
         full = [n for n, line in enumerate(lines) if line.strip()]
         if not full:
             raise InvalidFileError("the map is empty")
-        rows: list[list[int]] = []
-        start: tuple[int, int] | None = None
-        for n in range(full[0], full[-1] + 1):
-            line, indent = lines[n].strip(), len(lines[n]) - len(lines[n].lstrip())
-            row = []
-            for c, character in enumerate(line):
-                at = f"line {n + 1}, column {indent + c + 1}"
-                if character in STARTS:
-                    if start is not None:
-                        raise InvalidFileError(f"{at}: a second start {character!r}")
-                    start = len(rows), c
-                elif character not in HEIGHTS:
+        rows = [line.strip() for line in lines[full[0] : full[-1] + 1]]
+        start: int | None = None
+        for n, row in enumerate(rows):
+            line = lines[full[0] + n]
+            indent, number = len(line) - len(line.lstrip()), full[0] + n + 1
+            for c, character in enumerate(row):
+                at = f"line {number}, column {indent + c + 1}"
+                if character not in HEIGHTS | STARTS:
                     raise InvalidFileError(
                         f"{at}: {character!r} is neither a height 1 to {LEVELS}, "
                         "nor a wall #, nor a start a to e"
                     )
-                row.append((STARTS | HEIGHTS)[character])
-            if rows and len(row) != len(rows[0]):
+                if character in STARTS and start is not None:
+                    raise InvalidFileError(f"{at}: a second start {character!r}")
+                start = n * len(rows[0]) + c if character in STARTS else start
+            if len(row) != len(rows[0]):
                 raise InvalidFileError(
-                    f"line {n + 1}, column {indent + min(len(row), len(rows[0])) + 1}: "
+                    f"line {number}, column {indent + min(len(row), len(rows[0])) + 1}: "
                     f"the row has {len(row)} squares, the first has {len(rows[0])}"
                 )
-            rows.append(row)
         if len(rows) * len(rows[0]) < 2:
             raise InvalidFileError(
                 f"line {full[0] + 1}, column 1: a map of one square, expected two or more"
             )
         if start is None:
             raise InvalidFileError(
-                f"lines {full[0] + 1} to {full[-1] + 1}: no start, a letter a to e, anywhere"
+                f"lines {full[0] + 1} to {full[-1] + 1}: no start; mark one by a letter a to e"
             )
-        return cls(np.array(rows), start[0] * len(rows[0]) + start[1])
+        return cls(np.array([[(HEIGHTS | STARTS)[c] for c in row] for row in rows]), start)
 
     @classmethod
     def random(
@@ -118,17 +117,18 @@ class HeightMap:
         walls: float = 0.0,
         start: int | None = None,
     ) -> HeightMap:
-        """Draw heights from a `prior` [5] or [S, 5] (uniform unless given), walls and a start.
+        """Draw heights, walls and a start.
 
-        Each square but the start is a wall with probability `walls`. The start is drawn uniformly
-        unless given. A seed gives the same heights and start for all `walls`; a larger fraction
-        only adds walls.
+        Heights have the distribution `prior` [5] or [S, 5], by default uniform. Each square except
+        the start is a wall with probability `walls`. By default the start is drawn uniformly. With
+        the same seed, `walls` changes neither heights nor start, and a larger fraction only adds
+        walls.
         """
         error = InvalidProblemError
         states = grid_size(shape, error)
         mass = check_prior(prior, states, error)
         if mass.shape[-1] != LEVELS:
-            raise error(f"the prior has {mass.shape[-1]} heights, a map {LEVELS}")
+            raise error(f"the prior has {mass.shape[-1]} heights, expected {LEVELS}")
         if not 0.0 <= number(walls, "the fraction of walls", error) <= 1.0:
             raise error(f"the fraction of walls is {walls:g}, expected 0 to 1")
         if not isinstance(seed, np.random.Generator):
@@ -172,26 +172,26 @@ class HeightMap:
     ) -> HeightBelief:
         """Return the belief about the map before any observation.
 
-        Walls are known, or each square is one with probability `chance`.
+        Walls are known, or each square is a wall with probability `chance`.
         """
         if walls not in ("known", "prior"):
             raise InvalidProblemError(f"walls is {walls!r}, expected 'known' or 'prior'")
         chance = number(chance, "the chance of a wall", InvalidProblemError)
         if (walls == "prior") != (chance != 0.0):
             raise InvalidProblemError(
-                f"walls {walls!r} with a chance of {chance:g}: unknown walls need a chance, "
-                "known ones none"
+                f"walls {walls!r} with a chance of {chance:g}: the chance must be above 0 for "
+                "walls 'prior', and 0 for walls 'known'"
             )
         believed = self.walls.astype(np.float64) if walls == "known" else chance
         prior = check_prior(prior, self.states, InvalidProblemError)
         return HeightBelief(self.shape, prior, believed, stay)
 
     def around(self, state: int) -> IntArray:
-        """Return the squares seen from a square: itself and its neighbours, in order."""
+        """Return the indices of a square and its neighbours, ascending: those seen from it."""
         return _around(*self.shape, index(state, self.states, "the state", InvalidProblemError))
 
     def seen_from(self, states: Iterable[int]) -> BoolArray:
-        """Return the mask [S] of squares seen from any of these."""
+        """Return the mask [S] of squares that are seen from at least one of `states`."""
         found = np.zeros(self.states, dtype=bool)
         for state in states:
             found[self.around(state)] = True
@@ -199,7 +199,7 @@ class HeightMap:
 
     @cached_property
     def component(self) -> BoolArray:
-        """Mask [S] of squares that have a way from the start and back, in the true world."""
+        """Mask [S] of squares that the start can reach and that can reach the start."""
         from scipy.sparse.csgraph import connected_components
 
         true = self.moves(stay=False)
@@ -209,16 +209,16 @@ class HeightMap:
 
     @cached_property
     def way_back(self) -> BoolArray:
-        """Mask [S] of squares with a way back to the start, in the true world."""
-        return way_back_of(self.moves(stay=False), self.start)
+        """Mask [S] of squares that can reach the start in the true world."""
+        return can_reach_start(self.moves(stay=False), self.start)
 
     @cached_property
     def safely_seen(self) -> BoolArray:
-        """Mask [S] of squares that a clairvoyant can uncover without losing the way back."""
+        """Mask [S] of squares seen from `component`: the most that can be seen safely."""
         return frozen(self.seen_from(np.flatnonzero(self.component).tolist()))
 
     def stranded(self, state: int) -> bool:
-        """Return whether there is no way back to the start from here, in the true world."""
+        """Return whether `state` can't reach the start in the true world."""
         return not self.way_back[index(state, self.states, "the state", InvalidProblemError)]
 
     def __str__(self) -> str:
@@ -232,7 +232,7 @@ class HeightMap:
 
 @lru_cache(maxsize=1 << 16)
 def _around(rows: int, columns: int, state: int) -> IntArray:
-    """Return a square of a grid and its neighbours, in order."""
+    """Return the indices of a square and its neighbours, ascending."""
     row, column = divmod(state, columns)
     across = range(max(0, column - 1), min(columns, column + 2))
     down = range(max(0, row - 1), min(rows, row + 2))

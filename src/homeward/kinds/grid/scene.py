@@ -1,4 +1,4 @@
-"""The maps of a run in a grid world: heights 1 to 5, seen or not, and walls."""
+"""Map layers of a run in a grid world: known and true heights, entropy, and seen squares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def scene_of(setup: Setup) -> Scene:
-    """Return the maps of a run."""
+    """Return the map layers of a run."""
     belief, world = setup.belief, setup.world
     prior, heights = belief.prior, world.grid.heights  # type: ignore[attr-defined]
     seen = np.zeros(heights.size, dtype=bool)
@@ -37,7 +37,7 @@ def scene_of(setup: Setup) -> Scene:
         world.state = state  # type: ignore[misc]
 
     def measure(observation: Any, belief: Any, before: float) -> float:
-        """Return the fraction of all squares that were seen."""
+        """Return the fraction of all squares that are seen, walls included."""
         new = np.count_nonzero(~seen[observation.cells])
         seen[observation.cells] = True
         return before + new / seen.size
@@ -74,7 +74,7 @@ def scene_of(setup: Setup) -> Scene:
                 categories=values,
             )
         ],
-        ("what it would uncover", "squares") if uncovers else ("what there is to see", None),
+        ("squares that it would uncover", "squares") if uncovers else ("what is left to see", None),
         lambda m: known(m) == WALL,
         measure,
         place,
@@ -82,7 +82,7 @@ def scene_of(setup: Setup) -> Scene:
 
 
 def kept_layers(fields: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the layers that can be made from the arrays of a finished run."""
+    """Return the layers [R, C] that the stored arrays of a finished run determine."""
     if not {"heights", "seen", "visited"} <= fields.keys():
         return {}
     heights = fields["heights"].astype(np.float64)

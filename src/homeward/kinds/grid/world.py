@@ -1,11 +1,11 @@
-"""The paper's grid world: heights seen from neighbouring squares, and drops without a way back.
+"""The paper's grid world: heights are seen from neighbouring squares, and descents may be final.
 
-A move to one of eight neighbours works if the destination is not a wall and at most one higher; any
-drop is fine. If a move fails, the explorer stays where it is. Standing on a square shows its height
-and its neighbours', without error.
+A move to one of eight neighbours succeeds if the destination is not a wall and at most one higher.
+Any descent succeeds. If a move fails, the explorer stays where it is. The explorer sees the heights
+of its square and of its neighbours, without error.
 
-`HeightGridWorld` serves an `Explorer`. `HeightGridEnv` is the same as a Gymnasium environment,
-registered as ``homeward/HeightGrid-v0`` when this module is imported.
+`HeightGridWorld` is the world for an `Explorer`. `HeightGridEnv` is the same world as a Gymnasium
+environment; importing this module registers it as ``homeward/HeightGrid-v0``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class HeightGridWorld:
 
     @property
     def stranded(self) -> bool:
-        """Whether there is no way back to the start, in the true world."""
+        """Whether the explorer can't get back to the start in the true world."""
         return self.grid.stranded(self.state)
 
     def look(self) -> Reveal:
-        """Show the square where the explorer stands, and its neighbours."""
+        """Return the heights of the explorer's square and of its neighbours."""
         view = self._views.get(self.state)
         if view is None:
             cells = self.grid.around(self.state)
@@ -73,7 +73,7 @@ class HeightGridWorld:
         return view
 
     def act(self, action: int) -> Reveal:
-        """Try a move; return what is seen after it."""
+        """Try a move; return the heights that are seen after it."""
         action = index(action, self.moves.actions, "the action", InvalidProblemError)
         if self.moves.success[self.state, action]:
             self.state = int(self.moves.dest[self.state, action])
@@ -83,23 +83,24 @@ class HeightGridWorld:
 class HeightGridEnv(MapEnv):
     """The grid world as a Gymnasium environment.
 
-    Observations are the ``state`` (row-major) and all ``heights`` [rows, columns] seen so far, 0
-    where unseen, −1 where a wall is. The reward is the number of squares that a step uncovered, and
-    the episode ends once every square except walls is seen. ``info["stranded"]`` is True if there
-    is no way back to the start.
+    An observation holds the ``state`` (row-major) and the ``heights`` [rows, columns] seen so far:
+    0 is unseen, −1 is a wall. The reward is the number of squares that a step uncovered. The
+    episode ends once every square except walls is seen. ``info["stranded"]`` is True if the
+    explorer can't get back to the start.
 
     Parameters
     ----------
     grid
-        A map, or one as text (see `maps`). Unless given, each reset draws a new one.
+        A map, or a map as text (see `maps`). If None, each reset draws a new map.
     rows, columns, walls, prior
         Parameters of a drawn map, see `HeightMap.random`.
     walls_known
-        Whether walls are shown from the start or have to be seen.
+        Whether observations show all walls, or only walls that were seen.
     stay
-        Whether the first action is to stay; the eight neighbours follow, clockwise from N.
+        Whether the first action is to stay; the moves to the eight neighbours follow, clockwise
+        from N.
     render_mode
-        ``"rgb_array"``; ``"ansi"``, text with colours; or ``"human"``, that text to the terminal.
+        ``"rgb_array"``: pixels. ``"ansi"``: coloured text. ``"human"``: that text, printed.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class HeightGridEnv(MapEnv):
         self._shape = (rows, columns) if grid is None else grid.shape
         self._stay, self._walls_known = stay, walls_known
         first = HeightMap.random(self._shape, 0, **self._drawn) if grid is None else grid
-        self.world = HeightGridWorld(first, stay=stay)  # raises if it is not a map
+        self.world = HeightGridWorld(first, stay=stay)  # raises if the map is invalid
         self.action_space = spaces.Discrete(self.world.moves.actions)
         self.observation_space = spaces.Dict(
             {
@@ -159,7 +160,7 @@ class HeightGridEnv(MapEnv):
 
 
 def paint(known: IntArray, state: int) -> NDArray[np.uint8]:
-    """Paint known heights [rows, columns] and where the explorer is, as pixels."""
+    """Return the pixels of the heights `known` [rows, columns], with a disc at `state`."""
     rows, columns = known.shape
     picture = np.empty((rows, PIXELS, columns, PIXELS, 3), np.uint8)
     picture[...] = _rgb(UNSEEN_COLOUR)
@@ -177,7 +178,7 @@ def paint(known: IntArray, state: int) -> NDArray[np.uint8]:
 
 
 def write(known: IntArray, state: int) -> str:
-    """Return known heights [rows, columns] and where the explorer is, as text in colours."""
+    """Return the heights `known` [rows, columns] as coloured text, with @ at `state`."""
     letters = {UNKNOWN: "·", WALL: " "}
     lines = known.tolist()
     return coloured_text(

@@ -3,45 +3,43 @@
 As in the paper's figure, saturation shows how well a height is known: full where its standard
 deviation is 1 cm or less, grey where it is as large as before the first measurement, on a
 logarithmic scale in between. Hue and lightness show the height, shading from the north-west shows
-slopes. A line is the path, broader where taken more often; a broken line surrounds the area to keep
-in. The same data gives the same pixels.
+slopes. The same data gives the same pixels.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, withStroke
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from homeward.arrays import index, indices, numbers, own
 from homeward.beliefs.heights import SHARP, entropy_reduction
-from homeward.errors import InvalidProblemError
-from homeward.kinds.promises import is_stranded
+from homeward.kinds.outcome import is_stranded
+from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
-from homeward.kinds.rover.kind import area_of, cells_of, prior_of
-from homeward.kinds.rover.outputs import distance_of
+from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
+from homeward.kinds.rover.outputs import distance_of, path_of
+from homeward.kinds.rover.terrain import crossings_of
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (
     PAPER,
     QUIET,
     FilmFigure,
     Layout,
-    checked_path,
     draw_key,
     draw_maps,
     mark,
 )
 from homeward.replay import Replay
 from homeward.runs.config import checked
-from homeward.terrain.transforms import to_grid
+from homeward.terrain.elevation import to_grid
 from homeward.words import ENDS
 
 if TYPE_CHECKING:
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.runs import Run
     from homeward.terrain import Cells
+    from homeward.terrain.crossings import Crossings
     from homeward.terrain.polygons import Area
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
@@ -84,6 +83,16 @@ SPARSE = 0.2
 SHADE = 0.42
 """Strength of the shading of slopes."""
 
+MAX_FRAMES = 120
+"""Maximum number of frames of a film."""
+
+MARKS = {
+    "start": ("o", 8.5, PAPER, INK, 2.0),
+    "now": ("o", 7.0, INK, PAPER, 1.2),
+    "lost": ("X", 13.0, INK, PAPER, 1.4),
+    "home": ("p", 10.0, PAPER, INK, 1.8),
+}
+
 
 class Span(NamedTuple):
     """Range of a map's colours."""
@@ -107,26 +116,7 @@ class TerrainPanel:
     home: int | None = None  # fixed place to return to, if any
     area: Area = ()  # area to keep in, in map coordinates, if any
     bases: Sequence[int] = ()  # states to be able to return to
-
-    def __post_init__(self) -> None:
-        error = InvalidProblemError
-        shape = self.cells.shape
-        states = shape[0] * shape[1]
-        for name in ("height", "deviation"):
-            given = getattr(self, name)
-            array = numbers(given, f"the {name}", shape, error)
-            faulty = ~np.isfinite(array) | ((name == "deviation") & (array < 0.0))
-            faulty &= ~self.cells.blocked
-            if faulty.any():
-                row, column = (int(i) for i in np.argwhere(faulty)[0])
-                raise error(f"the {name} of cell ({row}, {column}) is {array[row, column]:g} m")
-            object.__setattr__(self, name, own(array, given))
-        object.__setattr__(self, "path", checked_path(self.path, states))
-        if self.home is not None:
-            index(self.home, states, "home", error)
-        bases = np.asarray(self.bases, np.int64)
-        indices(bases, "a base", bases.shape, (0, states), "n", error)
-        object.__setattr__(self, "bases", tuple(bases.tolist()))
+    crossings: Crossings | None = None  # ways between cells; straight lines without them
 
 
 class Frame(NamedTuple):
@@ -156,14 +146,13 @@ def draw_run(run: Run, path: Path) -> None:
     """Write a picture of a run up to its last step."""
     config = checked(RoverConfig, run.config, str(run.directory))
     replay, cells = Replay(run.directory), cells_of(config)
-    moves = replay.setup.world.moves  # type: ignore[attr-defined]
-    known = replay.layers(len(replay.log), ("height", "uncertainty"))
+    steps, columns, end = len(replay.log), cells.shape[1], run.manifest.end
+    known = replay.layers(steps, ("height", "uncertainty"))
     states = [replay.history.start, *replay.log.nexts]
-    moment = replay.at(len(replay.log))
-    learned = entropy_reduction(prior_of(config), moment.belief)  # type: ignore[arg-type]
-    end = run.manifest.end
-    driven = distance_of(states, cells.shape[1], cells.size) / 1000.0
-    note = f"{learned:,.0f} nats learned in {len(states) - 1:,} steps and {driven:,.1f} km"
+    learned = entropy_reduction(prior_of(config), replay.at(steps).belief)  # type: ignore[arg-type]
+    driven = distance_of(config, states) / 1000.0
+    note = f"{learned:,.0f} nats learned in {steps:,} steps and {driven:,.1f} km"
+    moves = replay.setup.world.moves  # type: ignore[attr-defined]
     panel = TerrainPanel(
         cells,
         known["height"],
@@ -171,12 +160,44 @@ def draw_run(run: Run, path: Path) -> None:
         states,
         f"{cells.name}: {title_of(config)}",
         note if end is None else f"{note}; {ENDS[end]}",
-        is_stranded(config, moves, states[-1], states[0], cells.shape[1]),
+        is_stranded(config, moves, states[-1], states[0], columns),
         states[0] if config.home == "start" else None,
         area_of(config) or (),
-        [row * cells.shape[1] + column for row, column in config.bases],
+        states_of(config.bases, columns),
+        crossings_of(config),
     )
     draw_terrain([panel]).savefig(path)
+
+
+def film_run(run: Run, path: Path) -> None:
+    """Write a film of a run, by taking its steps again."""
+    config = checked(RoverConfig, run.config, str(run.directory / "config.json"))
+    cells, setup = cells_of(config), make(config)
+    world: Any = setup.world
+    states, columns = path_of(run.records(), world.start), cells.shape[1]
+    shown = set(np.linspace(0, len(states) - 1, MAX_FRAMES).round().astype(int).tolist())
+
+    def frames() -> Iterator[Frame]:
+        belief: Any = setup.belief.update(world.look())
+        for step, record in enumerate([None, *run.records()]):
+            if record is not None:
+                belief = belief.update(world.act(record.action))
+            if step in shown:
+                deviation = np.sqrt(belief.variance).reshape(cells.shape)
+                yield Frame(step, belief.height.reshape(cells.shape), deviation)
+
+    panel = TerrainPanel(
+        cells,
+        cells.mean,
+        np.sqrt(cells.variance),
+        states,
+        title_of(config),
+        stranded=is_stranded(config, world.moves, states[-1], states[0], columns),
+        area=area_of(config) or (),
+        bases=states_of(config.bases, columns),
+        crossings=crossings_of(config),
+    )
+    write_frames(Scene(panel).pictures(frames()), path, 12.0)
 
 
 def title_of(config: RoverConfig) -> str:
@@ -189,30 +210,8 @@ def title_of(config: RoverConfig) -> str:
     return f"{config.explorer} at δ = {config.delta:g}{home}{more}"
 
 
-def write_terrain_film(
-    cells: Cells,
-    frames: Iterable[Frame],
-    path: Sequence[int],
-    out: Path,
-    *,
-    title: str = "",
-    fps: float = 12.0,
-    stranded: bool = False,
-    area: Area = (),
-    bases: Sequence[int] = (),
-) -> None:
-    """Write the film of a run as .gif or .mp4, completely or not at all.
-
-    `path` is the whole path; a frame shows it up to its step. The last one shows how it ended. Only
-    a few frames are in memory at a time, so `frames` may be a generator.
-    """
-    deviation = np.sqrt(cells.variance)
-    scene = Scene(TerrainPanel(cells, cells.mean, deviation, path, title, area=area, bases=bases))
-    write_frames(scene.pictures(frames, stranded=stranded), out, fps)
-
-
 class Scene:
-    """A film of a run; each frame updates only what changed."""
+    """A film of a run; each frame updates only what changed, and the last shows how it ended."""
 
     def __init__(self, panel: TerrainPanel) -> None:
         self.panel = panel
@@ -226,76 +225,68 @@ class Scene:
         wide, high = film.wide, film.high
         box = (LAYOUT.left / wide, below / high, side / wide, room / high)
         axes = film.figure.add_axes(box)
-        self._image, self._end = _draw_map(axes, panel, self._span)
+        beginning = replace(panel, stranded=False)
+        self._image, self._end = _draw_map(axes, beginning, self._span)
         self._ways = [c for c in axes.collections if isinstance(c, LineCollection)]
-        _draw_key(film.figure, [panel])
+        _draw_key(film.figure, [beginning])
 
-    def pictures(self, frames: Iterable[Frame], *, stranded: bool = False) -> Iterator[Any]:
-        """Yield the pixels [height, width, 3] of each frame."""
+    def pictures(self, frames: Iterable[Frame]) -> Iterator[Any]:
+        """Yield the pixels [height, width, 3] of each frame; few are in memory at a time."""
         panel = self.panel
         steps = len(panel.path) - 1
         lead = f"{panel.title} · " if panel.title else ""
-        places = _places(panel.path, panel.cells)
+        places = _places(panel.path, panel)
         for frame in frames:
-            step = index(frame.step, steps + 1, "the step of a frame", InvalidProblemError)
-            shown = TerrainPanel(panel.cells, frame.height, frame.deviation, panel.path[: step + 1])
+            step = frame.step
+            path = panel.path[: step + 1]
+            shown = replace(panel, height=frame.height, deviation=frame.deviation, path=path)
             self._image.set_data(_paint(shown, self._span, PIXELS // 2))
-            ends, often = _ways(shown.path)
-            breadths = _breadths(often, panel.cells)
+            lines, *breadths = _ways(shown)
             for way, breadth in zip(self._ways, breadths, strict=True):
-                way.set_segments(list(_lines(ends, panel.cells)))
+                way.set_segments(lines)
                 way.set_linewidth(breadth.tolist())
             self._end.set_data(*places[step : step + 1].T)
-            lost = stranded and step == steps
+            lost = panel.stranded and step == steps
             self._end.set_marker("X" if lost else "o")
             self._end.set_markersize(11.0 if lost else 7.0)
-            fate = ", no way back" if lost else ""
-            yield self.film.frame(f"{lead}step {step}{fate}")
+            yield self.film.frame(f"{lead}step {step}{', no way back' if lost else ''}")
 
 
 def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, Line2D]:
     """Draw the ground, the path and its marks; return what a film updates."""
-    extent = _extent(panel.cells)
+    cells, extent = panel.cells, _extent(panel.cells)
     image = axes.imshow(
         _paint(panel, span), extent=extent, origin="upper", interpolation="antialiased", zorder=0
     )
-    if panel.cells.blocked.any():
-        _draw_blocked(axes, panel.cells, extent)
+    if cells.blocked.any():
+        cover = np.zeros((*cells.shape, 4))
+        cover[cells.blocked] = to_rgba(ROCK)
+        axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1)
     axes.set_xlim(*sorted(extent[:2]))
     axes.set_ylim(*sorted(extent[2:]))
-    ends, often = _ways(panel.path)
-    lines = list(_lines(ends, panel.cells))
-    breadths = _breadths(often, panel.cells)
+    lines, *breadths = _ways(panel)
     for colour, breadth, z in zip((PAPER, WAY), breadths, (2, 3), strict=True):
         axes.add_collection(
             LineCollection(lines, colors=colour, linewidths=breadth, capstyle="round", zorder=z),
             autolim=False,
         )
-    _draw_area(axes, panel)
-    places = _places(panel.path, panel.cells)
-    marks = [(_start(), places[0], 5), ((_lost if panel.stranded else _now)(), places[-1], 6)]
-    marks += [(_home(), place, 4) for place in _places(_homes(panel), panel.cells)]
+    for ring in (ring for rings in panel.area for ring in rings):
+        edge = _edge()
+        edge.set(zorder=3.5)
+        corners = np.array([to_grid(cells.transform, x, y) for x, y in ring])
+        edge.set_data(*_on_picture(corners[:, 0], corners[:, 1], cells).T)
+        axes.add_line(edge)
+    end = mark(*MARKS["lost" if panel.stranded else "now"])
+    places = _places(panel.path, panel)
+    marks = [(mark(*MARKS["start"]), places[0], 5), (end, places[-1], 6)]
+    marks += [(mark(*MARKS["home"]), place, 4) for place in _places(_homes(panel), panel)]
     for sign, place, z in marks:
         sign.set(zorder=z, clip_on=False)
         sign.set_data(*place[:, None])
         axes.add_line(sign)
-    _draw_scale(axes, panel.cells)
-    _draw_coordinates(axes, panel.cells)
-    return image, marks[1][0]
-
-
-def _draw_area(axes: Axes, panel: TerrainPanel) -> None:
-    """Draw the edges of the area to keep in, above the path and below the marks."""
-    left, right, bottom, top = _extent(panel.cells)
-    rows, columns = panel.cells.shape
-    for ring in (ring for rings in panel.area for ring in rings):
-        grid = np.array([to_grid(panel.cells.transform, x, y) for x, y in ring])
-        x = left + (right - left) * grid[:, 0] / columns
-        y = top + (bottom - top) * grid[:, 1] / rows
-        edge = _edge()
-        edge.set(zorder=3.5)
-        edge.set_data(x, y)
-        axes.add_line(edge)
+    _draw_scale(axes, cells)
+    _draw_coordinates(axes, cells)
+    return image, end
 
 
 def _homes(panel: TerrainPanel) -> list[int]:
@@ -319,7 +310,9 @@ def _paint(panel: TerrainPanel, span: Span, pixels: int = PIXELS) -> FloatArray:
             zoom(array, times, order=order, mode="nearest", grid_mode=True)
             for array, order in ((height, 3), (vagueness, 1))
         )
-    down, across = (side / times for side in _signed_sides(panel.cells))
+    left, right, bottom, top = _extent(panel.cells)  # rows may go north, columns west
+    high, wide = (side / times for side in panel.cells.size)
+    down, across = math.copysign(high, top - bottom), math.copysign(wide, right - left)
     return colours_of(height, 1.0 - vagueness, _shade(height, down, across), span)
 
 
@@ -349,46 +342,40 @@ def _shade(height: FloatArray, down: float, across: float) -> FloatArray:
     return np.tanh(rise / steep) if steep > 0.0 else rise
 
 
-def _draw_blocked(axes: Axes, cells: Cells, extent: tuple[float, ...]) -> None:
-    """Cover the cells that can't be entered."""
-    cover = np.zeros((*cells.shape, 4))
-    cover[cells.blocked] = (*(int(ROCK[i : i + 2], 16) / 255 for i in (1, 3, 5)), 1.0)
-    axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1)  # type: ignore[arg-type]
+def _ways(panel: TerrainPanel) -> tuple[list[FloatArray], FloatArray, FloatArray]:
+    """Return lines [n, 2] between neighbours, and the widths [n] in points of borders and lines.
 
-
-def _ways(path: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the pairs [n, 2] of neighbours along the path, and how often [n] each was taken."""
-    states = np.asarray(path)
-    pairs = np.sort(np.column_stack([states[:-1], states[1:]]), axis=1)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    if not len(pairs):
-        return np.empty((0, 2), np.int64), np.empty(0, np.int64)
-    ways: tuple[IntArray, IntArray] = np.unique(pairs, axis=0, return_counts=True)
-    return ways
-
-
-def _breadths(often: IntArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
-    """Return the widths in points of borders and of path segments, by how often each was taken.
-
-    If they cover the map they are finer, so that the ground stays visible.
+    A line is broader where it was taken more often; if lines cover the map they are finer.
     """
-    fine = math.sqrt(min(1.0, SPARSE * cells.mean.size / max(1, len(often))))
-    breadth: FloatArray = fine * np.minimum(1.0 + 0.35 * np.log2(np.maximum(often, 1)), 2.6)
-    return breadth + 1.6 * fine * fine, breadth
+    states = np.asarray(panel.path)
+    pairs = np.column_stack([states[:-1], states[1:]])
+    if panel.crossings is None:
+        pairs.sort(axis=1)
+    ends, often = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0, return_counts=True)
+    fine = math.sqrt(min(1.0, SPARSE * panel.cells.mean.size / max(1, len(often))))
+    breadth = fine * np.minimum(1.0 + 0.35 * np.log2(often), 2.6)
+    if panel.crossings is None:
+        lines = list(np.stack([_places(ends[:, i], panel) for i in (0, 1)], axis=1))
+    else:
+        routes = [panel.crossings.route(move)[0] / panel.crossings.sides for move in ends.tolist()]
+        lines = [_on_picture(route[:, 1], route[:, 0], panel.cells) for route in routes]
+    return lines, breadth + 1.6 * fine * fine, breadth
 
 
-def _lines(ends: IntArray, cells: Cells) -> FloatArray:
-    """Return lines [n, 2, 2] between cells."""
-    return np.stack([_places(ends[:, i], cells) for i in (0, 1)], axis=1)
+def _places(states: Sequence[int] | IntArray, panel: TerrainPanel) -> FloatArray:
+    """Return where the rover stands in cells [n, 2] on the picture, x and y."""
+    if panel.crossings is None:
+        row, column = np.divmod(np.asarray(states, np.int64), panel.cells.shape[1])
+        return _on_picture(column + 0.5, row + 0.5, panel.cells)
+    row, column = panel.crossings.stands(states) / np.array(panel.crossings.sides)[:, None]
+    return _on_picture(column, row, panel.cells)
 
 
-def _places(states: Sequence[int] | IntArray, cells: Cells) -> FloatArray:
-    """Return the middles [n, 2] of cells on the picture, x and y."""
-    row, column = np.divmod(np.asarray(states, np.int64), cells.shape[1])
-    left, right, bottom, top = _extent(cells)
-    x = left + (right - left) * (column + 0.5) / cells.shape[1]
-    y = top + (bottom - top) * (row + 0.5) / cells.shape[0]
-    return np.column_stack([x, y])
+def _on_picture(column: FloatArray, row: FloatArray, cells: Cells) -> FloatArray:
+    """Return points [n, 2] of the grid on the picture, x and y."""
+    (rows, columns), (left, right, bottom, top) = cells.shape, _extent(cells)
+    x = left + (right - left) * column / columns
+    return np.column_stack([x, top + (bottom - top) * row / rows])
 
 
 def _is_upright(cells: Cells) -> bool:
@@ -410,15 +397,6 @@ def _extent(cells: Cells) -> tuple[float, float, float, float]:
     return c, c + a * columns, f + e * rows, f
 
 
-def _signed_sides(cells: Cells) -> tuple[float, float]:
-    """Return a cell's height and width in m, negative where rows go north or columns west."""
-    height, width = cells.size
-    if _is_upright(cells):
-        a, _, _, _, e, _ = cells.transform
-        return math.copysign(height, -e), math.copysign(width, a)
-    return height, width
-
-
 def _aspect(cells: Cells) -> float:
     """Return the height of a map over its width."""
     (rows, columns), (height, width) = cells.shape, cells.size
@@ -433,33 +411,12 @@ def _side(panels: Sequence[TerrainPanel], columns: int) -> float:
 
 def _span(panels: Sequence[TerrainPanel], panel: TerrainPanel) -> Span:
     """Return the range of a panel's colours; the same for all panels of the same cells."""
-    lows, highs = [], []
-    for other in panels:
-        if other.cells is panel.cells:
-            known = other.height[~other.cells.blocked]
-            if known.size:
-                low, high = np.quantile(known, (0.005, 0.995)).tolist()
-                lows.append(low)
-                highs.append(high)
+    same = [other.height[~panel.cells.blocked] for other in panels if other.cells is panel.cells]
+    ends = [np.quantile(known, (0.005, 0.995)).tolist() for known in same if known.size]
+    lows, highs = zip(*ends, strict=True) if ends else ((0.0,), (1.0,))
     prior = np.sqrt(panel.cells.variance[~panel.cells.blocked])
     vague = max(float(np.median(prior)) if prior.size else 0.0, 2.0 * SHARP)
-    return Span(min(lows, default=0.0), max(highs, default=1.0), vague)
-
-
-def _start() -> Line2D:
-    return mark("o", 8.5, PAPER, INK, 2.0)
-
-
-def _now() -> Line2D:
-    return mark("o", 7.0, INK, PAPER, 1.2)
-
-
-def _lost() -> Line2D:
-    return mark("X", 13.0, INK, PAPER, 1.4)
-
-
-def _home() -> Line2D:
-    return mark("p", 10.0, PAPER, INK, 1.8)
+    return Span(min(lows), max(highs), vague)
 
 
 def _edge() -> Line2D:
@@ -510,10 +467,7 @@ def _draw_coordinates(axes: Axes, cells: Cells) -> None:
     if cells.is_own or not _is_upright(cells):
         axes.set_xlabel(f"{unit} from the corner", size=8, color=QUIET, labelpad=2)
         return
-    if cells.crs_name is None:
-        name = "map coordinates without a coordinate system"
-    else:
-        name = cells.crs_name
+    name = cells.crs_name or "map coordinates without a coordinate system"
     axes.set_xlabel(f"x in {unit}, {name}", size=8, color=QUIET, labelpad=2)
     axes.set_ylabel(f"y in {unit}", size=8, color=QUIET, labelpad=2)
 
@@ -523,45 +477,42 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
     wide, high = (float(side) for side in figure.get_size_inches())
     span = _span(panels, panels[0])
     same = all(panel.cells is panels[0].cells for panel in panels)
-    middle = 0.5 * wide
     width, height = 1.7, 0.3
-    box = ((middle - 0.5 * width) / wide, 0.47 / high, width / wide, height / high)
-    axes = figure.add_axes(box)
+    left = (0.5 * wide - 0.5 * width) / wide
+    axes = figure.add_axes((left, 0.47 / high, width / wide, height / high))
     heights, saturations = np.meshgrid(
         np.linspace(span.low, span.high, 120), np.linspace(1.0, 0.0, 30)
     )
-    axes.imshow(
-        colours_of(heights, saturations, 0.0, span), aspect="auto", extent=(0.0, 1.0, 0.0, 1.0)
-    )
+    ground = colours_of(heights, saturations, 0.0, span)
+    axes.imshow(ground, aspect="auto", extent=(0.0, 1.0, 0.0, 1.0))
     axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set(color=QUIET, linewidth=0.5)
     words: dict[str, Any] = {"color": QUIET, "size": 8.5, "va": "center"}
     low, top = (f"{span.low:,.0f} m", f"{span.high:,.0f} m") if same else ("low", "high")
-    axes.text(0.0, -0.28, low, ha="left", **words)
-    axes.text(0.5, -0.28, "height", ha="center", **words)
-    axes.text(1.0, -0.28, top, ha="right", **words)
-    axes.text(-0.03, 0.85, "known to 1 cm", ha="right", **words)
     grey = f"to {100.0 * span.vague:.0f} cm or worse" if same else "as little as at first"
-    axes.text(-0.03, 0.15, grey, ha="right", **words)
-    _draw_signs(figure, panels)
-
-
-def _draw_signs(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
-    """Write the legend of the marks."""
-    signs: list[tuple[str, Line2D | Patch]] = [
-        ("path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
-        ("start", _start()),
+    for x, y, said, side in (
+        (0.0, -0.28, low, "left"),
+        (0.5, -0.28, "height", "center"),
+        (1.0, -0.28, top, "right"),
+        (-0.03, 0.85, "known to 1 cm", "right"),
+        (-0.03, 0.15, grey, "right"),
+    ):
+        axes.text(x, y, said, ha=side, **words)
+    base = "base" if any(panel.bases for panel in panels) else "home"
+    signs: list[tuple[bool, str, Any]] = [
+        (True, "path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
+        (True, "start", mark(*MARKS["start"])),
+        (any(not panel.stranded for panel in panels), "end", mark(*MARKS["now"])),
+        (any(p.stranded for p in panels), "end: no way back to the start", mark(*MARKS["lost"])),
+        (any(panel.area for panel in panels), "edge to keep within", _edge()),
+        (any(_homes(panel) for panel in panels), base, mark(*MARKS["home"])),
+        (
+            any(panel.cells.blocked.any() for panel in panels),
+            "no data, not entered",
+            Rectangle((0, 0), 1, 1, color=ROCK),
+        ),
     ]
-    if any(not panel.stranded for panel in panels):
-        signs.append(("end", _now()))
-    if any(panel.stranded for panel in panels):
-        signs.append(("end: no way back to the start", _lost()))
-    if any(panel.area for panel in panels):
-        signs.append(("edge to keep within", _edge()))
-    if any(_homes(panel) for panel in panels):
-        signs.append(("base" if any(panel.bases for panel in panels) else "home", _home()))
-    if any(panel.cells.blocked.any() for panel in panels):
-        signs.append(("no data, not entered", Rectangle((0, 0), 1, 1, color=ROCK)))
+    shown = [(words, handle) for is_there, words, handle in signs if is_there]
     room = {"fontsize": 8.5, "handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.4}
-    draw_key(figure, signs, 0.14, **room)
+    draw_key(figure, shown, 0.14, **room)

@@ -9,10 +9,10 @@ import numpy as np
 
 from homeward.errors import InvalidInputError
 from homeward.files import read_json
-from homeward.kinds.promises import ASKED
+from homeward.kinds.promises import ASKED, SAFE_KEYS
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
-from homeward.kinds.rover.terrain import CELLS, DEFAULT_SHAPE, cells_of
-from homeward.runs.form import MAX_CELLS, Form
+from homeward.kinds.rover.terrain import CELLS, cells_of, mars_pixels
+from homeward.runs.kind import MAX_CELLS, Form
 from homeward.terrain import MapWindow, parse_window
 
 if TYPE_CHECKING:
@@ -30,18 +30,12 @@ MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 1e-3, 1e6  # m
 MAX_CORNERS = 1000
 """Maximum total number of corners of the polygons to keep in."""
 
-PROMISES = ("delta", "correction", "home", *(name for name in ASKED if name != "recall"))
-"""Keys that only a safe explorer takes."""
-
 
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
     """Return the pixels of a terrain and their size in m; None if the raster has to be read."""
     terrain = str(config["terrain"])
     if terrain == MARS:
-        side = 1.0 if config.get("pixel") is None else config["pixel"]
-        asked = (config.get("rows"), config.get("columns"))
-        rows, columns = (d if n is None else n for n, d in zip(asked, DEFAULT_SHAPE, strict=True))
-        return (rows, columns), (side, side)
+        return mars_pixels(config.get("rows"), config.get("columns"), config.get("pixel"))
     about = Path(terrain).with_name(ABOUT)
     if terrain == SAMPLE or not about.is_file():
         return None
@@ -94,7 +88,7 @@ def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 FORM = Form(
     keys=(
-        *("seed", *CELLS, "climb", "descend", "sensor_range", "sensor_noise", "sensor_offset"),
+        *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *ASKED),
     ),
@@ -103,7 +97,7 @@ FORM = Form(
     check=check,
     safe={"explorer": "safe"},
     unsafe={"explorer": "unsafe"},
-    promises=PROMISES,
+    promises=SAFE_KEYS,
     preview=preview,
     preview_keys=CELLS,
 )

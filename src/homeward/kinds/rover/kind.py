@@ -16,33 +16,31 @@ import numpy as np
 
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.corrections import Correction
-from homeward.beliefs.heights import Heights, TerrainBelief
+from homeward.beliefs.heights import Heights, TerrainBelief, entropy_reduction
 from homeward.bonuses import Information, InformationGain
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.kinds.promises import (
-    check_start,
-    criteria_of,
-    state_of,
-)
-from homeward.kinds.reachability import move_graph
+from homeward.kinds import deferred
+from homeward.kinds.outcome import check_start
+from homeward.kinds.promises import criteria_of, state_of
+from homeward.kinds.reachability import away_from_middle, move_graph
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import cells_of as cells_of
+from homeward.kinds.rover.terrain import check_cell, limits_of, pinned
 from homeward.kinds.rover.terrain import digest_of as digest_of
-from homeward.kinds.rover.terrain import pinned
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
 from homeward.runs.kind import Kind, Setup
 from homeward.terrain.polygons import Area, cells_inside, check_area, read_area
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from homeward.arrays import BoolArray
-    from homeward.runs import Run
-    from homeward.runs.kind import Ended
 
 SPACING = 50
 """Steps between two recorded warm starts; a resumed run plans again from the last one."""
@@ -62,6 +60,7 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
         config.climb,
         config.descend,
         cells.blocked.ravel(),
+        limits=limits_of(config),
     )
 
 
@@ -108,15 +107,11 @@ def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
     graph = move_graph(moves.dest, works)
     count, part = connected_components(graph, connection="strong")
     counts = np.bincount(part[open_cells], minlength=count)
-    rows, columns = belief.shape
-    row, column = np.divmod(np.arange(moves.states), columns)
-    down, across = row - (rows - 1) / 2, column - (columns - 1) / 2
-    away = np.hypot(belief.size[0] * down, belief.size[1] * across)
     largest = (counts[part] == counts.max()) & open_cells
-    return int(np.where(largest, away, np.inf).argmin())
+    return int(np.where(largest, away_from_middle(belief.shape, belief.size), np.inf).argmin())
 
 
-NO_DATA = "blocked: the terrain has no data there"
+NO_DATA = "blocked: the terrain has no data there, or the vehicle can't stand on it"
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
@@ -142,9 +137,11 @@ def settle(config: RoverConfig) -> RoverConfig:
     if terrain not in (MARS, SAMPLE):
         terrain = str(Path(terrain).absolute())
     there = config.model_copy(update={"terrain": terrain})
+    check_cell(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
-    known = {"terrain_sha256": pinned(there)[1], "start": start, "keep_in": area_of(there)}
+    known = {"terrain_sha256": pinned(there).digest, "start": start, "keep_in": area_of(there)}
+    known["ground"] = there.rule
     settled = there.model_copy(update=known)
     _check_start(settled)
     return settled
@@ -156,17 +153,6 @@ def _check_start(config: RoverConfig) -> None:
     check_start(config, make(config))
 
 
-def planner_of(
-    config: RoverConfig, sensor: Sensor, columns: int, inside: BoolArray | None = None
-) -> Planner:
-    """Return the planner: safe, unsafe without criteria, or naive without corrections."""
-    safe = config.explorer == "safe"
-    criteria = criteria_of(config, columns, inside)
-    correction = Correction(config.correction) if safe else Correction.NAIVE
-    bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor)
-    return Planner(bonus, criteria, config.discount, correction, recall=config.recall)
-
-
 def make(config: RoverConfig) -> Setup:
     """Return the setup of a rover on its terrain."""
     belief = prior_of(config)
@@ -174,13 +160,17 @@ def make(config: RoverConfig) -> Setup:
         state_of(base, "a base", belief.shape, belief.blocked, NO_DATA)
     inside = inside_of(config)
     start = start_of(config, belief, inside)
-    sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset)
+    optics = config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast
+    sensor = Sensor(*optics)
     if config.truth == "prior":
         truth = draw_heights(belief, config.seed)
     else:
         truth = true_heights(cells_of(config).centre, config.error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
-    planner = planner_of(config, sensor, belief.shape[1], inside)
+    criteria = criteria_of(config, belief.shape[1], inside)
+    correction = Correction(config.correction if config.explorer == "safe" else "naive")
+    bonus = Information(sensor) if config.algorithm == "paper" else InformationGain(sensor)
+    planner = Planner(bonus, criteria, config.discount, correction, recall=config.recall)
     return Setup(
         planner, belief, world, config.limit, algorithm=config.algorithm, floor=config.floor
     )
@@ -194,25 +184,17 @@ def fields(belief: TerrainBelief, world: Rover) -> dict[str, NDArray[Any]]:
     }
 
 
-def products(ended: Ended) -> None:
-    """Write the path, the map and the summary into the run's folder."""
-    from homeward.kinds.rover.outputs import write_products
+def live(config: RoverConfig) -> Callable[[Any], tuple[list[str], str]]:
+    """Return a function from an explorer to how much it knows of the terrain."""
+    from homeward.kinds.rover.outputs import is_seen
 
-    write_products(ended)
+    prior = prior_of(config)
 
+    def told(explorer: Any) -> tuple[list[str], str]:
+        nats = entropy_reduction(prior, explorer.belief)
+        return [f"{is_seen(explorer.belief).mean():.0%} seen to 10 cm", f"{nats:,.0f} nats"], ""
 
-def draw(run: Run, path: Path) -> None:
-    """Write a picture of a run up to its last step."""
-    from homeward.kinds.rover.figure import draw_run
-
-    draw_run(run, path)
-
-
-def film(run: Run, path: Path) -> None:
-    """Write a film of a run, .gif or .mp4."""
-    from homeward.kinds.rover.film import write_film
-
-    write_film(run, path)
+    return told
 
 
 ROVER = Kind(
@@ -223,13 +205,14 @@ ROVER = Kind(
     observations=(Heights, Transition),
     fields=fields,
     settle=settle,
-    products=products,
+    products=deferred("homeward.kinds.rover.outputs", "write_products"),
     digests=True,
     spacing=SPACING,
     title="Rover on terrain",
     description="A vehicle with slope limits on a terrain model whose heights have errors.",
-    draw=draw,
-    film=film,
+    draw=deferred("homeward.kinds.rover.figure", "draw_run"),
+    film=deferred("homeward.kinds.rover.figure", "film_run"),
+    live=live,
     scene=scene_of,
     kept_layers=kept_layers,
     shape=shape_of,

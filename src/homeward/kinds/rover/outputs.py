@@ -21,22 +21,19 @@ import numpy as np
 from homeward.beliefs import corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.beliefs.heights import SHARP, TerrainBelief, entropy_reduction
-from homeward.errors import InvalidFileError, MissingExtraError
-from homeward.files import read_json, replace_file, replace_json
-from homeward.kinds.promises import (
+from homeward.errors import MissingExtraError
+from homeward.files import replace_file, replace_json
+from homeward.kinds.outcome import (
     account,
     conflict_at_end,
-    conflict_said,
+    describe_conflict,
     homes_of,
     is_stranded,
-    place_of,
-    promise_of,
-    surely,
 )
+from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
-from homeward.kinds.rover.terrain import SEEN_DEVIATION
-from homeward.planning.explorer import End
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
 from homeward.planning.plan import floored
 from homeward.solvers import solve_return
 from homeward.terrain import path_geojson, write_geojson, write_heights
@@ -57,16 +54,6 @@ if TYPE_CHECKING:
 PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
 AREA = "keep_in.geojson"
 BANDS = ("height (m)", "standard deviation of the height (m)")
-KEYS = (
-    *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
-    *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
-    *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "why"),
-    "conflict",
-)
-"""Names of the facts of a run."""
-
-APART = ("bases", "each_base", "keep_in")
-"""Keys that are options of their own form."""
 
 
 def write_products(ended: Ended) -> None:
@@ -80,8 +67,11 @@ def write_products(ended: Ended) -> None:
     facts["conflict"] = conflict_at_end(config, ended, world.start)  # type: ignore[attr-defined]
     facts["why"] = ended.why
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
-    told = {"explorer": config.explorer, "delta": config.told_level(), "seed": config.seed, **about}
-    write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
+    level = None if config.has_no_criterion() else config.delta
+    told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
+    crossings = crossings_of(config)
+    corners = None if crossings is None else crossings.route(path)[0] / crossings.sides
+    write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
     area = area_of(config)
     if area is not None:
         write_geojson(ended.directory / AREA, area_geojson(area, cells))
@@ -97,24 +87,6 @@ def write_products(ended: Ended) -> None:
     replace_json(ended.directory / FACTS, {**facts, "missing": missing})
     text = summary_of(config, cells, facts, ended.manifest, ended.directory, missing)
     replace_file(ended.directory / SUMMARY, text.encode())
-
-
-AMOUNTS = ("distance_m", "cells_visited", "entropy_reduction")
-"""Facts that every report of a run has as text."""
-
-
-def read_facts(directory: Path) -> dict[str, Any]:
-    """Read the facts of a run that has ended."""
-    facts = read_json(directory / FACTS)
-    if not isinstance(facts, dict):
-        raise InvalidFileError(f"{directory / FACTS}: is not a summary")
-    for name in ("steps", "end", "start", "stranded", "seconds", *AMOUNTS, "missing"):
-        if name not in facts:
-            raise InvalidFileError(f"{directory / FACTS}: is damaged: {name} is missing")
-    try:
-        return facts | {"end": End(facts["end"])}
-    except ValueError as cause:
-        raise InvalidFileError(f"{directory / FACTS}: is damaged: {cause}") from cause
 
 
 def path_of(records: Iterable[Record], start: int) -> list[int]:
@@ -136,7 +108,7 @@ def facts_of(
     manifest: Manifest,
 ) -> dict[str, Any]:
     """Return the facts of a run so far, as JSON values; conflicts are known only at its end."""
-    path = path_of(records(), world.start)
+    path, crossings = path_of(records(), world.start), crossings_of(config)
     kept = account(config, records())
     lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
     variance = belief.variance[~belief.blocked]
@@ -151,7 +123,8 @@ def facts_of(
         "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
         "plan_ms_median": timed[-1] if timed else None,
         "min_bound": min(lows, default=None),
-        "distance_m": distance_of(path, belief.shape[1], belief.size),
+        "distance_m": distance_of(config, path),
+        "steepest": None if crossings is None else list(crossings.steepest(path)),
         "start": list(divmod(world.start, belief.shape[1])),
         "position": list(world.position),
         "return_bound": return_bound(config, belief, world),
@@ -164,10 +137,14 @@ def facts_of(
     }
 
 
-def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) -> float:
-    """Return the length of a path in m, from centre to centre."""
-    row, column = np.divmod(np.asarray(path), columns)
-    return float(np.hypot(size[0] * np.diff(row), size[1] * np.diff(column)).sum())
+def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
+    """Return the length of a path in m, along the ways driven or from centre to centre."""
+    crossings, cells = crossings_of(config), cells_of(config)
+    if crossings is None:
+        corners = np.column_stack(np.divmod(np.asarray(path), cells.shape[1])) * cells.size
+    else:
+        corners = crossings.route(path)[0] * crossings.pixel
+    return float(np.hypot(*np.diff(corners, axis=0).T).sum())
 
 
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
@@ -187,27 +164,29 @@ def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> fl
 def command_of(config: RoverConfig, limit: int | None = None, directory: Path | None = None) -> str:
     """Return the command that repeats the exploration; the area is read from `directory`."""
     words = ["homeward", "explore"]
-    if config.terrain == SAMPLE:
-        words.append("--sample")
-    elif config.terrain != MARS:
-        words.append(config.terrain)
+    if config.terrain != MARS:
+        words.append("--sample" if config.terrain == SAMPLE else config.terrain)
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
-    if config.start is not None:
-        words += ["--start", f"{config.start[0]},{config.start[1]}"]
-    words += [word for row, column in config.bases for word in ("--base", f"{row},{column}")]
-    if config.each_base:
-        words.append("--each-base")
-    if config.keep_in is not None:
-        kept = AREA if directory is None else str(directory / AREA)
-        words += ["--keep-in", config.keep_in if isinstance(config.keep_in, str) else kept]
-    plain = config if limit is None else config.model_copy(update={"limit": limit})
-    for name, field in RoverConfig.model_fields.items():
-        value = getattr(plain, name)
-        apart = name in ("terrain", "terrain_sha256", "explorer", "start", *APART)
-        if not apart and value != field.default:
-            option = "steps" if name == "limit" else name.replace("_", "-")
-            words += [f"--{option}", str(value)]
+    usual = RoverConfig(terrain=config.terrain)
+    if usual.is_driven != config.is_driven:
+        usual = RoverConfig(terrain=config.terrain, ground=config.rule)
+        words += ["--ground", config.rule]
+    for name in dict.fromkeys(
+        ("start", "bases", "each_base", "keep_in", *RoverConfig.model_fields)
+    ):
+        value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
+        apart = name in ("terrain", "terrain_sha256", "explorer", "ground")
+        if apart or value == getattr(usual, name):
+            continue
+        if name in ("sensor_range", "mast") and value is None:
+            value = math.inf
+        if name == "keep_in" and not isinstance(value, str):
+            value = AREA if directory is None else directory / AREA
+        option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
+        for each in value if name == "bases" else [value]:
+            text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
+            words += [f"--{option}"] if each is True else [f"--{option}", text]
     return shlex.join(words)
 
 
@@ -223,11 +202,16 @@ def summary_of(
     (rows, columns), (high, wide) = cells.shape, cells.size
     blocked = int(cells.blocked.sum())
     sensor = "the whole map" if config.sensor_range is None else f"{config.sensor_range:g} m"
+    sensor += " and sees through hills" if config.mast is None else f" from {config.mast:g} m up"
     drawn = (
-        "the terrain model at the cells' centres plus its error"
+        f"the terrain model {'where the rover stands' if config.is_driven else 'at the centre'} in "
+        "each cell, plus its error"
         if config.truth == "model"
         else "drawn from the belief"
     )
+    where = cells.crs_name or "map coordinates without a coordinate system, taken for metres"
+    if cells.is_own:
+        where = "metres from the south-west corner, on no map"
     start, position = facts["start"], facts["position"]
     plans = facts["plan_ms_median"]
     lines = [
@@ -247,9 +231,9 @@ def summary_of(
         f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
-        f"- Coordinates: {_coordinates(cells)}.",
+        f"- Coordinates: {where}.",
         f"- True heights: {drawn}, from seed {config.seed}.",
-        f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
+        f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
         f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
         "",
@@ -260,6 +244,7 @@ def summary_of(
         f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
+        *_steepest(facts),
         *_kept(facts),
         f"- From where it ended, what it knows proves a way back to {place_of(config)} "
         f"{surely(float(floored(facts['return_bound'])))}.",
@@ -300,6 +285,30 @@ def summary_of(
         "",
     ]
     return "\n".join(lines)
+
+
+def _vehicle(config: RoverConfig) -> str:
+    """Return what the vehicle can drive, and what its limits apply to."""
+    slopes = f"climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°"
+    crossings = crossings_of(config)
+    if crossings is None:
+        return f"{slopes}, both between the centres of neighbouring cells."
+    return (
+        f"{slopes}, and stands on slopes of up to {config.roll:g}° to the side. The limits hold on "
+        f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
+        "the whole way from cell to cell."
+    )
+
+
+def _steepest(facts: dict[str, Any]) -> list[str]:
+    """Return the line on the steepest ground that was driven, if it is known."""
+    if facts["steepest"] is None:
+        return []
+    up, down, aside = facts["steepest"]
+    return [
+        f"- The steepest ground it drove, on the terrain model: {up:.1f}° up, {down:.1f}° down, "
+        f"{aside:.1f}° to the side."
+    ]
 
 
 def _promise(config: RoverConfig) -> str:
@@ -375,16 +384,8 @@ def _kept(facts: dict[str, Any]) -> list[str]:
             "that came closest was followed."
         )
     if facts["conflict"]:
-        lines.append(f"- Where it ended, {conflict_said(facts['conflict'])}.")
+        lines.append(f"- Where it ended, {describe_conflict(facts['conflict'])}.")
     return lines
-
-
-def _coordinates(cells: Cells) -> str:
-    if cells.is_own:
-        return "metres from the south-west corner, on no map"
-    if cells.crs_name is None:
-        return "map coordinates without a coordinate system, taken for metres"
-    return cells.crs_name
 
 
 def _place(cells: Cells, cell: list[int]) -> str:

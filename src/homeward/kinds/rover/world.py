@@ -21,16 +21,16 @@ from gymnasium import spaces
 from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_reduction
+from homeward.beliefs.sight import keep_visible
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
-from homeward.kinds.reachability import way_back_of
-from homeward.kinds.rover.kernels import look_around
-from homeward.terrain.relief import draw_belief
+from homeward.kinds.reachability import away_from_middle, can_reach_start
+from homeward.terrain.synthetic import draw_belief
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from homeward.arrays import BoolArray, FloatArray
+    from homeward.arrays import BoolArray, FloatArray, IntArray
 
 ID = "homeward/Rover-v0"
 
@@ -109,8 +109,6 @@ class Rover:
         )  # [S] m
         self.moves = belief.model_of(self.truth)  # which moves work in the true world
         self.steps = 0
-        self._cells = np.empty(len(self.truth), np.int32)
-        self._distances = np.empty(len(self.truth))
 
     @property
     def position(self) -> tuple[int, int]:
@@ -121,31 +119,45 @@ class Rover:
     @cached_property
     def way_back(self) -> BoolArray:
         """Mask [S] of cells with a way back to the start, in the true world."""
-        return way_back_of(self.moves, self.start)
+        return can_reach_start(self.moves, self.start)
 
     @property
     def stranded(self) -> bool:
         """Whether there is no way back to the start, in the true world."""
         return not self.way_back[self.state]
 
+    def in_range(self) -> tuple[IntArray, FloatArray]:
+        """Return the open cells in the sensor's range, in order, and their distances in m."""
+        (row, column), reach = self.position, self.sensor.reach
+        sides = zip(self.position, self.shape, self.size, strict=True)
+        ends = [(at, count, int(min(reach / side + 1.0, count))) for at, count, side in sides]
+        rows, columns = (
+            np.arange(max(0, at - far), min(count, at + far + 1), dtype=np.int32)
+            for at, count, far in ends
+        )
+        down, across = self.size[0] * (rows - row), self.size[1] * (columns - column)
+        distance = np.sqrt((down * down)[:, None] + across * across)
+        cells = rows[:, None] * np.int32(self.shape[1]) + columns
+        near = (distance <= reach) & ~self.blocked[cells]
+        return cells[near], distance[near]
+
+    @cached_property
+    def _ground(self) -> FloatArray:
+        """True heights [R, C] in m, NaN in blocked cells."""
+        return np.where(self.blocked, np.nan, self.truth).reshape(self.shape)
+
     def look(self) -> Heights:
-        """Measure every open cell in range; the result is the same until the next action."""
+        """Measure every open cell in range and in sight, the same way until the next action."""
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:
         """Return the measurements from the current cell, after a move if there was one."""
-        reach = look_around(
-            *self.position,
-            self.shape,
-            self.size,
-            self.sensor.reach,
-            self.blocked,
-            self._cells,
-            self._distances,
-        )
-        cells = self._cells[:reach].copy()
-        variances = self.sensor.variance(self._distances[:reach])
-        heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(reach)
+        cells, distances = self.in_range()
+        if self.sensor.mast is not None:
+            count = keep_visible(self._ground, *self.position, self.sensor.mast, cells, distances)
+            cells, distances = cells[:count], distances[:count]
+        variances = self.sensor.variance(distances)
+        heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(len(cells))
         heights *= np.sqrt(variances)
         heights += self.truth[cells]
         return Heights(frozen(cells), frozen(heights), frozen(variances), moved=moved)
@@ -236,10 +248,18 @@ class RoverEnv(MapEnv):
         return entropy_reduction(before, self.belief), False
 
     def _paint(self) -> NDArray[np.uint8]:
-        return paint(self.belief, self.world.state)
+        rows, columns = self._shape
+        picture = np.repeat(np.repeat(colours_of(self.belief), PIXELS, axis=0), PIXELS, axis=1)
+        middle = np.abs(np.arange(PIXELS) - (PIXELS - 1) / 2)
+        row, column = self.world.position
+        square = picture.reshape(rows, PIXELS, columns, PIXELS, 3)[row, :, column]
+        square[np.hypot(middle[:, None], middle) <= PIXELS / 2.5] = INK
+        return picture
 
     def _write(self) -> str:
-        return write(self.belief, self.world.state)
+        rows, columns = self._shape
+        colours = colours_of(self.belief).tolist()
+        return coloured_text([" " * columns] * rows, colours, self.world.state)
 
     def _observe(self) -> Observation:
         return {
@@ -251,13 +271,9 @@ class RoverEnv(MapEnv):
 
 def middle_of(belief: TerrainBelief) -> int:
     """Return the open cell nearest to the middle of the map; the first if there are several."""
-    rows, columns = belief.shape
-    row, column = np.divmod(np.arange(rows * columns), columns)
-    away = np.hypot(
-        belief.size[0] * (row - (rows - 1) / 2), belief.size[1] * (column - (columns - 1) / 2)
-    )
     if belief.blocked.all():
         raise InvalidProblemError("every cell is blocked")
+    away = away_from_middle(belief.shape, belief.size)
     return int(np.where(belief.blocked, np.inf, away).argmin())
 
 
@@ -273,23 +289,6 @@ def colours_of(belief: TerrainBelief) -> NDArray[np.uint8]:
     shown[belief.blocked] = ROCK
     colours: NDArray[np.uint8] = np.rint(shown).astype(np.uint8)
     return colours.reshape(*belief.shape, 3)
-
-
-def paint(belief: TerrainBelief, state: int) -> NDArray[np.uint8]:
-    """Paint what is known and where the rover is, as pixels."""
-    rows, columns = belief.shape
-    picture = np.repeat(np.repeat(colours_of(belief), PIXELS, axis=0), PIXELS, axis=1)
-    middle = np.abs(np.arange(PIXELS) - (PIXELS - 1) / 2)
-    row, column = divmod(state, columns)
-    square = picture.reshape(rows, PIXELS, columns, PIXELS, 3)[row, :, column]
-    square[np.hypot(middle[:, None], middle) <= PIXELS / 2.5] = INK
-    return picture
-
-
-def write(belief: TerrainBelief, state: int) -> str:
-    """Return what is known and where the rover is, as text in colours."""
-    rows, columns = belief.shape
-    return coloured_text([" " * columns] * rows, colours_of(belief).tolist(), state)
 
 
 def _randomness(seed: int, purpose: int, step: int = 0) -> np.random.Generator:

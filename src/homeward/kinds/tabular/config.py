@@ -1,4 +1,4 @@
-"""The configuration of runs in toy-text worlds."""
+"""The configuration of runs in Gymnasium's FrozenLake and CliffWalking."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from homeward.errors import InvalidInputError
-from homeward.kinds.promises import Discount, StepLimit, misfit, unused
+from homeward.kinds.promises import CAN_COME_HOME, Discount, StepLimit, check_keys
 from homeward.kinds.tabular.world import Name
 from homeward.runs.config import Config, Named, Option
 
@@ -18,7 +17,7 @@ Concentration = Annotated[float, Field(gt=0.0, le=1e150)]
 
 
 def _numbers(value: object) -> object:
-    """Return the numbers of a text, such as ``1,1,1,1``; other values as they are."""
+    """Return the numbers of a text such as ``1,1,1,1``; return other values unchanged."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     try:
@@ -42,10 +41,7 @@ class ToyTextConfig(Config):
     ] = (50.0, 0.05, 0.05, 0.01)
     delta: Annotated[
         Annotated[float, Field(ge=0.0, le=1.0)] | None,
-        Field(
-            description="Probability that the explorer can come home, whenever it is called off. "
-            "Null in a file explores without a safety level."
-        ),
+        Field(description=f"{CAN_COME_HOME} Null in a file explores without a safety level."),
     ] = 0.95
     algorithm: Annotated[
         Literal["rate", "paper"], Field(description="The default, or the paper's Algorithm 1.")
@@ -58,14 +54,6 @@ class ToyTextConfig(Config):
     limit: StepLimit = 300
 
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
-        """Raise if keys do not go together, or a key that was set changes nothing."""
+        """Raise if keys contradict each other, or if a key that was set has no effect."""
         keys = ("algorithm", "home", "discount")
-        given = {
-            name: getattr(self, name)
-            for name in keys
-            if name in explicit or getattr(self, name) != type(self).model_fields[name].default
-        }
-        nothing = self.delta is None
-        fault = misfit(given, nothing, named) or unused(given, nothing, named)
-        if fault is not None:
-            raise InvalidInputError(fault)
+        check_keys(self, self.delta is None, keys, explicit, named)

@@ -1,4 +1,4 @@
-"""A run on tiles as a picture: the board, the path over it, and how it ended."""
+"""Picture of a run on tiles: the board, the path, and why the run ended."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from homeward.kinds.tabular.scene import TILES
-from homeward.kinds.tabular.world import TileMap, tile_map
+from homeward.kinds.tabular.world import TILES, TileMap, tile_map
 from homeward.plots.maps import PAPER, Layout, draw_key, draw_maps, mark
 from homeward.words import ENDS
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from homeward.runs import Run
 
 INK = "#1d2429"
+START, NOW = ("o", 9.0, PAPER, INK, 2.0), ("o", 7.0, INK, PAPER, 1.0)
 COLOURS = {"floor": "#dfeaf2", "hole": "#3a3f44", "cliff": "#8c4a32", "goal": "#a9d3a9"}
 
 
@@ -55,7 +55,7 @@ def draw_run(run: Run, path: Path) -> None:
     )
     found = dict.fromkeys(TILES[tile] for tile in "".join(tiles.tiles))
     squares = [(name, Rectangle((0, 0), 1, 1, color=COLOURS[name])) for name in found]
-    signs = [("start", _start()), ("now", _now()), *squares]
+    signs = [("start", mark(*START)), ("now", mark(*NOW)), *squares]
     draw_key(figure, signs, 0.3, fontsize=9.5, handlelength=1.2, columnspacing=1.2)
     figure.savefig(path)
 
@@ -71,15 +71,8 @@ def _draw_board(axes: Axes, panel: TilePanel) -> None:
     axes.tick_params(length=0)
     row, column = np.divmod(panel.path, columns)
     axes.add_line(Line2D(column, row, color=INK, lw=2.0, solid_capstyle="round", zorder=3))
-    for sign, at in ((_start(), 0), (_now(), -1)):
+    for look, at in ((START, 0), (NOW, -1)):
+        sign = mark(*look)
         sign.set_data([column[at]], [row[at]])
         sign.set_zorder(4)
         axes.add_line(sign)
-
-
-def _start() -> Line2D:
-    return mark("o", 9.0, PAPER, INK, 2.0)
-
-
-def _now() -> Line2D:
-    return mark("o", 7.0, INK, PAPER, 1.0)

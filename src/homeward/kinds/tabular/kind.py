@@ -1,29 +1,29 @@
-"""Runs in Gymnasium's own FrozenLake and CliffWalking; see `kinds.tabular.world`."""
+"""Runs in Gymnasium's FrozenLake and CliffWalking; see `kinds.tabular.world`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from homeward.beliefs import Transition, Visit
 from homeward.bonuses import RMax
+from homeward.kinds import deferred
 from homeward.kinds.tabular.config import ToyTextConfig
-from homeward.kinds.tabular.scene import scene_of
-from homeward.kinds.tabular.world import ToyTextWorld, tile_belief, tile_map
+from homeward.kinds.tabular.world import TILES, ToyTextWorld, tile_belief, tile_map
 from homeward.planning.planner import Planner
+from homeward.replay.scene import Scene, layer
 from homeward.runs.kind import Kind, Setup
 from homeward.safety import ReturnHome
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from homeward.beliefs import DirichletBelief
-    from homeward.runs import Run
 
 
 def make(config: ToyTextConfig) -> Setup:
-    """Return the setup of a run in a toy-text world."""
+    """Return the setup of a run in FrozenLake or CliffWalking."""
     world = ToyTextWorld(config.world, config.seed)
     criteria = [] if config.delta is None else [ReturnHome(config.delta, config.home)]
     planner = Planner(RMax(), criteria, config.discount)
@@ -32,21 +32,36 @@ def make(config: ToyTextConfig) -> Setup:
 
 
 def settle(config: ToyTextConfig) -> ToyTextConfig:
-    """Raise if keys do not go together, or if a key changes nothing."""
+    """Return the configuration; raise if keys contradict each other or have no effect."""
     config.check_use()
     return config
 
 
 def fields(belief: DirichletBelief, world: ToyTextWorld) -> dict[str, NDArray[Any]]:
-    """Return the arrays to keep: visited states, and what was learned about actions."""
+    """Return the arrays to store: the mask of visited tiles [R, C], and Dirichlet counts."""
     return {"visited": belief.visited.reshape(world.tiles.shape), "alpha": belief.alpha}
 
 
-def draw(run: Run, path: Path) -> None:
-    """Write a picture of a run up to its last step."""
-    from homeward.kinds.tabular.figure import draw_run
+def scene_of(setup: Setup) -> Scene:
+    """Return the map layers of a run."""
+    tiles = setup.world.tiles  # type: ignore[attr-defined]
+    names = list(dict.fromkeys(TILES.values()))
+    board = np.array([names.index(TILES[tile]) for tile in "".join(tiles.tiles)], np.float64)
+    categories = [{"value": number, "title": name} for number, name in enumerate(names)]
 
-    draw_run(run, path)
+    def measure(observation: Any, belief: Any, before: float) -> float:
+        """Return the fraction of all tiles that are visited."""
+        return float(belief.visited.mean())
+
+    return Scene(
+        setup,
+        tiles.shape,
+        [layer("tiles", "Tiles", None, "categorical", lambda m: board, categories=categories)],
+        [],
+        ("actions that were tried too rarely", None),
+        lambda moment: np.zeros(board.size, dtype=bool),
+        measure,
+    )
 
 
 TOYTEXT = Kind(
@@ -59,7 +74,7 @@ TOYTEXT = Kind(
     settle=settle,
     title="Tiles with unknown slips",
     description="Gymnasium's FrozenLake and CliffWalking: the map is known, the dynamics are not.",
-    draw=draw,
+    draw=deferred("homeward.kinds.tabular.figure", "draw_run"),
     scene=scene_of,
     shape=lambda config: tile_map(config["world"]).shape,
 )

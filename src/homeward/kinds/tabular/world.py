@@ -3,10 +3,10 @@
 The explorer sees the whole map: where the holes, the cliff and the goal are. It does not know the
 effects of actions: a move in a direction may lead ahead, to the left, to the right or back. This is
 one unknown distribution, shared by all states in which the four outcomes differ. Where two outcomes
-are blocked, as in a corner, both mean staying and can't be distinguished; each such pattern has its
-own unknown distribution (see `DirichletBelief`).
+are blocked, as in a corner, both mean staying and can't be distinguished. Each such pattern of
+blocked outcomes has its own unknown distribution (see `DirichletBelief`).
 
-Waiting always works. An episode ends in holes, on the cliff and at the goal.
+Waiting always succeeds. An episode ends in a hole, on the cliff or at the goal.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 Name = Literal["lake", "slippery lake", "large lake", "large slippery lake", "cliff"]
 NAMES: tuple[Name, ...] = get_args(Name)
-"""FrozenLake with 4 × 4 tiles and, large, with 8 × 8; CliffWalking with 4 × 12."""
+"""FrozenLake has 4 × 4 tiles, the large one 8 × 8; CliffWalking has 4 × 12."""
 
 DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 WAIT = len(DIRECTIONS)
+TILES = {"F": "floor", ".": "floor", "S": "floor", "H": "hole", "C": "cliff", "G": "goal"}
+"""Meaning of a board's letters; an explorer can start only on floor."""
+
 OUTCOMES = ("ahead", "left", "right", "back")
 Prior: TypeAlias = tuple[float, float, float, float]
 """Concentrations of the four outcomes."""
@@ -44,7 +47,7 @@ class TileMap:
 
     def __post_init__(self) -> None:
         if not self.tiles or len({len(row) for row in self.tiles}) != 1:
-            raise InvalidProblemError("the rows of a tile map must have one length")
+            raise InvalidProblemError("the rows of a tile map must have equal lengths")
         if "".join(self.tiles).count("S") != 1:
             raise InvalidProblemError("a tile map needs exactly one start S")
 
@@ -58,10 +61,6 @@ class TileMap:
         """The state of the start tile."""
         return "".join(self.tiles).index("S")
 
-    def tile(self, state: int) -> str:
-        """Return the letter of a state's tile."""
-        return "".join(self.tiles)[state]
-
     @property
     def deadly(self) -> BoolArray:
         """Mask [S] of holes and cliff."""
@@ -73,20 +72,18 @@ class TileMap:
         return np.array([t in "HCG" for t in "".join(self.tiles)])
 
     def outcomes(self) -> IntArray:
-        """Return where each action's outcomes lead, [S, 5, 4]; off the map means staying.
+        """Return the destination [S, 5, 4] of each outcome of each action.
 
-        Final tiles have no successor.
+        An outcome that would leave the map stays. On final tiles the destination is `END`.
         """
         rows, columns = self.shape
-        ways = np.array(list(DIRECTIONS.values()))
-        relative = np.array([0, 1, -1, 2])  # ahead, left, right, back, counting counter-clockwise
+        ways = list(DIRECTIONS.values())
         state = np.arange(rows * columns)
-        found = np.repeat(state[:, None], (WAIT + 1) * len(OUTCOMES), axis=1)
-        found = found.reshape(-1, WAIT + 1, len(OUTCOMES))
+        found = np.tile(state[:, None, None], (1, WAIT + 1, len(OUTCOMES)))
         for a in range(WAIT):
-            for o, turn in enumerate(relative):
-                step = ways[(a + turn) % len(ways)]
-                row, column = state // columns + step[0], state % columns + step[1]
+            for o, turn in enumerate((0, 1, -1, 2)):  # counter-clockwise, as OUTCOMES
+                down, right = ways[(a + turn) % len(ways)]
+                row, column = state // columns + down, state % columns + right
                 inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
                 found[:, a, o] = np.where(inside, row * columns + column, state)
         found[self.final] = END
@@ -104,8 +101,9 @@ def tile_belief(tiles: TileMap, prior: Prior) -> DirichletBelief:
         alpha=np.repeat(np.array(prior)[None], len(patterns), axis=0),
         kinds=kinds.reshape(outcomes.shape[:2]),
         state_names=tuple(
-            f"{tiles.tile(s)}({s // tiles.shape[1]},{s % tiles.shape[1]})"
-            for s in range(len(outcomes))
+            f"{tile}({row},{column})"
+            for row, line in enumerate(tiles.tiles)
+            for column, tile in enumerate(line)
         ),
         action_names=(*DIRECTIONS, "wait"),
     )
@@ -115,21 +113,17 @@ class ToyTextWorld:
     """A toy-text environment of Gymnasium behind the explorer's protocol."""
 
     def __init__(self, name: Name, seed: int) -> None:
-        self.name = name
-        self.env: Any
+        self.name, self.env = name, _environment(name)
         if name == "cliff":
-            self.env = gymnasium.make("CliffWalking-v1")
             self._order = {"up": 0, "right": 1, "down": 2, "left": 3}
         else:
-            slippery = "slippery" in name
-            self.env = gymnasium.make("FrozenLake-v1", map_name=_size(name), is_slippery=slippery)
             self._order = {"left": 0, "down": 1, "right": 2, "up": 3}
         self.tiles = tile_map(name)
         self.state, self.ended = int(self.env.reset(seed=seed)[0]), False
 
     @property
     def died(self) -> bool:
-        """Whether it ended in a hole or off the cliff."""
+        """Whether the episode ended in a hole or off the cliff."""
         return bool(self.ended and self.tiles.deadly[self.state])
 
     def look(self) -> Visit:
@@ -137,7 +131,7 @@ class ToyTextWorld:
         return Visit(self.state)
 
     def act(self, action: int) -> Transition:
-        """Move in a direction, or wait."""
+        """Move in a direction, or wait; return the transition."""
         before = self.state
         if action != WAIT and not self.ended:
             direction = list(DIRECTIONS)[action]
@@ -154,17 +148,18 @@ class ToyTextWorld:
 @lru_cache
 def tile_map(name: Name) -> TileMap:
     """Return the map of Gymnasium's environment."""
+    env = _environment(name).unwrapped
     if name == "cliff":
-        env: Any = gymnasium.make("CliffWalking-v1").unwrapped
         rows, columns = env.shape
         tiles = np.full((rows, columns), ".")
         tiles[env._cliff] = "C"
         tiles[-1, 0], tiles[-1, -1] = "S", "G"
         return TileMap(tuple("".join(row) for row in tiles))
-    env = gymnasium.make("FrozenLake-v1", map_name=_size(name)).unwrapped
     return TileMap(tuple("".join(t.decode() for t in row) for row in env.desc))
 
 
-def _size(name: Name) -> str:
-    """Return Gymnasium's name of a lake's map."""
-    return "8x8" if "large" in name else "4x4"
+def _environment(name: Name) -> Any:
+    if name == "cliff":
+        return gymnasium.make("CliffWalking-v1")
+    size = "8x8" if "large" in name else "4x4"
+    return gymnasium.make("FrozenLake-v1", map_name=size, is_slippery="slippery" in name)

@@ -1,29 +1,41 @@
-"""One figure of small stories: their worlds as graphs, and policies' values by each definition."""
+"""The figure of the counterexamples: worlds as graphs, and policies' values by each definition."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, Patch
 from matplotlib.path import Path
 
+from homeward.paper.counterexamples import all_stories, way_home
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
     from homeward.arrays import FloatArray
     from homeward.models import Model
+    from homeward.paper.counterexamples import Row, Story
 
 PANEL, HEADER, FOOTER = 3.85, 0.4, 0.55  # inches
 RADIUS = 0.3
 MEASURE = "chance to get home when called off"
 INK = "#222222"
 QUIET = "#666666"
-COLOURS = ("#E69F00", "#222222", "#56B4E9", "#009E73")  # Okabe and Ito's colour-blind safe palette
+SERIES = {
+    "naive definition": "#E69F00",
+    "exact value": "#222222",
+    "bound, general": "#56B4E9",
+    "bound, moves": "#009E73",
+}
+"""Colours of `Row.values`, from Okabe and Ito's colour-blind safe palette."""
+
+MAX_POLICIES = 2
+"""Largest number of policies of a story."""
+
 HOME_FILL, LOST_FILL, OTHER_FILL = "#CFE5F5", "#E3E3E3", "#FFFFFF"
 
 PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {
@@ -31,7 +43,7 @@ PLACES: Mapping[tuple[str, ...], tuple[tuple[float, float], ...]] = {
     ("S", "B", "U", "L"): ((1.5, 1.6), (1.5, 0.0), (0.0, 0.0), (3.0, 0.0)),
     ("A", "B", "C"): ((0.0, 0.0), (1.0, 1.55), (2.0, 0.0)),
 }
-"""Positions of the states of a story; other models are drawn on a circle."""
+"""Positions of the states of a story, by their names."""
 
 BENT: Mapping[tuple[str, str], float] = {("S", "E"): -0.25, ("B", "E"): 0.25}
 """Curvature of arrows without an opposite arrow; positive bends to the right."""
@@ -44,64 +56,43 @@ LOOPS: Mapping[tuple[str, ...], Mapping[str, float]] = {
     ("camp", "crater"): {"camp": 90.0, "crater": 90.0},
     ("home", "hut", "pass"): {"home": 270.0, "hut": 270.0, "pass": 90.0},
 }
-"""Direction, in degrees, of an arrow from a state to itself; outward by default."""
+"""Direction, in degrees, of an arrow from a state to itself."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
-    """One model as a graph."""
-
-    title: str
-    model: Model
-    home: int
-    lost: frozenset[int] = frozenset()  # states without any way home, shaded
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """Values of one policy; None where a number does not exist."""
-
-    policy: str
-    values: tuple[float | None, ...]  # [series]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Panel:
-    """One story: graphs on the left, numbers on the right."""
-
-    title: str
-    subtitle: str
-    graphs: tuple[Graph, ...]
-    bars: tuple[Bars, ...]
-
-
-def draw_stories(panels: Sequence[Panel], series: Sequence[str], caption: str = "") -> Figure:
-    """Return a figure of panels below one another; `series` names the entries of `Bars.values`."""
-    tall = PANEL * len(panels) + HEADER + FOOTER
+def draw_stories(rows: Sequence[Row], discount: float) -> Figure:
+    """Return a figure of all stories: their worlds on the left, numbers at one γ on the right."""
+    stories = all_stories()
+    tall = PANEL * len(stories) + HEADER + FOOTER
     figure = Figure(figsize=(13.0, tall), dpi=150, facecolor="white")
-    most = max((len(panel.bars) for panel in panels), default=1)
-    for i, panel in enumerate(panels):
-        base = FOOTER + PANEL * (len(panels) - 1 - i)
-        _write(figure, (base + 3.48) / tall, panel.title, 15, INK, "bold")
-        _write(figure, (base + 3.2) / tall, panel.subtitle, 11.5, QUIET)
-        left = figure.add_axes((0.02, base / tall, 0.60, 3.1 / tall))
-        _draw_graphs(left, panel.graphs)
-        if panel.bars:
-            share = 2.75 * len(panel.bars) / most
-            right = figure.add_axes((0.745, (base + 3.1 - share) / tall, 0.225, share / tall))
-            _draw_bars(right, panel.bars, series)
+
+    def write(inches: float, text: str, size: float, colour: str, weight: str = "normal") -> None:
+        style: dict[str, Any] = {"fontsize": size, "color": colour, "fontweight": weight}
+        figure.text(0.025, inches / tall, text, va="center", **style)
+
+    for i, story in enumerate(stories):
+        base = FOOTER + PANEL * (len(stories) - 1 - i)
+        write(base + 3.48, f"{i + 1}. {story.title}", 15, INK, "bold")
+        write(base + 3.2, f"The naive definition: {story.naive}.", 11.5, QUIET)
+        _draw_worlds(figure.add_axes((0.02, base / tall, 0.60, 3.1 / tall)), story)
+        own = [row for row in rows if row.story == story.title and row.discount == discount]
+        high = 2.75 * len(own) / MAX_POLICIES
+        _draw_bars(figure.add_axes((0.745, (base + 3.1 - high) / tall, 0.225, high / tall)), own)
     figure.legend(
-        handles=[Patch(color=COLOURS[k % len(COLOURS)]) for k in range(len(series))],
-        labels=list(series),
+        handles=[Patch(color=colour) for colour in SERIES.values()],
+        labels=list(SERIES),
         loc="upper right",
         bbox_to_anchor=(0.985, 1.0 - 0.12 / tall),
-        ncols=len(series),
+        ncols=len(SERIES),
         frameon=False,
         fontsize=11,
         handlelength=1.1,
         columnspacing=1.4,
     )
-    _write(figure, 0.22 / tall, caption, 10.5, QUIET)
+    caption = (
+        f"γ = {discount:g}. Blue: home. Grey: no way home in that world. A number beside an action "
+        "is its probability; without one it is sure."
+    )
+    write(0.22, caption, 10.5, QUIET)
     return figure
 
 
@@ -118,50 +109,48 @@ def edges(model: Model) -> list[tuple[int, int, str]]:
     return [(s, t, ", ".join(labels)) for (s, t), labels in found.items()]
 
 
-def _write(
-    figure: Figure, height: float, text: str, size: float, colour: str, weight: str = "normal"
-) -> None:
-    figure.text(0.025, height, text, fontsize=size, color=colour, fontweight=weight, va="center")
-
-
-def _draw_graphs(axes: Axes, graphs: Sequence[Graph]) -> None:
-    """Draw graphs side by side."""
+def _draw_worlds(axes: Axes, story: Story) -> None:
+    """Draw the worlds of a story side by side; "The average loop" also gets its mean model."""
     axes.set_axis_off()
     axes.set_aspect("equal")
+    worlds = dict(zip(story.world_names, story.belief.worlds, strict=True))
+    lost = {name: np.flatnonzero(way_home(world) == 0.0) for name, world in worlds.items()}
+    if story.title == "The average loop":
+        worlds["the mean model"] = story.belief.mean()
     width = 10.6
-    share = width / len(graphs)
-    for i, graph in enumerate(graphs):
-        spots = _spots(graph.model)
+    share = width / len(worlds)
+    for i, (name, world) in enumerate(worlds.items()):
+        spots = np.array(PLACES[world.state_names or ()])
         shift = np.array([share * (i + 0.5) - (spots[:, 0].min() + spots[:, 0].max()) / 2, 0.0])
-        draw_graph(axes, graph, spots + shift)
-        axes.text(share * (i + 0.5), 2.88, graph.title, fontsize=11.5, color=INK, ha="center")
+        draw_graph(axes, world, lost.get(name, ()), spots + shift)
+        axes.text(share * (i + 0.5), 2.88, name, fontsize=11.5, color=INK, ha="center")
     axes.set_xlim(0.0, width)
     axes.set_ylim(-1.2, 3.25)
 
 
 def draw_graph(
-    axes: Axes, graph: Graph, spots: FloatArray, radius: float = RADIUS, size: float = 13.0
+    axes: Axes,
+    model: Model,
+    lost: Collection[int],
+    spots: FloatArray,
+    radius: float = RADIUS,
+    size: float = 13.0,
 ) -> None:
-    """Draw one graph with its states as circles at `spots` [S, 2]; `size` is the font's."""
-    names = _names(graph.model)
+    """Draw a model, with states as circles at `spots` [S, 2]; state 0 is home, `lost` are grey."""
+    names = model.state_names or ()
     nodes = []
     for s, (x, y) in enumerate(spots):
-        fill = HOME_FILL if s == graph.home else LOST_FILL if s in graph.lost else OTHER_FILL
-        edge = 2.4 if s == graph.home else 1.3
+        fill = HOME_FILL if s == 0 else LOST_FILL if s in lost else OTHER_FILL
+        edge = 2.4 if s == 0 else 1.3
         nodes.append(Circle((x, y), radius, facecolor=fill, edgecolor=INK, lw=edge, zorder=3))
         axes.add_patch(nodes[-1])
-        name = names[s]
-        axes.text(x, y - 0.01, name, ha="center", va="center", fontsize=size, color=INK, zorder=4)
-    arrows = edges(graph.model)
+        _label(axes, (x, y - 0.01), names[s], size, zorder=4)
+    arrows = edges(model)
     pairs = {(s, t) for s, t, _ in arrows}
     centre = spots.mean(axis=0)
     for s, t, label in arrows:
         if s == t:
-            outward = spots[s] - centre
-            side = LOOPS.get(names, {}).get(
-                names[s], float(np.degrees(np.arctan2(outward[1], outward[0])))
-            )
-            _draw_loop(axes, spots[s], np.radians(side), label, radius)
+            _draw_loop(axes, spots[s], np.radians(LOOPS[names][names[s]]), label, radius)
             continue
         bend = 0.22 if (t, s) in pairs else BENT.get((names[s], names[t]), 0.0)
         axes.add_patch(
@@ -192,7 +181,7 @@ def draw_graph(
 
 
 def _draw_loop(axes: Axes, spot: FloatArray, side: float, label: str, radius: float) -> None:
-    """Draw an arrow from a state to itself on the side given in radians."""
+    """Draw an arrow from a state to itself, in the direction `side` in radians."""
     spread, reach = 0.5 * RADIUS / radius, radius + 2.3 * RADIUS
 
     def around(angle: float, away: float) -> FloatArray:
@@ -212,23 +201,25 @@ def _draw_loop(axes: Axes, spot: FloatArray, side: float, label: str, radius: fl
     _label(axes, around(side, radius + 1.72 * RADIUS + room), label)
 
 
-def _label(axes: Axes, spot: FloatArray, label: str) -> None:
-    axes.text(spot[0], spot[1], label, ha="center", va="center", fontsize=11.5, color=INK, zorder=5)
+def _label(
+    axes: Axes, at: Sequence[float] | FloatArray, text: str, size: float = 11.5, zorder: int = 5
+) -> None:
+    axes.text(at[0], at[1], text, ha="center", va="center", fontsize=size, color=INK, zorder=zorder)
 
 
-def _draw_bars(axes: Axes, rows: Sequence[Bars], series: Sequence[str]) -> None:
+def _draw_bars(axes: Axes, rows: Sequence[Row]) -> None:
     """Draw one bar per policy and number, with the number beside it."""
-    step = len(series) + 1.2
+    step = len(SERIES) + 1.2
     for r, row in enumerate(rows):
-        for k, value in enumerate(row.values):
+        for k, (value, colour) in enumerate(zip(row.values, SERIES.values(), strict=True)):
             y = r * step + k
             if value is None:
                 axes.text(0.012, y, "does not apply", va="center", fontsize=9, color=QUIET)
                 continue
-            axes.barh(y, value, height=0.82, color=COLOURS[k % len(COLOURS)])
+            axes.barh(y, value, height=0.82, color=colour)
             axes.text(value + 0.012, y, f"{value:.4f}", va="center", fontsize=9, color=INK)
     axes.set_yticks(
-        [r * step + (len(series) - 1) / 2 for r in range(len(rows))],
+        [r * step + (len(SERIES) - 1) / 2 for r in range(len(rows))],
         [row.policy for row in rows],
         fontsize=10.5,
     )
@@ -241,17 +232,3 @@ def _draw_bars(axes: Axes, rows: Sequence[Bars], series: Sequence[str]) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right", "bottom"):
         axes.spines[side].set_visible(False)
-
-
-def _spots(model: Model) -> FloatArray:
-    """Return the positions [S, 2] of the states."""
-    names = _names(model)
-    if names in PLACES:
-        return np.array(PLACES[names])
-    turn = np.pi / 2 - 2 * np.pi * np.arange(model.states) / model.states
-    circle: FloatArray = 1.2 * np.column_stack([np.cos(turn), np.sin(turn)]) + (0.0, 1.0)
-    return circle
-
-
-def _names(model: Model) -> tuple[str, ...]:
-    return model.state_names or tuple(str(s) for s in range(model.states))

@@ -6,7 +6,6 @@ export type Status =
 export interface Summary {
   id: string;
   kind: string | null; // null: it can't be opened
-  title: string | null;
   explorer: string | null;
   delta: number | null;
   status: Status;
@@ -26,7 +25,7 @@ export interface Layer {
   name: string;
   title: string;
   unit: string | null;
-  scale: "sequential" | "diverging" | "categorical" | "probability";
+  scale: "sequential" | "categorical" | "probability";
   categories?: { value: number; title: string }[] | null;
 }
 
@@ -55,14 +54,7 @@ export interface Details extends Summary {
 
 /** Why an action was taken or not. */
 export type Verdict =
-  | "chosen"
-  | "less_safe"
-  | "waits"
-  | "unsafe"
-  | "worth_less"
-  | "not_chosen"
-  | "no_safer"
-  | "unavailable";
+  "chosen" | "less_safe" | "waits" | "unsafe" | "worth_less" | "not_chosen" | "no_safer" | "unavailable";
 
 export interface WhyAction extends Action {
   action: number;
@@ -84,12 +76,14 @@ export interface Why {
   state: number;
   action: number | null; // null where the run ends
   end: string | null; // then the code of why; the sentence says it
+  status: string; // of the solver
   sentence: string; // the decision or the end
-  reasons: string; // what more there is to say, empty if nothing
+  reasons: string; // of an end: what is left and could be changed
   explanation: string;
   criteria: WhyCriterion[];
   actions: WhyAction[];
   value: number | null;
+  upper: number | null; // no safe plan is worth more
   way_home: number; // the proven chance of a way home from here
   proposal: Proposal | null; // what is pursued, by a run that plans until the next news
   recorded: { action: number; bounds: number[] } | null;
@@ -98,6 +92,9 @@ export interface Why {
 
 export interface Proposal {
   path: number[]; // cells, from here to where it heads
+  gain: number; // expected within the steps
+  steps: number;
+  rate: number;
   unit: string | null; // of the gain
 }
 
@@ -128,11 +125,11 @@ export interface Counterexample {
   name: string;
   title: string;
   story: string;
-  delta: number | null;
+  delta: number;
   states: { name: string; x: number; y: number }[];
   worlds: {
     weight: number;
-    edges: { from: string | number; to: string | number; action: string; p: number }[];
+    edges: { from: string; to: string; action: string; p: number }[];
   }[];
   rows: { label: string; naive: number | null; exact: number | null; bound: number | null }[];
 }

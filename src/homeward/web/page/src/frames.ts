@@ -15,29 +15,14 @@ export interface Where {
   transform?: [number, number, number, number, number, number];
 }
 
-export interface Frame extends Where {
-  step: number | null;
-  total: number | null;
-  arrays: Map<string, FrameArray>;
-}
-
 interface Head extends Where {
-  arrays: {
-    name: string;
-    dtype: string;
-    shape: number[];
-    offset: number;
-    min: number | null;
-    max: number | null;
-  }[];
-  step?: number | null;
-  total?: number | null;
+  arrays: (Omit<FrameArray, "data"> & { name: string; dtype: string; offset: number })[];
 }
 
 const MAGIC = 0x31465748; // "HWF1", little-endian
 
 /** Read a frame. Arrays are views of `buffer` where they are aligned, copies where they are not. */
-export function decode(buffer: ArrayBuffer): Frame {
+export function decode(buffer: ArrayBuffer): Where & { arrays: Map<string, FrameArray> } {
   const view = new DataView(buffer);
   if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC) {
     throw new Error("The server sent something that is no frame.");
@@ -49,20 +34,16 @@ export function decode(buffer: ArrayBuffer): Frame {
   const arrays = new Map<string, FrameArray>();
   for (const entry of head.arrays) {
     const count = entry.shape.reduce((product, side) => product * side, 1);
-    const data = numbers(buffer, entry.dtype, body + entry.offset, count, entry.name);
-    arrays.set(entry.name, { data, shape: entry.shape, min: entry.min, max: entry.max });
+    arrays.set(entry.name, { ...entry, data: numbers(buffer, entry, body + entry.offset, count) });
   }
-  const { cell, transform } = head;
-  const where = { ...(cell && { cell }), ...(transform && { transform }) };
-  return { step: head.step ?? null, total: head.total ?? null, arrays, ...where };
+  return { ...head, arrays };
 }
 
 function numbers(
   buffer: ArrayBuffer,
-  dtype: string,
+  { name, dtype }: Head["arrays"][number],
   at: number,
   count: number,
-  name: string,
 ): Numbers {
   const make = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array }[dtype];
   if (!make) throw new Error(`The array ${name} has the unknown type ${dtype}.`);

@@ -5,11 +5,11 @@ import "./styles/watch.css";
 import "./styles/pages.css";
 import { effect, signal } from "@preact/signals";
 import { Component, render } from "preact";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { textOf } from "./api";
 import { parse, placeOf, to } from "./link";
-import type { Page } from "./link";
+import type { Link, Page } from "./link";
 import { hush, message } from "./messages";
 import { DrawPage } from "./pages/draw";
 import { Help, helping } from "./pages/help";
@@ -27,7 +27,7 @@ window.addEventListener("hashchange", () => {
   const before = link.value;
   const started = before.page === "new" || before.page === "draw";
   link.value = { ...parse(location.hash), started };
-  if (placeOf(link.value) !== placeOf(before)) window.setTimeout(toHeading);
+  if (placeOf(link.value) !== placeOf(before)) window.setTimeout(() => focusOn("#main h1"));
 });
 
 const PAGES: [Page, string][] = [
@@ -43,11 +43,6 @@ effect(() => {
   document.title = `${title ?? "Runs"} · Homeward`;
 });
 
-/** Focus the heading of a view that was just opened, so that Tab continues from there. */
-function toHeading(): void {
-  focusOn("#main h1");
-}
-
 function focusOn(selector: string): void {
   const element = document.querySelector<HTMLElement>(selector);
   element?.setAttribute("tabindex", "-1");
@@ -58,7 +53,14 @@ function Header() {
   const page = link.value.page;
   return (
     <header class="top">
-      <a class="skip" href="#main" onClick={toMain}>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault(); // the address holds the link
+          focusOn("#main");
+        }}
+      >
         Skip to the view
       </a>
       <a class="brand" href={to("runs")}>
@@ -93,12 +95,6 @@ function Header() {
   );
 }
 
-/** Focus the view without changing the address, which holds the link. */
-function toMain(event: Event): void {
-  event.preventDefault();
-  focusOn("#main");
-}
-
 function Messages() {
   const said = message.value;
   return (
@@ -118,23 +114,19 @@ function Messages() {
   );
 }
 
+const VIEWS: Record<Page, ComponentType<{ link: Link }>> = {
+  run: RunPage,
+  compare: ComparePage,
+  new: NewPage,
+  draw: DrawPage,
+  stories: StoriesPage,
+  runs: RunsPage,
+};
+
 function View() {
   const here = link.value;
-  const key = placeOf(here);
-  switch (here.page) {
-    case "run":
-      return <RunPage key={key} link={here} />;
-    case "compare":
-      return <ComparePage key={key} link={here} />;
-    case "new":
-      return <NewPage />;
-    case "draw":
-      return <DrawPage />;
-    case "stories":
-      return <StoriesPage />;
-    case "runs":
-      return <RunsPage />;
-  }
+  const Page = VIEWS[here.page];
+  return <Page key={placeOf(here)} link={here} />;
 }
 
 /** Shows an error of a view in its place and keeps the header usable. */

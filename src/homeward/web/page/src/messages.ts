@@ -27,12 +27,12 @@ export function complain(cause: unknown): void {
   }
 }
 
-/** After a stream broke off: show an error if the server does not answer. */
+/** Show an error if the server does not answer; called after a stream ended. */
 export function doubt(): void {
   if (!lost.value) getJson("/api/about").catch(complain);
 }
 
-/** Ask until the server answers. */
+/** Send requests until the server answers. */
 function lookAgain(): void {
   window.clearTimeout(looks);
   looks = window.setTimeout(() => {

@@ -19,24 +19,20 @@ function rounded(value: number, digits: number): number {
   return Number(shown.toFixed(digits));
 }
 
-/** Format any number with at most so many significant digits. */
+/** Format any number with at most `digits` significant digits. */
 export function figure(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-4))
-    return minus(readable(value.toExponential(2)));
+    return powerOfTen(value);
   return minus(String(Number(value.toPrecision(digits))));
 }
 
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-
-/** Rewrite powers of ten in a text: 1.05838e+09 becomes 1.058 × 10⁹. */
-export function readable(text: string): string {
-  return text.replace(/(\d+(?:\.\d+)?)e([+-])(\d+)/g, (_, digits: string, sign: string, power) => {
-    const raised = [...String(Number(power))].map((digit) => RAISED[Number(digit)]).join("");
-    const number = String(Number(Number(digits).toPrecision(4)));
-    return `${number}\u00a0×\u00a010${sign === "-" ? "⁻" : ""}${raised}`;
-  });
+/** Format a number with three digits and a power of ten: 1.06 × 10⁹. */
+function powerOfTen(value: number): string {
+  const [digits = "", power = ""] = value.toExponential(2).split("e");
+  const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+  return minus(`${Number(digits)}\u00a0×\u00a010${raised.join("")}`);
 }
 
 export function minus(text: string): string {
@@ -51,14 +47,15 @@ export function levelName(level: number): string {
   return String(Number(level.toFixed(MAX_DECIMALS)));
 }
 
-/** Return whether a bound keeps a level, within the planner's tolerance. */
+/** Return whether a bound meets a level, within the planner's tolerance. */
 export function keeps(value: number, level: number): boolean {
   return value >= level - LEVEL_TOLERANCE;
 }
 
-/** Format a bound with as many decimals as it takes to distinguish it from its level.
+/** Format a bound with enough decimals to distinguish it from its level.
  *
- * A bound below the level is never shown as the level, and one that keeps it never as less.
+ * A bound below the level never looks equal to it, and a bound that meets the level never looks
+ * lower.
  */
 export function beside(value: number, level: number | null | undefined, digits = 4): string {
   if (level === null || level === undefined) return chance(value, digits);
@@ -72,28 +69,28 @@ export function beside(value: number, level: number | null | undefined, digits =
   return chance(held, MAX_DECIMALS);
 }
 
-/** Where the way home leads. */
+/** The place to return to. */
 export type Home = "current" | "start" | "bases";
 
 /** Explain a safety level of a whole run. */
 export function meaning(delta: number): string {
   if (delta >= 1)
-    return "Whenever exploration is called off, the explorer gets home in every possible world. This holds for the whole run.";
-  const least = `Whenever exploration is called off, the explorer gets home with probability at least ${percent(delta)}`;
+    return "Whenever the explorer is recalled, it can return home in every possible world. This holds for the whole run.";
+  const least = `Whenever the explorer is recalled, it can return home with probability at least ${percent(delta)}`;
   return `${least}. This holds for the whole run: ${atMost(delta)}.`;
 }
 
-/** Explain a safety level of single plans, as in the paper's algorithm. */
+/** Explain a safety level that holds for each plan, as in the paper's algorithm. */
 export function planMeaning(delta: number, home: Home): string {
-  const here = "Home is where the explorer was when it planned";
+  const here = "Home is the cell where the explorer makes the plan";
   if (delta >= 1) {
-    const sure = "If exploration is called off, the explorer gets home in every possible world.";
+    const sure = "If the explorer is recalled, it can return home in every possible world.";
     return home === "current" ? `${sure} ${here}.` : sure;
   }
-  const plan = `For each plan, if exploration is called off: ${atMost(delta)}.`;
+  const plan = `For each plan, after a recall: ${atMost(delta)}.`;
   return home === "current"
     ? `${plan} ${here}; nothing is guaranteed for the start.`
-    : `${plan} It plans at every step, so the risks add up over many steps.`;
+    : `${plan} The explorer makes a plan at every step, so the risks add up over many steps.`;
 }
 
 function percent(delta: number): string {
@@ -106,7 +103,7 @@ function atMost(delta: number): string {
   const some = Math.ceil(whole * (1 - delta) - 1e-6);
   let [a, b] = [whole, some];
   while (b) [a, b] = [b, a % b];
-  return `in at most ${some / a} of ${whole / a} such worlds it does not get home`;
+  return `in at most ${some / a} of ${whole / a} such worlds it can't return home`;
 }
 
 const STATUSES: Partial<Record<Status, string>> = { queued: "waiting", newer: "newer version" };
@@ -125,10 +122,6 @@ const EXPLORERS: Record<string, string> = {
 
 export function explorerName(name: string | null): string {
   return name === null ? "" : (EXPLORERS[name] ?? name);
-}
-
-export function titleOf(run: Summary): string {
-  return run.title || run.id;
 }
 
 /** Return the kind and the size of a run's world. */
@@ -182,13 +175,13 @@ export function reading(details: Details, name: string, value: number): string {
 
 const SINGULAR: Record<string, string> = { nats: "nat", squares: "square", steps: "step" };
 
-/** Return the direction of an action on a compass, by where it leads. */
+/** Return the compass direction of an action. */
 export function compass({ name, dr, dc }: Action): string {
   if (dr == null || dc == null) return name;
   return `${["N", "", "S"][dr + 1]}${["W", "", "E"][dc + 1]}` || "stay";
 }
 
-/** Return how long ago something was. */
+/** Return the age of a time as text. */
 export function ago(time: string | null): string {
   if (!time) return "";
   const seconds = (Date.now() - Date.parse(time)) / 1000;

@@ -116,23 +116,13 @@ export class MapCanvas {
 
   /** Zoom by a factor around a point of the canvas, its middle by default. */
   zoom(factor: number, x = this.wide / 2, y = this.high / 2): void {
-    const { tall } = this.ground;
-    const { zoom } = this.within({ ...this.port, zoom: this.port.zoom * factor });
     const [mx, my] = this.toMap(x, y);
-    this.look({
-      x: mx - (x - this.wide / 2) / zoom,
-      y: my - (y - this.high / 2) / (zoom * tall),
-      zoom,
-    });
+    const { zoom } = this.within({ ...this.port, zoom: this.port.zoom * factor });
+    this.look(mx, my, zoom, x - this.wide / 2, y - this.high / 2);
   }
 
   pan(dx: number, dy: number): void {
-    const port = this.port;
-    this.look({
-      x: port.x - dx / port.zoom,
-      y: port.y - dy / (port.zoom * this.ground.tall),
-      zoom: port.zoom,
-    });
+    this.look(this.port.x, this.port.y, this.port.zoom, dx, dy);
   }
 
   fit(): void {
@@ -146,7 +136,9 @@ export class MapCanvas {
       this.pan(this.wide / 2 - x, this.high / 2 - y);
   }
 
-  private look(port: Port): void {
+  /** Show a point of the map so many pixels from the middle of the canvas. */
+  private look(x: number, y: number, zoom: number, dx: number, dy: number): void {
+    const port = { x: x - dx / zoom, y: y - dy / (zoom * this.ground.tall), zoom };
     this.scene.port.value = this.within(port);
   }
 
@@ -233,16 +225,12 @@ export class MapCanvas {
     const [right, bottom] = this.toScreen(columns, rows);
     context.beginPath();
     for (let c = 0; c <= columns; c++) {
-      const [x] = this.toScreen(c, 0);
-      if (x < -1 || x > this.wide + 1) continue;
-      context.moveTo(x, top);
-      context.lineTo(x, bottom);
+      context.moveTo(this.toScreen(c, 0)[0], top);
+      context.lineTo(this.toScreen(c, 0)[0], bottom);
     }
     for (let r = 0; r <= rows; r++) {
-      const [, y] = this.toScreen(0, r);
-      if (y < -1 || y > this.high + 1) continue;
-      context.moveTo(left, y);
-      context.lineTo(right, y);
+      context.moveTo(left, this.toScreen(0, r)[1]);
+      context.lineTo(right, this.toScreen(0, r)[1]);
     }
     context.strokeStyle = "rgba(255,255,255,0.8)";
     context.lineWidth = 1;
@@ -402,13 +390,11 @@ export class MapCanvas {
 
   private drawArrow(from: number, to: number, width: number): void {
     const { context } = this;
-    const [ax, ay] = this.centre(from);
-    const [bx, by] = this.centre(to);
-    const turn = Math.atan2(by - ay, bx - ax);
+    const [[ax, ay], [bx, by]] = [this.centre(from), this.centre(to)];
     const size = width * 2.1;
     context.save();
     context.translate(ax + (bx - ax) * 0.82, ay + (by - ay) * 0.82);
-    context.rotate(turn);
+    context.rotate(Math.atan2(by - ay, bx - ax));
     context.fillStyle = WAY;
     context.beginPath();
     context.moveTo(size * 0.8, 0);
@@ -435,14 +421,11 @@ export class MapCanvas {
   private drawFrame(cell: number, zoom: number, colour: string, width: number): void {
     const { columns, tall } = this.ground;
     const [x, y] = this.toScreen(cell % columns, Math.floor(cell / columns));
-    const { context } = this;
-    const [w, h] = [Math.max(zoom, 4), Math.max(zoom * tall, 4)];
-    context.strokeStyle = "rgba(18,40,61,0.75)";
-    context.lineWidth = width + 2;
-    context.strokeRect(x, y, w, h);
-    context.strokeStyle = colour;
-    context.lineWidth = width;
-    context.strokeRect(x, y, w, h);
+    for (const [style, wide] of [["rgba(18,40,61,0.75)", width + 2], [colour, width]] as const) {
+      this.context.strokeStyle = style;
+      this.context.lineWidth = wide;
+      this.context.strokeRect(x, y, Math.max(zoom, 4), Math.max(zoom * tall, 4));
+    }
   }
 
   private place(event: MouseEvent): [number, number] {
@@ -498,6 +481,6 @@ export class MapCanvas {
 }
 
 /** Return the value, or the end of the range that it is beyond. */
-function between(low: number, value: number, high: number): number {
+export function between(low: number, value: number, high: number): number {
   return Math.max(low, Math.min(high, value));
 }

@@ -7,7 +7,6 @@ const PALETTES = {
   viridis: "440154 482475 414487 355f8d 2a788e 21918c 22a884 44bf70 7ad151 bddf26 fde725",
   cividis: "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",
   ground: "5a2410 94431b c46c2e e09a52 f7cf8f",
-  diverging: "0b3c5d 3f7cac a8c6dd f4f1ea f2c18d d9772b 8a3b12",
   greys: "6d7074 96999d b9bcbf d6d8da",
 };
 export type Palette = keyof typeof PALETTES;

@@ -48,17 +48,27 @@ export function paint(
   const cells = new Uint8ClampedArray(ground.rows * ground.columns * 4);
   if (how.way === "relief") relief(values, seen, ground, how, range, cells);
   else if (how.way === "heights") heights(values, cells);
-  else if (how.way === "marks") marks(values, cells);
+  else if (how.way === "marks") values.forEach((value, i) => put(cells, i * 4, value ? YES : NO));
   else scale(values, how, range, cells);
   if (side === 1) return { pixels: cells, side };
   return { pixels: enlarge(cells, values, seen, ground, how, side), side };
 }
 
-function put(out: Uint8ClampedArray, at: number, [r, g, b]: Rgb, alpha = 255): void {
-  out[at] = r;
-  out[at + 1] = g;
-  out[at + 2] = b;
-  out[at + 3] = alpha;
+function put(out: Uint8ClampedArray, at: number, colour: Rgb): void {
+  for (let part = 0; part < 3; part++) out[at + part] = colour[part] as number;
+  out[at + 3] = 255;
+}
+
+/** Write a colour of a table, times a brightness. */
+function shaded(
+  out: Uint8ClampedArray,
+  at: number,
+  colours: Uint8Array,
+  index: number,
+  light: number,
+): void {
+  for (let part = 0; part < 3; part++) out[at + part] = (colours[3 * index + part] as number) * light;
+  out[at + 3] = 255;
 }
 
 function scale(
@@ -71,15 +81,8 @@ function scale(
   const place = placer(range, how.log);
   for (let i = 0, at = 0; i < values.length; i++, at += 4) {
     const value = values[i] as number;
-    if (value !== value) {
-      put(out, at, WALL); // no data
-      continue;
-    }
-    const c = place(value) * 3;
-    out[at] = colours[c] as number;
-    out[at + 1] = colours[c + 1] as number;
-    out[at + 2] = colours[c + 2] as number;
-    out[at + 3] = 255;
+    if (value !== value) put(out, at, WALL); // no data
+    else shaded(out, at, colours, place(value), 1);
   }
 }
 
@@ -139,12 +142,7 @@ function relief(
       const light = 0.5 + 0.66 * Math.max(0, shade);
       const known = seen === null || seen[i] !== 0;
       const from = known ? colours : others;
-      const at = place(value) * 3;
-      const to = i * 4;
-      out[to] = (from[at] as number) * light;
-      out[to + 1] = (from[at + 1] as number) * light;
-      out[to + 2] = (from[at + 2] as number) * light;
-      out[to + 3] = 255;
+      shaded(out, i * 4, from, place(value), light);
     }
   }
 }
@@ -163,13 +161,6 @@ function heights(values: Numbers, out: Uint8ClampedArray): void {
     if (isWall(value)) put(out, i * 4, WALL);
     else if (value !== value || value < 0.5) put(out, i * 4, UNSEEN);
     else put(out, i * 4, HEIGHTS[Math.min(5, Math.max(1, Math.round(value))) - 1] as Rgb);
-  }
-}
-
-function marks(values: Numbers, out: Uint8ClampedArray): void {
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i] as number;
-    put(out, i * 4, value ? YES : NO);
   }
 }
 
@@ -201,12 +192,9 @@ function enlarge(
       const start = r * side * width + c * side;
       for (let y = 0; y < side; y++) {
         const line = start + y * width;
-        if (y < margin || y >= side - margin) {
-          large.fill(floor, line, line + side);
-        } else {
-          if (margin) large.fill(floor, line, line + side);
+        if (margin) large.fill(floor, line, line + side);
+        if (y >= margin && y < side - margin)
           large.fill(colour, line + margin, line + side - margin);
-        }
       }
       if (!known && dot && !isWall(value)) {
         const middle = Math.floor((side - dot) / 2);

@@ -35,14 +35,7 @@ export interface Shown {
 export type Answer =
   | { kind: "shown"; ticket: number; step: number; pictures: Shown[] }
   | { kind: "probed"; ticket: number; step: number; cell: number; values: Record<string, number> }
-  | {
-      kind: "refused";
-      ticket: number;
-      step: number;
-      error: string;
-      status: number;
-      code: string | null;
-    };
+  | { kind: "refused"; ticket: number; step: number; error: string; status: number; code: string | null };
 
 const MAX_KEPT_BYTES = 192e6;
 
@@ -87,7 +80,9 @@ async function show(ask: Extract<Ask, { kind: "show" }>): Promise<void> {
       pictures.map((p) => p.bitmap),
     );
   } catch (cause) {
-    refuse(ask, cause);
+    const [status, code] = cause instanceof Refusal ? [cause.status, cause.code] : [0, null];
+    const { ticket, step } = ask;
+    host.postMessage({ kind: "refused", ticket, step, error: textOf(cause), status, code });
   }
 }
 
@@ -109,11 +104,6 @@ function forget(run: string): void {
     }
   }
   for (const key of ranges.keys()) if (key.startsWith(`${run}/`)) ranges.delete(key);
-}
-
-function refuse(ask: { ticket: number; step: number }, cause: unknown): void {
-  const [status, code] = cause instanceof Refusal ? [cause.status, cause.code] : [0, null];
-  host.postMessage({ kind: "refused", ticket: ask.ticket, step: ask.step, error: textOf(cause), status, code });
 }
 
 /** Return layers of a step; fetch those that are missing in one frame. */
@@ -150,7 +140,8 @@ async function rangeOf(run: string, layer: string, here: FrameArray, how: How): 
   let range = spanOf(here);
   try {
     const first = (await fields(run, 0, [layer])).get(layer);
-    if (first) range = union(range, spanOf(first));
+    const { low, high } = first ? spanOf(first) : range;
+    range = { low: Math.min(range.low, low), high: Math.max(range.high, high) };
   } catch {
     // a scale without the first step will do
   }
@@ -158,10 +149,6 @@ async function rangeOf(run: string, layer: string, here: FrameArray, how: How): 
     range = { low: Math.max(range.low, range.high / 100), high: range.high };
   ranges.set(key, range);
   return range;
-}
-
-function union(a: Range, b: Range): Range {
-  return { low: Math.min(a.low, b.low), high: Math.max(a.high, b.high) };
 }
 
 function spanOf(array: FrameArray): Range {

@@ -7,15 +7,15 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 export const helping = signal(false);
 
 const TERMS: [string, string][] = [
-  ["way home", "A policy that leads home from a cell; its value v is its proven success probability."],
-  ["bonus", "What the explorer expects to learn at a place, as it counts it when it plans."],
+  ["way home", "A return policy from a cell; its value v is a lower bound of its success probability."],
+  ["bonus", "How much the planner expects to learn at a place."],
   [
     "safety level δ",
-    "The required probability of getting home whenever exploration is called off: for the whole run, or for each plan with the paper's algorithm.",
+    "The least probability that the explorer can return home after a recall. It holds for the whole run, or for each plan with the paper's algorithm.",
   ],
   [
-    "called off",
-    "Exploration ends and the explorer goes home. This may happen at any time; with the paper's algorithm after each step with probability 1 − γ, unless a number of steps is set.",
+    "recall",
+    "Exploration ends and the explorer returns home. A recall may happen at any time; with the paper's algorithm after each step with probability 1 − γ, unless a number of steps is set.",
   ],
   [
     "discount γ",
@@ -24,7 +24,7 @@ const TERMS: [string, string][] = [
   ["proven bound", "A lower bound of the true probability, under the explorer's belief."],
   [
     "correction",
-    "Subtracted from a probability because the plan is made on the mean model, so that the result is proven.",
+    "An amount that is subtracted from a probability of the mean model, so that the result is a proven lower bound.",
   ],
   [
     "one more percent would cost",
@@ -32,15 +32,15 @@ const TERMS: [string, string][] = [
   ],
   [
     "the plan draws its policy once",
-    "The best plan may be a mixture of policies, of which one is drawn and then followed. The explorer takes the safest first move among them instead.",
+    "The best plan may be a mixture: one of several policies is drawn at random and then followed. The explorer instead takes the safest first move of these policies.",
   ],
   [
     "e and s",
-    "Of a move: the best rate that it leads to, and the proven probability of a way home after it. With the paper's algorithm: its exploration and safety values if the plan is followed afterwards.",
+    "For a move: the best rate after it, and the proven probability of returning home after it. With the paper's algorithm: its exploration and safety values if the plan is followed afterwards.",
   ],
   [
     "entropy",
-    "How much is unknown about the heights: in bits on grids; on terrain the plot shows the reduction in nats (1 nat is 1.44 bits).",
+    "The uncertainty about the heights. On grids it is in bits. On terrain the plot shows its reduction in nats (1 nat is 1.44 bits).",
   ],
 ];
 

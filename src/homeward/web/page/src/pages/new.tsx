@@ -101,13 +101,13 @@ function Explorers() {
         options={
           kind.value === "grid"
             ? [
-                ["safe", "Safe", "Keeps a way home."],
+                ["safe", "Safe", "Stays able to return home."],
                 ["uncover", "Unsafe", "Goes where it would uncover most."],
                 ["rmax", "R-max", "Goes where it has not been yet."],
-                ["near-bayesian", "Near-Bayesian", "Trusts its belief more with each visit."],
+                ["near-bayesian", "Near-Bayesian", "Its bonus decreases with each visit."],
               ]
             : [
-                ["safe", "Safe", "Keeps a way home."],
+                ["safe", "Safe", "Stays able to return home."],
                 ["unsafe", "Unsafe", "Goes where it would learn most."],
                 ["naive", "Naive", "Plans as if the mean model were true."],
               ]

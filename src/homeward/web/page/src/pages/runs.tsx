@@ -10,17 +10,18 @@ import { attempt, complain, found, lost, tell } from "../messages";
 import { Commands, ExplorerTag, StatusTag } from "../parts/status";
 import type { Command } from "../parts/status";
 import { onList } from "../run/listing";
-import { ago, titleOf, worldOf } from "../words";
+import { ago, worldOf } from "../words";
 
 const runs = signal<Summary[] | null>(null);
 const MANY = 10; // runs from which on one may look for some by name
 
-async function refresh(): Promise<void> {
-  try {
-    runs.value = paired((await getJson<{ runs: Summary[] }>("/api/runs")).runs);
-  } catch (cause) {
-    complain(cause);
-  }
+/** Heads of the columns; those with a capital are only for screen readers. */
+const HEADS = ["Compare", "run", "explorer", "world", "steps", "status", "Actions"];
+
+function refresh(): Promise<void> {
+  return getJson<{ runs: Summary[] }>("/api/runs")
+    .then((found) => void (runs.value = paired(found.runs)))
+    .catch(complain);
 }
 
 /** Put the two runs of a pair next to each other, the safe one first, where the newer of them is. */
@@ -57,7 +58,7 @@ function useRuns(): void {
 
 async function act(run: Summary, what: Command): Promise<void> {
   if (what === "delete") {
-    if (!window.confirm(`Delete the run ${titleOf(run)} and its record? This can't be undone.`))
+    if (!window.confirm(`Delete the run ${run.id} and its record? This can't be undone.`))
       return;
     const gone = await attempt(async () => {
       await change("DELETE", runUrl(run.id));
@@ -65,7 +66,7 @@ async function act(run: Summary, what: Command): Promise<void> {
     });
     if (gone) {
       painter().forget(run.id);
-      tell(`${titleOf(run)} is deleted.`);
+      tell(`${run.id} is deleted.`);
     }
   } else await attempt(() => change("POST", runUrl(run.id, `/${what}`)));
   await refresh();
@@ -78,7 +79,7 @@ export function RunsPage() {
   const list = runs.value;
   const many = list !== null && list.length > MANY;
   const looked = many ? word.value.trim().toLowerCase() : "";
-  const shown = list?.filter((run) => titleOf(run).toLowerCase().includes(looked)) ?? [];
+  const shown = list?.filter((run) => run.id.toLowerCase().includes(looked)) ?? [];
   const pick = (id: string, on: boolean): void => {
     const others = chosen.value.filter((each) => each !== id);
     chosen.value = on ? [...others.slice(-1), id] : others;
@@ -145,19 +146,11 @@ export function RunsPage() {
             <table class="runs-table">
               <thead>
                 <tr>
-                  <th scope="col">
-                    <span class="hidden">Compare</span>
-                  </th>
-                  <th scope="col">run</th>
-                  <th scope="col">explorer</th>
-                  <th scope="col">world</th>
-                  <th scope="col" class="right">
-                    steps
-                  </th>
-                  <th scope="col">status</th>
-                  <th scope="col">
-                    <span class="hidden">Actions</span>
-                  </th>
+                  {HEADS.map((head) => (
+                    <th scope="col" key={head} class={head === "steps" ? "right" : ""}>
+                      <span class={/^[A-Z]/.test(head) ? "hidden" : ""}>{head}</span>
+                    </th>
+                  ))}
                 </tr>
               </thead>
               <tbody>
@@ -168,15 +161,15 @@ export function RunsPage() {
                         type="checkbox"
                         disabled={run.kind === null}
                         checked={chosen.value.includes(run.id)}
-                        aria-label={`Compare ${titleOf(run)}`}
+                        aria-label={`Compare ${run.id}`}
                         onChange={(event) => pick(run.id, event.currentTarget.checked)}
                       />
                     </td>
                     <th scope="row">
                       {run.kind === null ? (
-                        titleOf(run)
+                        run.id
                       ) : (
-                        <a href={to("run", run.id)}>{titleOf(run)}</a>
+                        <a href={to("run", run.id)}>{run.id}</a>
                       )}
                       <span class="unit block">
                         {ago(run.updated ?? run.created)}

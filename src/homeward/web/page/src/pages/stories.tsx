@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import type { Counterexample } from "../api";
+import { Numbers } from "../parts/numbers";
 import { examples, loadExamples } from "../run/starting";
 import { beside, chance, keeps } from "../words";
 
@@ -34,52 +35,31 @@ function Story({ story }: { story: Counterexample }) {
             <Graph key={i} story={story} world={i} />
           ))}
         </div>
-        <div class="scroll" tabIndex={0} role="region" aria-label={`Numbers of ${story.title}`}>
-          <table class="numbers-table">
-            <thead>
-              <tr>
-                <th scope="col">policy</th>
-                <th scope="col">naive</th>
-                <th scope="col">exact</th>
-                <th scope="col">bound</th>
-              </tr>
-            </thead>
-            <tbody>
-              {story.rows.map((row) => (
-                <tr key={row.label}>
-                  <th scope="row">{row.label}</th>
-                  {[row.naive, row.exact, row.bound].map((value, i) => (
-                    <Number key={i} value={value} delta={story.delta} />
-                  ))}
-                </tr>
+        <Numbers
+          label={`Numbers of ${story.title}`}
+          heads={["policy", "naive", "exact", "bound"]}
+          after={<p class="soft fine">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
+        >
+          {story.rows.map((row) => (
+            <tr key={row.label}>
+              <th scope="row">{row.label}</th>
+              {[row.naive, row.exact, row.bound].map((value, i) => (
+                <td key={i} class={value === null ? "" : keeps(value, story.delta) ? "yes" : "no"}>
+                  {value === null
+                    ? "–"
+                    : `${beside(value, story.delta, 3)} ${keeps(value, story.delta) ? "✓" : "✕"}`}
+                </td>
               ))}
-            </tbody>
-          </table>
-          {story.delta !== null && <p class="soft fine">✓ safe enough at δ = {story.delta}; ✕ not.</p>}
-        </div>
+            </tr>
+          ))}
+        </Numbers>
       </div>
     </section>
   );
 }
 
-function Number({ value, delta }: { value: number | null; delta: number | null }) {
-  if (value === null) return <td>–</td>;
-  const safe = delta !== null && keeps(value, delta);
-  return (
-    <td class={delta === null ? "" : safe ? "yes" : "no"}>
-      {beside(value, delta, 3)} {delta === null ? "" : safe ? "✓" : "✕"}
-    </td>
-  );
-}
-
 const [UNIT, DISC] = [88, 15];
 const LETTER = 3.4; // half the width of one, in a label
-
-interface Arrow {
-  from: number;
-  to: number;
-  label: string;
-}
 
 function Graph({ story, world }: { story: Counterexample; world: number }) {
   const { states } = story;
@@ -89,9 +69,8 @@ function Graph({ story, world }: { story: Counterexample; world: number }) {
     (states[s]?.x ?? 0) * UNIT,
     -(states[s]?.y ?? 0) * UNIT,
   ];
-  const number = (s: string | number): number =>
-    typeof s === "number" ? s : states.findIndex((state) => state.name === s);
-  const merged = new Map<string, Arrow>();
+  const number = (s: string): number => states.findIndex((state) => state.name === s);
+  const merged = new Map<string, { from: number; to: number; label: string }>();
   for (const edge of one.edges) {
     const [from, target] = [number(edge.from), number(edge.to)];
     const label = edge.p < 1 ? `${edge.action} ${chance(edge.p, 2)}` : edge.action;

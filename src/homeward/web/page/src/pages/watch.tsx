@@ -18,7 +18,7 @@ import { RunModel, namesOf } from "../run/model";
 import { Scene } from "../run/scene";
 import { Show, isGrid } from "../run/show";
 import { store, stored } from "../storage";
-import { titleOf, worldOf } from "../words";
+import { worldOf } from "../words";
 import { helping } from "./help";
 import { useKeys } from "./keys";
 
@@ -99,7 +99,7 @@ export function RunPage({ link }: { link: Link }) {
         <RunHead run={run} cursor={cursor} alone />
         {details && <FirstVisit grid={isGrid(details)} />}
         {details && details.layers.length > 0 && <LayerPicker details={details} show={show} />}
-        <MapPane scene={scene} label={details ? titleOf(details) : "the run"} />
+        <MapPane scene={scene} label={details ? details.id : "the run"} />
         <Timeline cursor={cursor} />
       </div>
       <div class="side" ref={side}>
@@ -130,7 +130,7 @@ export function ComparePage({ link }: { link: Link }) {
               <MapPane
                 scene={scene}
                 dated
-                label={scene.run.details.value ? titleOf(scene.run.details.value) : "the run"}
+                label={scene.run.details.value ? scene.run.details.value.id : "the run"}
               />
             )}
           </div>
@@ -187,7 +187,7 @@ function RunHead({ run, cursor, alone }: { run: RunModel; cursor: Cursor; alone:
   const gone = run.gone.value;
   return (
     <header class="run-head row">
-      <h1>{titleOf(details)}</h1>
+      <h1>{details.id}</h1>
       <ExplorerTag run={details} />
       {gone ? <span class="tag status damaged">deleted</span> : <StatusTag run={details} />}
       <span class="unit">{worldOf(details)}</span>

@@ -1,6 +1,6 @@
 // The legend of the map.
 
-import type { Details, Layer } from "../api";
+import type { Details } from "../api";
 import { HEIGHTS, HOUSE, NO, UNSEEN, WALL, YES, css, gradient } from "../map/colours";
 import type { Rgb } from "../map/colours";
 import type { Range } from "../map/paint";
@@ -32,25 +32,18 @@ export function keyOf(details: Details, shown: Coloured): Key | null {
     return { title: layer.title, unit: "", bar: null, swatches };
   }
   if (how.way === "marks") {
-    const [no, yes] = wordsFor(layer);
-    return {
-      title: layer.title,
-      unit: "",
-      bar: null,
-      swatches: [swatch(YES, yes), swatch(NO, no)],
-    };
+    const named = (value: number): string | undefined =>
+      layer.categories?.find((category) => category.value === value)?.title;
+    const swatches = [swatch(YES, named(1) ?? "yes"), swatch(NO, named(0) ?? "no")];
+    return { title: layer.title, unit: "", bar: null, swatches };
   }
   const log = how.way === "scale" && how.log;
   const bar = { colours: gradient(how.palette), ticks: ticksOf(shown.range, log) };
-  const grey = how.way === "relief" && seen ? [unseen(how.dims ?? false)] : [];
-  return { title: layer.title, unit, bar, swatches: grey };
-}
-
-/** Return the labels of the values 0 and 1. */
-function wordsFor(layer: Layer): [string, string] {
-  const named = (value: number): string | undefined =>
-    layer.categories?.find((category) => category.value === value)?.title;
-  return [named(0) ?? "no", named(1) ?? "yes"];
+  const paler = how.way === "relief" && how.dims;
+  const unseen = paler
+    ? swatch([214, 205, 192], "paler: not yet seen")
+    : swatch([150, 153, 157], "not yet seen");
+  return { title: layer.title, unit, bar, swatches: how.way === "relief" && seen ? [unseen] : [] };
 }
 
 type Mark = "here" | "path" | "heads" | "start" | "home" | "way";
@@ -66,10 +59,6 @@ export function marksOf(details: Details): { mark: Mark; text: string }[] {
     ...(apart ? [{ mark: "home" as const, text: "home" }] : []),
     { mark: "way", text: "way home" },
   ];
-}
-
-function unseen(dims: boolean): { colour: string; text: string } {
-  return dims ? swatch([214, 205, 192], "paler: not yet seen") : swatch([150, 153, 157], "not yet seen");
 }
 
 function swatch(colour: Rgb, text: string): { colour: string; text: string } {
@@ -102,15 +91,7 @@ export function ticksOf({ low, high }: Range, log: boolean): { at: number; text:
   return ticks;
 }
 
-export function Legend({
-  details,
-  shown,
-  marks,
-}: {
-  details: Details;
-  shown: (Coloured | null)[];
-  marks: boolean;
-}) {
+export function Legend({ details, shown }: { details: Details; shown: (Coloured | null)[] }) {
   const keys = shown.flatMap((each) => (each ? (keyOf(details, each) ?? []) : []));
   return (
     <div class="legend row fine" role="group" aria-label="Legend">
@@ -145,23 +126,21 @@ export function Legend({
           </span>
         </div>
       ))}
-      {marks && (
-        <div class="key row marks">
-          {marksOf(details).map(({ mark, text }) => (
-            <span class="swatch" key={mark}>
-              {mark === "home" ? (
-                <svg class="mark-home" viewBox="-11 -11 22 22" aria-hidden="true">
-                  <circle r="10" />
-                  <path d={HOUSE} />
-                </svg>
-              ) : (
-                <i class={`mark-${mark}`} />
-              )}
-              {text}
-            </span>
-          ))}
-        </div>
-      )}
+      <div class="key row marks">
+        {marksOf(details).map(({ mark, text }) => (
+          <span class="swatch" key={mark}>
+            {mark === "home" ? (
+              <svg class="mark-home" viewBox="-11 -11 22 22" aria-hidden="true">
+                <circle r="10" />
+                <path d={HOUSE} />
+              </svg>
+            ) : (
+              <i class={`mark-${mark}`} />
+            )}
+            {text}
+          </span>
+        ))}
+      </div>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Details } from "../api";
-import { MapCanvas } from "../map/canvas";
+import { MapCanvas, between } from "../map/canvas";
 import { attempt, tell } from "../messages";
 import { MAX_CELLS_ALL_LAYERS } from "../run/scene";
 import type { Scene } from "../run/scene";
@@ -75,6 +75,19 @@ export function MapPane({ scene, label, dated }: Pane) {
   return <MapFigure scene={scene} details={details} label={label} dated={dated ?? false} />;
 }
 
+const ZOOMS = [
+  ["plus", "Zoom in", "+", "in", (map: MapCanvas) => map.zoom(1.5)],
+  ["less", "Zoom out", "−", "out", (map: MapCanvas) => map.zoom(1 / 1.5)],
+  ["fit", "Show the whole map", "0", "fit", (map: MapCanvas) => map.fit()],
+] as const;
+
+const ARROWS: Record<string, [number, number]> = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+};
+
 function MapFigure({ scene, details, label, dated }: Pane & { details: Details }) {
   const element = useRef<HTMLCanvasElement>(null);
   const map = useRef<MapCanvas | null>(null);
@@ -93,21 +106,12 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
 
   const onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const arrows: Record<string, [number, number]> = {
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-    };
-    const arrow = arrows[event.key];
+    const arrow = ARROWS[event.key];
     if (arrow && event.shiftKey) map.current?.pan(-arrow[1] * 60, -arrow[0] * 60);
     else if (arrow && details.shape) {
       const from = scene.hover.value ?? scene.here.value ?? 0;
-      const row = Math.max(
-        0,
-        Math.min(details.shape[0] - 1, Math.floor(from / columns) + arrow[0]),
-      );
-      const column = Math.max(0, Math.min(columns - 1, (from % columns) + arrow[1]));
+      const row = between(0, Math.floor(from / columns) + arrow[0], details.shape[0] - 1);
+      const column = between(0, (from % columns) + arrow[1], columns - 1);
       const cell = row * columns + column;
       scene.hover.value = cell;
       map.current?.reveal(cell);
@@ -140,16 +144,12 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
           onBlur={() => (scene.hover.value = null)}
         />
         {!details.shape && (
-          <p class="map-note">
-            {details.error ?? "This kind of run has no map."}
-          </p>
+          <p class="map-note">{details.error ?? "This kind of run has no map."}</p>
         )}
         {details.shape && !pictures && (
           <p class="map-note">{scene.noPicture.value || "Drawing the map…"}</p>
         )}
-        <p class="map-notes">
-          {pictures && <Working scene={scene} details={details} />}
-        </p>
+        <p class="map-notes">{pictures && <Working scene={scene} details={details} />}</p>
         <Readout scene={scene} details={details} columns={columns} />
         <span class="hidden" aria-live="polite">
           {spoken.value && `${spoken.value}: ${spokenValues(details, scene.values.value)}`}
@@ -157,30 +157,19 @@ function MapFigure({ scene, details, label, dated }: Pane & { details: Details }
       </div>
       <figcaption class="row">
         <LegendRoom details={details} over={scene.show.over.value}>
-          {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} marks />}
+          {pictures && <Legend details={details} shown={[pictures.base, pictures.over]} />}
         </LegendRoom>
         <div class="map-tools" role="group" aria-label="View">
-          <IconButton
-            icon="plus"
-            label="Zoom in"
-            title="Zoom in (+)"
-            data-zoom="in"
-            onClick={() => map.current?.zoom(1.5)}
-          />
-          <IconButton
-            icon="less"
-            label="Zoom out"
-            title="Zoom out (−)"
-            data-zoom="out"
-            onClick={() => map.current?.zoom(1 / 1.5)}
-          />
-          <IconButton
-            icon="fit"
-            label="Show the whole map"
-            title="Show the whole map (0)"
-            data-zoom="fit"
-            onClick={() => map.current?.fit()}
-          />
+          {ZOOMS.map(([icon, label, key, zoom, look]) => (
+            <IconButton
+              key={zoom}
+              icon={icon}
+              label={label}
+              title={`${label} (${key})`}
+              data-zoom={zoom}
+              onClick={() => map.current && look(map.current)}
+            />
+          ))}
           <IconButton icon="save" label="Save a picture of this view" onClick={save} />
           <IconButton icon="link" label="Copy a link to this view" onClick={copyLink} />
         </div>
@@ -204,15 +193,8 @@ function spokenValues(details: Details, values: Record<string, number>): string 
 }
 
 /** Reserves the height of the tallest legend, so that the map keeps its size between layers. */
-function LegendRoom({
-  details,
-  over,
-  children,
-}: {
-  details: Details;
-  over: string | null;
-  children: ComponentChildren;
-}) {
+function LegendRoom(props: { details: Details; over: string | null; children: ComponentChildren }) {
+  const { details, over, children } = props;
   const room = useMemo(() => {
     const range = { low: 1, high: 10 }; // any will do: all scales are as tall
     const second = details.layers.some((layer) => layer.name === over);
@@ -221,7 +203,6 @@ function LegendRoom({
         <Legend
           details={details}
           shown={[{ layer: name, range }, second && over ? { layer: over, range } : null]}
-          marks
         />
       </div>
     ));
@@ -280,7 +261,7 @@ function Readout({ scene, details, columns }: { scene: Scene; details: Details; 
           .filter((layer) => layer.name in values)
           .map((layer) => (
             <div key={layer.name}>
-              <dt>{layerName(layer)}</dt>
+              <dt class="soft">{layerName(layer)}</dt>
               <dd data-layer={layer.name} data-value={String(values[layer.name])}>
                 {reading(details, layer.name, values[layer.name] as number)}
               </dd>

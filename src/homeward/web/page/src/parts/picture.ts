@@ -2,7 +2,7 @@
 
 import type { Details } from "../api";
 import type { Shown } from "../map/worker";
-import { explorerName, titleOf, worldOf } from "../words";
+import { explorerName, worldOf } from "../words";
 import { HOUSE, MARK_COLOURS } from "../map/colours";
 import { keyOf, marksOf } from "./legend";
 import type { Key } from "./legend";
@@ -37,7 +37,7 @@ export async function savePicture(
   context.textBaseline = "middle";
   context.font = `600 18px ${FONT}`;
   context.fillStyle = colour("ink");
-  context.fillText(titleOf(details), EDGE, 24, room);
+  context.fillText(details.id, EDGE, 24, room);
   context.font = `13px ${FONT}`;
   context.fillStyle = colour("soft");
   const level = details.delta === null ? "" : `, δ = ${details.delta}`;

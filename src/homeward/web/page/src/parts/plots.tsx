@@ -18,8 +18,7 @@ interface Line {
   fill?: boolean;
   unit?: string; // where the lines of a plot have different ones
   right?: boolean; // whether its scale is on the right
-  at: (run: RunModel) => { x: number[]; y: ArrayLike<number> } | null;
-  run: RunModel;
+  at: () => { x: number[]; y: ArrayLike<number> } | null; // null: nothing is recorded
 }
 
 interface Kind {
@@ -42,11 +41,10 @@ function library(): Promise<typeof uPlot> {
 
 const STROKES = ["accent", "second"];
 
-function column(name: "known" | "plan_ms", shift: number) {
-  return (run: RunModel) => {
-    const columns = run.columns.value;
-    const y = columns[name];
-    return y?.some((value) => !Number.isNaN(value)) ? { x: steps(columns.count, shift), y } : null;
+function column(run: RunModel, name: "known" | "plan_ms", shift: number): Line["at"] {
+  return () => {
+    const { count, [name]: y } = run.columns.value;
+    return y?.some((value) => !Number.isNaN(value)) ? { x: steps(count, shift), y } : null;
   };
 }
 
@@ -68,22 +66,20 @@ function bounds(runs: readonly RunModel[]): Line[] {
         proven.length > 1 ? criterion.name : "",
       ].filter((word) => word);
       const stroke = STROKES[(i + k) % 2] as string;
-      const of = (name: "bound" | "kept") => (run: RunModel) => {
+      const of = (name: "bound" | "kept") => (): ReturnType<Line["at"]> => {
         const { count, criteria: wide, [name]: table } = run.columns.value;
-        return table.length ? { x: steps(count, 0), y: strided(table, count, wide, k) } : null;
+        const y = Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
+        return table.length ? { x: steps(count, 0), y } : null;
       };
-      const level = (run: RunModel) => ({
-        x: [0, Math.max(1, run.count.value)],
-        y: [criterion.level, criterion.level],
-      });
+      const { level } = criterion;
+      const at = (): ReturnType<Line["at"]> => ({ x: [0, Math.max(1, run.count.value)], y: [level, level] });
       const label = (what: string): string => [...whose, what].join(", ");
-      const name = `δ = ${criterion.level}`;
-      const asked: Line = { label: name, stroke: "warn", dash: "dashed", level: true, at: level, run };
+      const asked: Line = { label: `δ = ${level}`, stroke: "warn", dash: "dashed", level: true, at };
       if (run.details.value && isOfRun(run.details.value))
-        return [{ label: label("whole run"), stroke, at: of("kept"), run }, asked];
+        return [{ label: label("whole run"), stroke, at: of("kept") }, asked];
       return [
-        { label: label("plan"), stroke, dash: "dotted", at: of("bound"), run },
-        { label: label("move made"), stroke, at: of("kept"), run },
+        { label: label("plan"), stroke, dash: "dotted", at: of("bound") },
+        { label: label("move made"), stroke, at: of("kept") },
         asked,
       ];
     });
@@ -100,14 +96,8 @@ function knowns(runs: readonly RunModel[]): Line[] {
     stroke: STROKES[i % 2] as string,
     fill: true,
     ...(differ ? { unit: units[i] as string, right: units[i] !== units[0] } : {}),
-    at: column("known", 1),
-    run,
+    at: column(run, "known", 1),
   }));
-}
-
-/** Return column k of a table [N, K]. */
-function strided(table: Float32Array, count: number, wide: number, k: number): Float32Array {
-  return Float32Array.from({ length: count }, (_, n) => table[n * wide + k] as number);
 }
 
 const KINDS: Kind[] = [
@@ -122,8 +112,7 @@ const KINDS: Kind[] = [
       runs.map((run, i) => ({
         label: runs.length > 1 ? (namesOf(runs)[i] as string) : "per plan",
         stroke: STROKES[i % 2] as string,
-        at: column("plan_ms", 0),
-        run,
+        at: column(run, "plan_ms", 0),
       })),
   },
 ];
@@ -146,17 +135,16 @@ export function Plots({ cursor }: { cursor: Cursor }) {
 
 function Plot({ kind, cursor }: { kind: Kind; cursor: Cursor }) {
   const element = useRef<HTMLDivElement>(null);
-  const lines = kind.lines(cursor.runs).filter((line) => line.at(line.run) !== null);
+  const present = (): Line[] => kind.lines(cursor.runs).filter((line) => line.at() !== null);
+  const lines = present();
   const shape = lines.map((line) => line.label).join("|");
-  const [first] = lines;
-  const unit = first && kind.lines === knowns && !first.unit ? knownName(first.run) : kind.unit;
+  const [first, [run]] = [lines[0], cursor.runs];
+  const unit = first && run && kind.name === "known" && !first.unit ? knownName(run) : kind.unit;
 
   useEffect(() => {
     const box = element.current;
     if (!box || !shape) return undefined;
     let plot: uPlot | null = null;
-    const present = (): Line[] =>
-      kind.lines(cursor.runs).filter((line) => line.at(line.run) !== null);
     const marker = document.createElement("div");
     marker.className = "plot-now";
     const place = (): void => {
@@ -258,7 +246,7 @@ function emptyWord(kind: Kind, cursor: Cursor): string {
 }
 
 function valueAt(line: Line, cursor: Cursor): string {
-  const found = line.at(line.run);
+  const found = line.at();
   if (!found) return "–";
   if (line.level) return "";
   const first = found.x[0] ?? 0;
@@ -267,7 +255,7 @@ function valueAt(line: Line, cursor: Cursor): string {
 }
 
 function dataOf(lines: Line[], Plot: typeof uPlot): uPlot.AlignedData {
-  const found = lines.map((line) => line.at(line.run) ?? { x: [], y: [] });
+  const found = lines.map((line) => line.at() ?? { x: [], y: [] });
   const [only] = found;
   const tables = found.map(
     ({ x, y }) =>

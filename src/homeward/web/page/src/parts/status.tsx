@@ -66,7 +66,7 @@ export function Commands({
             class="small"
             onClick={() => press(what)}
             aria-disabled={doing.value !== null}
-            aria-label={`${what} ${run.title || run.id}`}
+            aria-label={`${what} ${run.id}`}
           >
             {doing.value === what ? DOING[what] : what}
           </button>

@@ -3,6 +3,7 @@
 import type { Scene } from "../run/scene";
 import { beside, cellName, chance } from "../words";
 import { IconButton } from "./icons";
+import { Numbers } from "./numbers";
 
 export function WayPanel({ scene }: { scene: Scene }) {
   const cell = scene.selected.value;
@@ -30,42 +31,31 @@ export function WayPanel({ scene }: { scene: Scene }) {
         />
       </header>
       {!way && <p class="soft">Computing it…</p>}
-      {way && way.edges.length === 0 && way.bound <= 0 && (
-        <p>No way home can be proven from here.</p>
+      {way && way.edges.length === 0 && (
+        <p>{way.bound > 0 ? "This is home." : "No way home can be proven from here."}</p>
       )}
-      {way && way.edges.length === 0 && way.bound > 0 && <p>This is home.</p>}
       {way && way.edges.length > 0 && (
         <>
           <p>
             It succeeds with probability at least <b class="num">{beside(way.bound, level)}</b>: 1 minus the
             risks of its {way.edges.length} {way.edges.length === 1 ? "move" : "moves"}.
           </p>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Moves of the way home">
-            <table class="numbers-table">
-              <thead>
-                <tr>
-                  <th scope="col">move</th>
-                  <th scope="col">to</th>
-                  <th scope="col">success</th>
-                  <th scope="col">risk</th>
-                  <th scope="col">still to come</th>
-                </tr>
-              </thead>
-              <tbody>
-                {way.edges.map((edge) => (
-                  <tr key={edge.from}>
-                    <th scope="row">{details.actions[edge.action]?.name ?? edge.action}</th>
-                    <td>
-                      {Math.floor(edge.to / columns)}, {edge.to % columns}
-                    </td>
-                    <td>{chance(edge.success, 3)}</td>
-                    <td data-value={String(edge.risk)}>{chance(edge.risk)}</td>
-                    <td>{beside(edge.left, level)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Numbers
+            label="Moves of the way home"
+            heads={["move", "to", "success", "risk", "still to come"]}
+          >
+            {way.edges.map((edge) => (
+              <tr key={edge.from}>
+                <th scope="row">{details.actions[edge.action]?.name ?? edge.action}</th>
+                <td>
+                  {Math.floor(edge.to / columns)}, {edge.to % columns}
+                </td>
+                <td>{chance(edge.success, 3)}</td>
+                <td data-value={String(edge.risk)}>{chance(edge.risk)}</td>
+                <td>{beside(edge.left, level)}</td>
+              </tr>
+            ))}
+          </Numbers>
         </>
       )}
     </section>

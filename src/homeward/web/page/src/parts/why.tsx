@@ -1,9 +1,11 @@
 // Why this move? The plan in a sentence, all actions as a compass rose, and the numbers.
 
 import { useSignal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 import type { Details, Proposal, Verdict, Why, WhyAction } from "../api";
 import type { Scene } from "../run/scene";
-import { beside, chance, compass, figure, isOfRun, keeps, levelName, readable } from "../words";
+import { Numbers } from "./numbers";
+import { beside, cellName, chance, compass, figure, isOfRun, keeps, levelName } from "../words";
 
 type Sign = "chosen" | "unsafe" | "less" | "other" | "plan" | "closest" | "closed";
 
@@ -33,11 +35,12 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
   const details = scene.run.details.value;
   const pointed = useSignal<number | null>(null);
   if (!details) return null;
+  const waits = scene.slow.value && !scene.planning.value; // until it is asked for
   const stale = why !== null && why.step !== scene.step.value;
   const ended = scene.step.value >= scene.run.count.value && !scene.run.going.value;
   const decided = why !== null && why.action !== null;
   const shown = why?.actions.find((action) => action.action === (pointed.value ?? why.action));
-  const rest = readable(why?.reasons ?? "");
+  const rest = why && (reasonOf(why, details.shape?.[1] ?? 1) || why.reasons);
   const head = !ended ? "Why this move?" : why && !decided ? "Why it ended" : "Next move";
   return (
     <section
@@ -51,29 +54,18 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
         {who && <span class="unit">{who}</span>}
       </header>
       {!why && ended && <p class="ended fine">{endWord(details)}</p>}
-      {!why && scene.slow.value && !scene.planning.value && (
+      {!why && !waits && <p class="soft">{scene.noWhy.value || "Computing the plan again…"}</p>}
+      {!why && waits && (
         <p class="soft">
           Planning takes a while on a map of this size.{" "}
           <button onClick={() => scene.ask()}>Compute the plan</button>
         </p>
       )}
-      {!why && (!scene.slow.value || scene.planning.value) && (
-        <p class="soft">{scene.noWhy.value || "Computing the plan again…"}</p>
-      )}
-      {!why && scene.slow.value && !scene.planning.value && scene.noWhy.value && (
-        <p class="ended fine">{scene.noWhy.value}</p>
-      )}
+      {!why && waits && scene.noWhy.value && <p class="ended fine">{scene.noWhy.value}</p>}
       {why && (
         <>
-          <p class="sentence">{readable(why.sentence)}</p>
-          {decided && (
-            <Rose
-              why={why}
-              ended={ended}
-              pointed={pointed.value}
-              point={(action) => (pointed.value = action)}
-            />
-          )}
+          <p class="sentence">{why.sentence}</p>
+          {decided && <Rose why={why} ended={ended} pointed={pointed} />}
           {ended && decided && <p class="ended fine">{endWord(details)}</p>}
           {why.way_home <= 0 && <p class="ended fine">From here no way home can be proven.</p>}
           {!why.agrees && why.recorded && (
@@ -102,6 +94,20 @@ export function WhyPanel({ scene, who }: { scene: Scene; who?: string }) {
       )}
     </section>
   );
+}
+
+/** Return where a decision leads and what is expected of it; "" where the run ends. */
+function reasonOf({ action, proposal, status, value, upper }: Why, columns: number): string {
+  if (proposal) {
+    const { path, gain, steps, rate } = proposal;
+    const unit = proposal.unit ? ` ${proposal.unit}` : "";
+    const heads = path.length > 1 ? `heads for ${cellName(path[path.length - 1] ?? 0, columns)} and ` : "";
+    const within = steps === 1 ? "1 step" : `${figure(steps, 3)} steps`;
+    return `It ${heads}expects ${figure(gain, 3)}${unit} within ${within}: ${figure(rate, 3)}${unit} per step.`;
+  }
+  if (action === null) return "";
+  if (status === "infeasible") return "No policy meets the safety level; this one comes closest.";
+  return `The value of this plan is ${figure(value)}; the value of every safe plan is at most ${figure(upper)}.`;
 }
 
 /** Why one action was chosen or not; below a level, by how much. */
@@ -180,17 +186,9 @@ function Criteria({ why, ofRun }: { why: Why; ofRun: boolean }) {
 
 const [INNER, OUTER, GAP] = [42, 160, 0.028];
 
-function Rose({
-  why,
-  ended,
-  pointed,
-  point,
-}: {
-  why: Why;
-  ended: boolean;
-  pointed: number | null;
-  point: (action: number | null) => void;
-}) {
+type Pointed = Signal<number | null>; // the action under the pointer
+
+function Rose({ why, ended, pointed }: { why: Why; ended: boolean; pointed: Pointed }) {
   const drawn = why.actions.filter((action) => action.dr != null);
   const others = why.actions.filter((action) => action.dr == null);
   return (
@@ -201,19 +199,13 @@ function Rose({
         aria-label={`Compass rose of ${why.actions.length} actions; the table “All numbers” has the same content.`}
       >
         {drawn.map((action) => (
-          <Petal
-            key={action.action}
-            why={why}
-            action={action}
-            on={pointed === action.action}
-            point={point}
-          />
+          <Petal key={action.action} why={why} action={action} pointed={pointed} />
         ))}
       </svg>
       {others.length > 0 && (
         <p class="soft">{others.map((action) => action.name).join(", ")}: see the numbers.</p>
       )}
-      <figcaption class="fine">
+      <figcaption class="fine soft">
         <span>
           In each direction: the probability that the move succeeds; <b>e</b>,{" "}
           {why.proposal ? `at best, ${rateUnit(why.proposal)}` : "its exploration value"}
@@ -240,15 +232,9 @@ function Rose({
   );
 }
 
-interface PetalProps {
-  why: Why;
-  action: WhyAction;
-  on: boolean;
-  point: (action: number | null) => void;
-}
-
 /** One action of the rose: a sector in its direction, or the disc in the middle for staying. */
-function Petal({ why, action, on, point }: PetalProps) {
+function Petal({ why, action, pointed }: { why: Why; action: WhyAction; pointed: Pointed }) {
+  const on = pointed.value === action.action;
   const stays = !action.dr && !action.dc;
   const turn = Math.atan2(action.dr ?? 0, action.dc ?? 0);
   const [x, y] = stays ? [0, 0] : [110 * Math.cos(turn), 110 * Math.sin(turn)];
@@ -265,8 +251,8 @@ function Petal({ why, action, on, point }: PetalProps) {
     <g
       class={`petal ${sign}${on ? " on" : ""}${action.leaves > 0 || stays ? "" : " never"}`}
       data-action={action.action}
-      onPointerEnter={() => point(action.action)}
-      onPointerLeave={() => point(null)}
+      onPointerEnter={() => (pointed.value = action.action)}
+      onPointerLeave={() => (pointed.value = null)}
     >
       <title>{`${action.name}: ${verdictOf(why, action)}`}</title>
       {stays ? <circle r={INNER - 5} /> : <path d={sector(turn)} />}
@@ -315,52 +301,38 @@ function safety(why: Why, action: WhyAction): string {
 }
 
 function Table({ why }: { why: Why }) {
+  const safety = why.criteria.map(({ name }, k) => (
+    <span title={name}>
+      {why.proposal ? "way home" : "safety"}
+      {why.criteria.length > 1 ? ` ${k + 1}` : ""}
+    </span>
+  ));
+  const worth = why.proposal ? rateUnit(why.proposal) : "exploration";
+  const heads = ["move", "success", worth, ...safety, "verdict"];
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="All numbers of this decision">
-      <table class="numbers-table">
-        <thead>
-          <tr>
-            <th scope="col">move</th>
-            <th scope="col">success</th>
-            <th scope="col">{why.proposal ? rateUnit(why.proposal) : "exploration"}</th>
-            {why.criteria.map((criterion, k) => (
-              <th scope="col" key={criterion.name} title={criterion.name}>
-                {why.proposal ? "way home" : "safety"}
-                {why.criteria.length > 1 ? ` ${k + 1}` : ""}
-              </th>
+    <Numbers label="All numbers of this decision" heads={heads} text>
+      {why.actions.map((action) => {
+        const sign = SIGN_OF[action.verdict];
+        const cells: [number | null | undefined, string][] = [
+          [action.leaves, chance(action.leaves, 3)],
+          [action.exploration, figure(action.exploration)],
+          ...why.criteria.map(({ kind, level }, k): [number | undefined, string] => {
+            const value = action.safety[k];
+            return [value, kind === "earn" ? figure(value) : beside(value ?? 0, level)];
+          }),
+        ];
+        return (
+          <tr key={action.action} class={sign} data-action={action.action}>
+            <th scope="row">{action.name}</th>
+            {cells.map(([value, text], k) => (
+              <td key={k} data-value={String(value)}>
+                {sign === "closed" ? "–" : text}
+              </td>
             ))}
-            <th scope="col" class="text">
-              verdict
-            </th>
+            <td class="text">{verdictOf(why, action)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {why.actions.map((action) => {
-            const closed = SIGN_OF[action.verdict] === "closed";
-            return (
-              <tr key={action.action} class={SIGN_OF[action.verdict]} data-action={action.action}>
-                <th scope="row">{action.name}</th>
-                <td data-value={String(action.leaves)}>
-                  {closed ? "–" : chance(action.leaves, 3)}
-                </td>
-                <td data-value={String(action.exploration)}>
-                  {closed ? "–" : figure(action.exploration)}
-                </td>
-                {why.criteria.map((criterion, k) => (
-                  <td key={criterion.name} data-value={String(action.safety[k])}>
-                    {closed
-                      ? "–"
-                      : criterion.kind === "earn"
-                        ? figure(action.safety[k])
-                        : beside(action.safety[k] ?? 0, criterion.level)}
-                  </td>
-                ))}
-                <td class="text">{verdictOf(why, action)}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Numbers>
   );
 }

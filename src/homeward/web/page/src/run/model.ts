@@ -6,7 +6,7 @@ import type { Details, Status, Summary } from "../api";
 import { decode } from "../frames";
 import type { FrameArray } from "../frames";
 import { complain, doubt, found, tell } from "../messages";
-import { explorerName, titleOf } from "../words";
+import { explorerName } from "../words";
 import { painter } from "../map/painter";
 import { Latest } from "./latest";
 import { onList } from "./listing";
@@ -189,7 +189,7 @@ export class RunModel {
         this.merge(summary);
         this.fetching.ask(!GOING.includes(summary.status));
         if (was !== summary.status && !GOING.includes(summary.status)) {
-          const ended = `${titleOf(summary)}: ${summary.status}.`;
+          const ended = `${summary.id}: ${summary.status}.`;
           tell([ended, summary.why].filter(Boolean).join(" "));
         }
       },
@@ -229,15 +229,15 @@ function joined(before: Columns, arrays: Map<string, FrameArray>): Columns {
     return out;
   };
   const count = before.count + added;
-  const [integers, reals] = [() => new Int32Array(count), () => new Float32Array(count)];
-  const table = (): Float32Array => new Float32Array(count * criteria);
+  const integers = (): Int32Array => new Int32Array(count);
+  const reals = (wide = 1): Float32Array => new Float32Array(count * wide);
   return {
     count,
     criteria,
     state: append("state", before.state, integers()) ?? integers(),
     next: append("next", before.next, integers()) ?? integers(),
-    bound: append("bound", before.bound, table()) ?? new Float32Array(),
-    kept: append("kept", before.kept, table()) ?? new Float32Array(),
+    bound: append("bound", before.bound, reals(criteria)) ?? new Float32Array(),
+    kept: append("kept", before.kept, reals(criteria)) ?? new Float32Array(),
     known: append("known", before.known, reals()),
     plan_ms: append("plan_ms", before.plan_ms, reals()),
   };

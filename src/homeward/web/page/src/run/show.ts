@@ -5,7 +5,6 @@ import { computed, signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import type { Details, Layer } from "../api";
 import type { Link, Port } from "../link";
-import type { Palette } from "../map/colours";
 import type { Ground, How, Range } from "../map/paint";
 import type { RunModel } from "./model";
 
@@ -68,14 +67,9 @@ export function howOf(layer: Layer): How {
   if (layer.scale === "categorical") return { way: "marks" };
   return {
     way: "scale",
-    palette: paletteOf(layer),
+    palette: layer.scale === "probability" ? "viridis" : "cividis",
     log: layer.name === "uncertainty" && layer.unit === "m",
   };
-}
-
-function paletteOf(layer: Layer): Palette {
-  if (layer.scale === "probability") return "viridis";
-  return layer.scale === "diverging" ? "diverging" : "cividis";
 }
 
 /** Return the ends of a scale that is the same in every run; null if it depends on the run. */

@@ -31,8 +31,6 @@ export async function startRun(body: Specification): Promise<void> {
 
 /** Start a safe and an unsafe run in the same world and open them side by side. */
 export async function startPair(body: Specification): Promise<void> {
-  const pair = await attempt(() =>
-    change<{ safe: Summary; unsafe: Summary }>("POST", "/api/pairs", body),
-  );
+  const pair = await attempt(() => change<Record<"safe" | "unsafe", Summary>>("POST", "/api/pairs", body));
   if (pair) location.hash = to("compare", pair.safe.id, pair.unsafe.id);
 }

@@ -37,7 +37,7 @@ export function Promises() {
               hint="row,column of each, counted from 0: 3,4 7,0"
             />
           </div>
-          <Check value={each}>Require a way to each base, not only to one</Check>
+          <Check value={each}>Be able to return to each base, not only to one</Check>
         </>
       )}
       <More />
@@ -67,7 +67,7 @@ function More() {
           <Field label="with probability" value={withinLevel} {...chance} />
         )}
         {settings.isPaper.value && (
-          <Field label="Called off after" unit="steps" value={recall} {...count} hint={ANY_STEP} />
+          <Field label="Recall after" unit="steps" value={recall} {...count} hint={ANY_STEP} />
         )}
       </div>
       {isGrid ? (

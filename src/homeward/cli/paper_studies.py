@@ -1,0 +1,458 @@
+"""``homeward paper``: the paper's studies of many runs, with their figures and tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from homeward.cli.options import Figure, Json, Scheduler, Table, Workers, study_option
+from homeward.cli.show import check_writable, save, show, track
+from homeward.cli.study import complete_study
+from homeward.words import ENDS
+
+if TYPE_CHECKING:
+    from homeward.paper.levels import Count, Level
+
+NO_RASTER = (
+    "The paper's terrain, the HiRISE model DTEEC_010228_1490_016320_1490_A01.IMG, is not included; "
+    "give it with --raster."
+)
+MAPPED = ("safe at .98", "ours at .98", "safe at .70", "ours at .70", "unsafe", "ours, unsafe")
+"""Settings whose runs on the first terrain are drawn as maps."""
+
+
+class Theorem(StrEnum):
+    """Correction of the safe explorers."""
+
+    GENERAL = "general"
+    MOVES = "moves"
+
+
+class Which(StrEnum):
+    """Which explorers of the Mars study run."""
+
+    ALL = "all"
+    PAPER = "paper"
+    OURS = "ours"
+
+
+def coverage(
+    scale: Annotated[
+        float, typer.Option(min=0.001, max=10.0, help="Factor on the paper's number of worlds.")
+    ] = 1.0,
+    out: Figure = Path("coverage.png"),
+    study: Annotated[
+        Path | None, study_option("coverage.sqlite, with the scale in its name")
+    ] = None,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Run safe and unsafe explorers in random grid worlds, and draw how much they uncover.
+
+    As in the paper, worlds have 10², 20², 30² and 40² squares; .2, .4 and .6 of these are walls;
+    and there are 1000, 500, 100 and 20 worlds per size. The explorers are: the safe one (δ = 1),
+    the same without safety (adapted R-max), R-max, and near-Bayesian exploration. The study also
+    has our explorer (rate), other levels and both corrections. It counts the runs that ended
+    stranded, and the fraction uncovered of all squares that can be uncovered safely.
+
+    If interrupted, run the same command again to resume.
+
+    Examples: homeward paper coverage --scale 0.05
+
+    homeward paper coverage --scheduler tcp://node1:8786 --table runs.csv
+    """
+    from homeward.paper.coverage import cells_of, claims, steps_by_walls, summarise
+    from homeward.paper.figures.studies import draw_coverage
+    from homeward.studies import define
+
+    check_writable(out)
+    cells, counts = cells_of(scale)
+    task = "homeward.paper.coverage:explore"
+    definition = define("coverage", task, cells, range(max(counts)), counts=counts)
+    file = study or Path("coverage.sqlite" if scale == 1.0 else f"coverage-{scale:g}.sqlite")
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
+    found = summarise(rows)
+    save(draw_coverage(found), out)
+    show(
+        {
+            "rows": found,
+            "claims": claims(found),
+            "steps": steps_by_walls(rows),
+            "figure": str(out),
+            "study": str(file),
+        },
+        {
+            "rows": "Fraction of squares uncovered",
+            "claims": "Medians, and whether they have the paper's order",
+            "steps": "Steps of Algorithm 1 and of our explorer at δ = 1 (means)",
+        },
+        f"{len(rows)} runs; the figure is in {out}, the runs are in {file}",
+        as_json,
+    )
+
+
+def levels(
+    worlds: Annotated[int, typer.Option(min=1, help="Number of worlds per noise and level.")] = 300,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum number of steps of a run.")] = 200,
+    out: Figure = Path("levels.png"),
+    study: Annotated[
+        Path | None, study_option("levels.sqlite, with changed options in its name")
+    ] = None,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Count runs that can return home, at several levels, on terrain drawn from the prior.
+
+    The terrain is small and synthetic. The sensor sees the eight cells around it with a noise of
+    1e-4 or 1e-2. The levels are 1, .98, .9, .7 and .5. The study counts the worlds in which the
+    run's return policy succeeds, and those in which any way home exists, after a recall at a random
+    step and at the worst step. The exit code is 1 if a level is refuted at 99 % confidence.
+
+    If interrupted, run the same command again to resume.
+
+    Example: homeward paper levels --worlds 50
+    """
+    from homeward.paper.figures.studies import draw_levels
+    from homeward.paper.levels import LIMIT, cells_of, summarise
+    from homeward.studies import define
+
+    check_writable(out)
+    definition = define("levels", "homeward.paper.levels:explore", cells_of(steps), range(worlds))
+    usual = (worlds, steps) == (300, LIMIT)
+    file = study or Path("levels.sqlite" if usual else f"levels-{worlds}x{steps}.sqlite")
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
+    found = summarise(rows)
+    save(draw_levels(found), out)
+    refuted = sum(not level.holds for level in found)
+    show(
+        {
+            "rows": [asdict(level) if as_json else _level_row(level) for level in found],
+            "refuted": refuted,
+            "figure": str(out),
+            "study": str(file),
+        },
+        {"rows": "Fraction of worlds with a way home (99 % lower bound), and nats learned"},
+        f"{refuted} of {len(found)} levels are refuted at 99 % confidence; {len(rows)} runs; the "
+        f"figure is in {out}, the runs are in {file}",
+        as_json,
+    )
+    raise typer.Exit(0 if refuted == 0 else 1)
+
+
+def _level_row(level: Level) -> dict[str, str]:
+    """Return a level as a row of the table."""
+    return {
+        "noise": f"{level.noise:g}",
+        "δ": f"{level.delta:g}",
+        "policy, random step": _counted(level.held_random),
+        "policy, worst step": _counted(level.held_worst),
+        "any way, random step": _counted(level.random),
+        "any way, worst step": _counted(level.worst),
+        "nats": f"{level.nats:,.0f} ({level.low:,.0f} to {level.high:,.0f})",
+        "gain on next higher level": "" if level.lead is None else f"{level.lead:+.1%}",
+        "risk spent": f"{level.spent:.3g}",
+    }
+
+
+def _counted(count: Count) -> str:
+    return f"{count.fraction:.3f} ({count.lower:.3f})"
+
+
+def mars(
+    terrains: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Number of terrains; with a raster, number of draws of its error."
+        ),
+    ] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each run.")] = 15_000,
+    scale: Annotated[
+        float,
+        typer.Option(
+            min=0.05, max=5.0, help="Factor on the sides of synthetic terrain, 2 km x 1 km."
+        ),
+    ] = 1.0,
+    correction: Annotated[
+        Theorem,
+        typer.Option(help="Correction of Algorithm 1: general (the paper's) or moves (ours)."),
+    ] = Theorem.GENERAL,
+    explorers: Annotated[
+        Which, typer.Option(help="Explorers to run: paper (Algorithm 1), ours (the others) or all.")
+    ] = Which.ALL,
+    sensor_range: Annotated[float, typer.Option(min=0.0, help="Range of the sensor in m.")] = 29.0,
+    whole_map: Annotated[
+        bool, typer.Option("--whole-map", help="Let rovers measure the whole map at every step.")
+    ] = False,
+    raster: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A terrain model to explore.", show_default="synthetic Mars"
+        ),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            help="Window of the raster, as in homeward explore.", show_default="the whole raster"
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="File of the figure: .png, .pdf or .svg; maps are in OUT-maps.")
+    ] = Path("mars.png"),
+    study: Annotated[
+        Path | None, study_option("mars.sqlite, with changed options in its name")
+    ] = None,
+    table: Table = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+) -> None:
+    """Explore Mars at several safety levels: the paper's figure, on several terrains.
+
+    The paper's Algorithm 1 keeps the levels .98, .90 and .70 in each plan. It is compared with a
+    rover without a level, and with a rover that keeps the level on the mean model only (the naive
+    constraint). Our explorer keeps the same levels over the whole run. It is compared with
+    Algorithm 1 with the other correction, and with two baselines: go to the nearest certified
+    place, and take the best certified rate without lookahead. All rovers run for 15,000 steps on
+    the same terrains and see the eight cells around them. The result is the entropy reduction in
+    nats, also as a fraction of a clairvoyant rover's. The figure plots nats against steps; the maps
+    show the first terrain.
+
+    If interrupted, run the same command again to resume.
+
+    Examples: homeward paper mars --terrains 2 --steps 1000
+
+    homeward paper mars --raster DTEEC_010228_1490_016320_1490_A01.IMG --window 0,0,2000,1000
+    """
+    from homeward.kinds.rover.figure import draw_terrain
+    from homeward.kinds.rover.kind import cells_of
+    from homeward.paper.figures.studies import draw_curves
+    from homeward.paper.mars import (
+        beside,
+        config_of,
+        name_of,
+        panel_of,
+        pinned,
+        settings_of,
+        summarise,
+    )
+    from homeward.studies import define
+
+    if raster is None and window is not None:
+        raise typer.BadParameter("--window needs --raster")
+    if raster is not None and scale != 1.0:
+        raise typer.BadParameter("--scale applies only to synthetic terrain; use --window")
+    maps = out.with_stem(f"{out.stem}-maps")
+    check_writable(out)
+    check_writable(maps)
+    path = None if raster is None else str(raster.absolute())
+    reach = None if whole_map else sensor_range
+    papers = settings_of(steps, scale, correction.value, reach, path, window)
+    cells = {Which.PAPER: papers, Which.OURS: beside(papers)}.get(
+        explorers, papers + beside(papers)
+    )
+    cells = pinned(cells)
+    ground = cells_of(config_of(cells[0], 0))
+    definition = define("mars", "homeward.paper.mars:explore", cells, range(terrains))
+    named = {
+        f"{terrains}x{steps}": f"5x{15_000}",
+        f"scale{scale:g}": "scale1",
+        correction.value: Theorem.GENERAL.value,
+        explorers.value: Which.ALL.value,
+        "whole" if reach is None else f"{reach:g}m": "29m",
+    }
+    parts = ["mars", *(value for value, default in named.items() if value != default)]
+    parts += [] if raster is None else [raster.stem]
+    parts += [] if window is None else ["".join(c if c.isalnum() else "_" for c in window)]
+    file = study or Path(f"{'-'.join(parts)}.sqlite")
+    _check_ground(file, cells)
+    rows = complete_study(file, definition, table, workers, scheduler, as_json=as_json)
+    found = summarise(rows)
+    save(draw_curves(found, steps, {row["seed"]: row["clairvoyant"] for row in rows}), out)
+    first = [row for row in rows if row["seed"] == 0 and name_of(row) in MAPPED]
+    save(draw_terrain([panel_of(row) for row in first], 2, ground.name), maps)
+    where = f"synthetic Mars, seeds 0 to {terrains - 1}."
+    if raster is not None:
+        where = f"{ground.name}, {terrains} draws of its error."
+    show(
+        {
+            "rows": found if as_json else [_mars_row(setting) for setting in found],
+            "terrain": where,
+            "steps": steps,
+            "sensor_range": reach,
+            "correction": correction.value,
+            "figure": str(out),
+            "maps": str(maps),
+            "study": str(file),
+        },
+        {"rows": "Nats learned (medians), and the fraction of a clairvoyant rover's"},
+        f"Terrain: {where} {NO_RASTER}\nAlgorithm 1 plans with the {correction.value} correction "
+        f"unless another is named. Its levels hold in each plan, ours over the whole run.\n"
+        f"{len(rows)} runs; the figure is in {out}, maps of the first terrain are in {maps}, the "
+        f"runs are in {file}",
+        as_json,
+    )
+
+
+def _check_ground(file: Path, cells: list[dict[str, Any]]) -> None:
+    """Raise if the raster changed since the study started."""
+    from homeward.errors import InvalidFileError
+    from homeward.studies import Ledger
+
+    now = cells[0].get("terrain_sha256")
+    if now is None or not file.exists() or not file.stat().st_size:
+        return
+    with Ledger.read(file) as ledger:
+        known = ledger.study.cells[0]
+    was = known.get("terrain_sha256", now)
+    if known.get("raster") == cells[0]["raster"] and was != now:
+        raise InvalidFileError(
+            f"{file}: {cells[0]['raster']} has changed since the study started: the terrain has "
+            "changed; restore the old file, or name another study with --study"
+        )
+
+
+def _mars_row(found: dict[str, Any]) -> dict[str, str]:
+    """Return a setting as a row of the table."""
+    from homeward.paper.mars import MARKS
+
+    paper, shares = found["paper"], found["shares"]
+    row = {"setting": found["setting"], "paper": "" if paper is None else f"{paper:,.0f}"}
+    for mark, nats, share in zip(MARKS, found["marks"], shares, strict=False):
+        if nats is not None and share is not None:
+            row[f"{mark:,}"] = f"{nats:,.0f} ({share:.0%})"
+    return row | {
+        "end": f"{found['median']:,.0f} ({shares[-1]:.0%})",
+        "cells": f"{found['visited']:.0%}",
+        "stranded": f"{found['stranded']} of {found['runs']}",
+        "steps without gain": f"{found['without_news']:,}",
+        "ends": "; ".join(f"{count} {ENDS[end]}" for end, count in found["ends"].items()),
+    }
+
+
+def timing(
+    steps: Annotated[int, typer.Option(min=1, help="Number of steps to time per setting.")] = 300,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the terrain.")] = 0,
+    scale: Annotated[
+        float, typer.Option(min=0.05, max=5.0, help="Factor on the sides, 2 km x 1 km.")
+    ] = 1.0,
+    correction: Annotated[
+        Theorem, typer.Option(help="Correction: general (the paper's) or moves (ours, tighter).")
+    ] = Theorem.GENERAL,
+    as_json: Json = False,
+) -> None:
+    """Measure the time of the first steps on Mars, and compare with the paper's table.
+
+    The map has 50 x 100 cells unless scaled; γ = .999. Times are for a whole step. The paper's
+    times are for planning alone, on a computer of 2012. Run no other program at the same time.
+
+    Example: homeward paper timing --steps 100
+    """
+    from homeward.paper.timing import MAP, time_settings
+
+    found = time_settings(steps, seed, scale, correction.value)
+    shown = [
+        {
+            "setting": t["setting"],
+            "paper, s": f"{t['paper'] / 1000:.2f} ± {t['spread'] / 1000:.2f}",
+            "median, ms": f"{t['median']:.2f}",
+            "quartiles, ms": f"{t['q1']:.2f} to {t['q3']:.2f}",
+            "longest, ms": f"{t['longest']:.1f}",
+        }
+        | ({"times faster": f"{t['times faster']:,.0f}"} if t["times faster"] else {})
+        for t in found
+    ]
+    size = found[0]["shape"]
+    words = f"Synthetic Mars, seed {seed}; the {correction.value} correction."
+    if size != MAP:
+        words += f" The paper's times are for {MAP[0]} x {MAP[1]} cells, so don't compare them."
+    show(
+        {
+            "rows": found if as_json else shown,
+            "steps": steps,
+            "correction": correction.value,
+            "map": list(size),
+        },
+        {"rows": f"Time of a step on {size[0]} x {size[1]} cells of Mars, first {steps:,} steps"},
+        words,
+        as_json,
+    )
+
+
+def toytext(
+    seeds: Annotated[int, typer.Option(help="Runs per explorer and world.", min=1)] = 200,
+    worlds: Annotated[
+        int, typer.Option(help="Number of worlds for the calibration.", min=1)
+    ] = 2000,
+    delta: Annotated[
+        float, typer.Option(help="Least probability that the safe explorer can return home.")
+    ] = 0.95,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of the first run; the others follow.", min=0)
+    ] = 0,
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """Compare losses and tiles visited in FrozenLake and CliffWalking, safe and unsafe.
+
+    The calibration draws dynamics from the prior, follows one plan until its recall and then its
+    return policy, and compares the fraction of returns with δ. The exit code is 1 if the 99 % lower
+    bound of that fraction is below δ.
+
+    Example: homeward paper toytext --seeds 20 --worlds 200
+    """
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+    from functools import partial
+    from statistics import mean
+
+    from homeward.paper.toytext import SETTINGS, calibrate, explore
+    from homeward.studies.crews import cores
+
+    rows, count = [], len(SETTINGS)
+    number = cores() if workers is None else workers
+    with ProcessPoolExecutor(number) if number else ThreadPoolExecutor(1) as pool:
+        for setting in SETTINGS:
+            for level in (delta, None):
+                name = "unsafe" if level is None else f"safe at {level:g}"
+                runs = range(seed, seed + seeds)
+                work = pool.map(partial(explore, setting, level), runs, chunksize=4)
+                label = f"{setting.title}, {name}"
+                outings = list(track(work, label, quiet=as_json, total=seeds))
+                rows.append(
+                    {
+                        "world": setting.title,
+                        "explorer": name,
+                        "runs": seeds,
+                        "lost": sum(o.died for o in outings),
+                        "tiles seen (mean)": mean(len(set(o.path)) for o in outings),
+                        "tiles to see": int((~outings[0].tiles.deadly).sum()),
+                        "steps (mean)": mean(len(o.path) - 1 for o in outings),
+                    }
+                )
+        starts = range(seed, seed + count)
+        kept = list(pool.map(calibrate, SETTINGS, [delta] * count, [worlds] * count, starts))
+    calibration = [
+        {
+            "world": c.setting,
+            "worlds": c.worlds,
+            "came home": c.fraction,
+            "99% at least": c.lower,
+            "promised": c.bound,
+            "leaves the start": c.leaves,
+        }
+        for c in kept
+    ]
+    holds = all(c.lower >= delta for c in kept)
+    titles = {"runs": "Runs in Gymnasium's worlds"}
+    titles["calibration"] = f"Calibration: one plan in worlds drawn from the prior, δ = {delta:g}"
+    verdict = "the safety level holds" if holds else "the safety level was not shown to hold"
+    found = {"runs": rows, "calibration": calibration, "holds": holds}
+    show(found, titles, verdict, as_json)
+    raise typer.Exit(0 if holds else 1)

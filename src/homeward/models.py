@@ -1,0 +1,258 @@
+"""The two types of MDP: `Moves`, whose actions move or stay, and `SparseMDP`, which is general.
+
+In both, an action with reward −inf can't be chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from homeward.arrays import (
+    SUM_TOLERANCE,
+    FloatArray,
+    IntArray,
+    indices,
+    names,
+    number,
+    place,
+    probabilities,
+    rewards,
+    set_fields,
+    unless_given,
+)
+from homeward.errors import InvalidModelError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseMDP:
+    """An MDP with A actions in each of S states and sparse transition rows.
+
+    Row s·A + a has the probabilities of the next state. If a row sums to less than 1, the process
+    ends with the missing probability. A row whose sum exceeds 1 by at most `SUM_TOLERANCE` is
+    normalised.
+    """
+
+    transitions: csr_array  # [S·A, S]
+    reward: FloatArray = unless_given()  # [S, A], zero unless given
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        error = InvalidModelError
+        try:
+            matrix = csr_array(self.transitions, dtype=np.float64, copy=True)
+        except (TypeError, ValueError) as cause:
+            raise error(f"the transitions are not a matrix [S·A, S]: {cause}") from cause
+        if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[0] % matrix.shape[1]:
+            raise error(
+                f"the transitions have shape {matrix.shape}; expected [S·A, S] with S, A >= 1"
+            )
+        rows, states = matrix.shape
+        actions = rows // states
+        bad = ~((matrix.data >= 0) & (matrix.data <= 1 + SUM_TOLERANCE))  # NaN is bad too
+        if bad.any():
+            entry = int(np.argmax(bad))
+            row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+            at = place((*divmod(row, actions), int(matrix.indices[entry])), "sat")
+            raise error(
+                f"transition {at} is {matrix.data[entry]:g}, not a probability (t: next state)"
+            )
+        sums = matrix.sum(axis=1)
+        if (sums > 1 + SUM_TOLERANCE).any():
+            row = int(np.argmax(sums))
+            at = place(divmod(row, actions), "sa")
+            raise error(f"row {at} of the transitions sums to {sums[row]:.10g}, expected <= 1")
+        matrix.sum_duplicates()
+        for row in np.flatnonzero(sums > 1.0 + 4.0 * EPSILON).tolist():
+            entries = matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]]
+            total = math.fsum(entries)
+            if total > 1.0 + EPSILON:  # so that normalising a second time changes nothing
+                entries /= total
+        for part in (matrix.data, matrix.indices, matrix.indptr):
+            part.flags.writeable = False
+        set_fields(self, transitions=matrix)
+        _check_labels(self)
+
+    @property
+    def states(self) -> int:
+        """The number of states, S."""
+        return int(self.transitions.shape[1])
+
+    @property
+    def actions(self) -> int:
+        """The number of actions, A."""
+        return int(self.transitions.shape[0]) // self.states
+
+    def sparse(self) -> SparseMDP:
+        """Return the model itself, which is sparse already."""
+        return self
+
+    def row(self, state: int, action: int) -> FloatArray:
+        """Return the probability [S] of each next state after `action` in `state`."""
+        at = state * self.actions + action
+        dense: FloatArray = self.transitions[at : at + 1].toarray()[0]
+        return dense
+
+    def ahead(self, state: int, values: FloatArray) -> FloatArray:
+        """Return the expected `values` [K, S] of the next state, [K, A], for actions in `state`."""
+        rows = self.transitions[state * self.actions : (state + 1) * self.actions]
+        return np.asarray((rows @ values.T).T, np.float64)
+
+    def leaving(self, state: int) -> FloatArray:
+        """Return the probability [A] that an action in `state` changes it or ends the process."""
+        rows = (self.row(state, a) for a in range(self.actions))
+        return np.array([max(0.0, math.fsum([1.0, -row[state]])) for row in rows])
+
+    @classmethod
+    def from_dense(cls, transitions: ArrayLike, reward: ArrayLike | None = None) -> SparseMDP:
+        """Return the model with these transition probabilities [S, A, S] and rewards [S, A]."""
+        try:
+            dense = np.asarray(transitions, dtype=np.float64)
+        except (TypeError, ValueError) as cause:
+            raise InvalidModelError(f"the transitions are not numbers: {cause}") from cause
+        if dense.ndim != 3 or dense.shape[0] != dense.shape[2]:
+            raise InvalidModelError(f"the transitions have shape {dense.shape}, expected [S, A, S]")
+        rows = dense.reshape(-1, dense.shape[2])
+        return cls(csr_array(rows), rewards(reward, dense.shape[:2], InvalidModelError))
+
+    @classmethod
+    def from_names(
+        cls,
+        rows: Mapping[str, Mapping[str, Mapping[str, float] | str]],
+        reward: Mapping[tuple[str, str], float] | None = None,
+    ) -> SparseMDP:
+        """Return a model from names: ``{"hut": {"walk": {"camp": .9, "hut": .1}, "wait": "hut"}}``.
+
+        A name instead of probabilities is a transition with probability 1. An action that a state
+        does not list can't be chosen there. A state without actions is a sink: its only action
+        stays there.
+        """
+        error = InvalidModelError
+        if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
+            raise error("expected a mapping of states to mappings of actions")
+        states = {name: s for s, name in enumerate(rows)}
+        actions = {
+            name: a for a, name in enumerate(dict.fromkeys(n for r in rows.values() for n in r))
+        }
+        if not states or not actions:
+            raise error("a model needs at least one state and one action")
+        dense = np.zeros((len(states), len(actions), len(states)))
+        gain = np.full((len(states), len(actions)), -np.inf)
+        for state, choices in rows.items():
+            s = states[state]
+            for action, outcome in (choices or {next(iter(actions)): state}).items():
+                a = actions[action]
+                gain[s, a] = 0.0
+                targets = {outcome: 1.0} if isinstance(outcome, str) else outcome
+                for target, probability in targets.items():
+                    if target not in states:
+                        raise error(
+                            f"action {action!r} in state {state!r} leads to {target!r}, "
+                            "which is not a state"
+                        )
+                    what = f"the probability of {state!r} to {target!r}"
+                    dense[s, a, states[target]] += number(probability, what, error)
+        for pair, value in (reward or {}).items():
+            known = isinstance(pair, tuple) and len(pair) == 2 and pair[1] in rows.get(pair[0], {})
+            if not known:
+                raise error(f"the reward of {pair!r} is given, but that pair is not in the rows")
+            paid = number(value, f"the reward of {pair!r}", error)
+            gain[states[pair[0]], actions[pair[1]]] = paid
+        return cls(csr_array(dense.reshape(-1, len(states))), gain, tuple(states), tuple(actions))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves:
+    """A graph on which every action either moves to its destination or stays.
+
+    It models a robot on terrain: after a failed attempt the robot is where it was.
+    """
+
+    dest: IntArray  # [S, A] destination of each move
+    success: FloatArray  # [S, A] probability that the move works
+    reward: FloatArray = unless_given()  # [S, A], zero unless given
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+    memo: dict[str, Any] = unless_given()  # cache of data derived from `dest`; see `with_success`
+
+    def __post_init__(self) -> None:
+        error = InvalidModelError
+        memo = {} if self.memo is None else self.memo
+        if self.dest is None or memo.get("dest") is not self.dest:
+            try:
+                shape = np.shape(self.dest)
+            except ValueError as cause:
+                raise error(f"the destinations are not an array [S, A]: {cause}") from cause
+            if len(shape) != 2 or 0 in shape:
+                raise error(f"the destinations have shape {shape}, expected [S, A]")
+            memo = {"dest": indices(self.dest, "destination", shape, (0, shape[0]), "sa", error)}
+        dest = memo["dest"]
+        success = probabilities(self.success, "the success of move", dest.shape, "sa", error)
+        set_fields(self, memo=memo, dest=dest, success=success)
+        _check_labels(self)
+
+    @property
+    def states(self) -> int:
+        """The number of states, S."""
+        return int(self.dest.shape[0])
+
+    @property
+    def actions(self) -> int:
+        """The number of actions, A."""
+        return int(self.dest.shape[1])
+
+    def with_success(self, success: FloatArray) -> Moves:
+        """Return the graph with these success probabilities [S, A]; both graphs share the memo."""
+        return replace(self, success=success)
+
+    def sparse(self) -> SparseMDP:
+        """Return the same MDP with sparse rows, each with its destination and its own state."""
+        rows = np.arange(self.dest.size)
+        here = np.repeat(np.arange(self.states), self.actions)
+        data = np.concatenate([self.success.ravel(), 1.0 - self.success.ravel()])
+        at = np.concatenate([rows, rows]), np.concatenate([self.dest.ravel(), here])
+        matrix = csr_array((data, at), shape=(rows.size, self.states))
+        matrix.eliminate_zeros()
+        return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
+
+    def row(self, state: int, action: int) -> FloatArray:
+        """Return the probability [S] of each next state after `action` in `state`."""
+        dense = np.zeros(self.states)
+        dense[self.dest[state, action]] += self.success[state, action]
+        dense[state] += 1.0 - self.success[state, action]
+        return dense
+
+    def ahead(self, state: int, values: FloatArray) -> FloatArray:
+        """Return the expected `values` [K, S] of the next state, [K, A], for actions in `state`."""
+        go = self.success[state]
+        mean: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
+        return mean
+
+    def leaving(self, state: int) -> FloatArray:
+        """Return the probability [A] that an action in `state` leads to another state."""
+        return np.where(self.dest[state] == state, 0.0, self.success[state])
+
+
+Model: TypeAlias = Moves | SparseMDP
+
+
+def _check_labels(model: Model) -> None:
+    """Check and set the reward and the names of a model."""
+    states, actions, error = model.states, model.actions, InvalidModelError
+    set_fields(
+        model,
+        reward=rewards(model.reward, (states, actions), error),
+        state_names=names(model.state_names, states, "state", error),
+        action_names=names(model.action_names, actions, "action", error),
+    )
