@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import frozen, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,13 @@ class CriterionClaims:
     allowed: BoolArray | None  # [S, A] the set to stay inside
     return_layers: IntArray | None  # [L, S] return policies by steps left, if those are limited
     return_since: IntArray | None  # [L] steps left from which on each of them is followed
+    evaluator: str = "correction"  # what proves the bounds, a code of `words.EVALUATORS`
+    corrected: float = np.nan  # the corrected bound of the mixture; `bound` in old files
+    kept_corrected: float = np.nan  # the same of the part that starts with the chosen action
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.corrected):
+            settle(self, corrected=self.bound, kept_corrected=self.kept_bound)
 
     @classmethod
     def of(cls, criterion: Any) -> CriterionClaims:

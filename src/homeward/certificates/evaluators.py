@@ -1,0 +1,36 @@
+"""The bounds of a plan, evaluated again by the evaluator that each criterion names.
+
+- ``correction``: the corrected total on the mean model (`arithmetic`);
+- ``exact``: the policies in every world of a finite belief (`policy_values`).
+
+A claim by an evaluator that its belief does not allow is worth only its corrected bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from homeward.beliefs import FiniteBelief
+from homeward.certificates.policy_values import enumerate_worlds, why_not
+
+if TYPE_CHECKING:
+    from homeward.certificates.arithmetic import Recomputed
+    from homeward.certificates.stored import StoredPlan
+
+Evaluated: TypeAlias = dict[tuple[str, int], float | None]
+"""The bound by the name of a part and the number of a criterion; None if it is not evaluated."""
+
+
+def evaluate_again(stored: StoredPlan, again: Recomputed) -> Evaluated:
+    """Return each bound of a plan by its own evaluator."""
+    found: Evaluated = {}
+    said = {criterion.evaluator for criterion in stored.plan.criteria}
+    finite = isinstance(stored.belief, FiniteBelief)
+    worlds = enumerate_worlds(stored) if "exact" in said and why_not(stored) is None else None
+    for part in stored.parts:
+        for k, criterion in enumerate(stored.plan.criteria):
+            bound: float | None = again.bounds[part.name][k]
+            if criterion.evaluator == "exact" and finite:
+                bound = None if worlds is None else worlds[part.name][k]
+            found[part.name, k] = bound
+    return found
