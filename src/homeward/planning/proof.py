@@ -8,14 +8,17 @@ bounds for the same policies, so the larger of them and the corrected bound is p
 
 from __future__ import annotations
 
+from operator import le
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from homeward.beliefs import FiniteBelief
+from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
 from homeward.planning.world_values import world_values
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety.problem import lower
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +47,15 @@ def proven(
     r = requirement
     if not isinstance(criterion, KNOWN):
         return [*bounds], Evaluator.CORRECTION
-    if not isinstance(belief, FiniteBelief):
-        return [*bounds], Evaluator.CORRECTION
     policies, which = np.unique(
         np.concatenate([policies for _, policies in mixtures]), axis=0, return_inverse=True
     )
-    values = world_values(belief, followed, criterion, r, policies)
+    evaluator, values = Evaluator.EXACT, None
+    if isinstance(belief, FiniteBelief):
+        values = world_values(belief, followed, criterion, r, policies)
+    elif (paths := path_values(belief, followed, r, policies)) is not None:
+        values = np.array([lower(r.least, r.unit, total) for total in paths[0]])
+        evaluator = Evaluator(paths[1])
     if values is None:
         return [*bounds], Evaluator.CORRECTION
     sharp, done = [], 0
@@ -60,4 +66,6 @@ def proven(
         if r.kind != "earn":
             value = min(1.0, max(0.0, value))
         sharp.append(max(bound, value))
-    return sharp, Evaluator.EXACT
+    if evaluator is not Evaluator.EXACT and all(map(le, sharp, bounds)):
+        evaluator = Evaluator.CORRECTION
+    return sharp, evaluator
