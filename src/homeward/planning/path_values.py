@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from homeward.planning.world_values import Followed
     from homeward.safety import Requirement
 
-MIN_WEIGHT = 1e-9
-"""Terms whose γᵏ is smaller are left out."""
+MIN_WEIGHT = 1e-6
+"""Terms are left out once γᵏ times the product of the moves' success probabilities is smaller."""
 
 MAX_MOVES = 2**22
 """Most moves, over all terms; later terms are left out."""
@@ -106,7 +106,7 @@ def walk_sets(
     first, places = np.zeros(most + len(dest) + 1, np.int64), np.empty(most + len(dest), np.int64)
     weights = np.empty(len(dest) + 1)
     path, met = np.empty(len(dest) + 1, np.int64), np.full(len(dest), -1, np.int64)
-    sets, used, pairs, singles, k, power = 0, 0, 0, 0, 0, 1.0
+    sets, used, pairs, singles, k, power, likely = 0, 0, 0, 0, 0, 1.0, 1.0
     turn, cycle, length = state, -1, 0
     while True:
         if cycle < 0:
@@ -115,7 +115,7 @@ def walk_sets(
         else:
             s = path[cycle]
         need = used + k + max(limit, 0) + 2
-        if need > MAX_MOVES or power < MIN_WEIGHT:
+        if need > MAX_MOVES or power * likely < MIN_WEIGHT:
             break
         if need > len(states):
             states = np.concatenate((states, np.empty(need, np.int64)))
@@ -161,7 +161,8 @@ def walk_sets(
         places[sets] = places[sets - 1]
         sets += 1
         first[sets] = used
-        pairs, power, k, turn = pairs + 1, power * discount, k + 1, dest[s, a]
+        power, likely = power * discount, likely * success[s, a]
+        pairs, k, turn = pairs + 1, k + 1, dest[s, a]
         if met[turn] >= 0:
             cycle, length = met[turn], k - met[turn]
     return first[: sets + 1], states[:used], actions[:used], places[:sets], pairs, weights[:singles]
