@@ -40,6 +40,13 @@ class Together(NamedTuple):
     evaluator: str  # "exact" or "path", a code of `words.EVALUATORS`
 
 
+def evaluator_of(belief: Any) -> str | None:
+    """Return the code of the evaluator that `work_together` uses; None if it has none."""
+    if isinstance(belief, FiniteBelief):
+        return "exact" if isinstance(belief.worlds[0], Moves) else None
+    return "path" if isinstance(belief, HeightBelief) else None
+
+
 def work_together(belief: Any, sets: MoveSets) -> Together | None:
     """Return bounds for each set; None if the belief knows no more than single moves."""
     count = len(sets.first) - 1

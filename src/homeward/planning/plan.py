@@ -261,7 +261,8 @@ class Plan:
             said = "no action that leaves it"
             if c.kind == "return":
                 kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
-                said = f"{kept}, from here alone {floored(c.way_home[self.state])}"
+                proof = EVALUATORS[c.evaluator].format(correction=self.correction)
+                said = f"{kept}, from here alone {floored(c.way_home[self.state])} ({proof})"
             lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {said}.")
         return lines
 
