@@ -54,14 +54,14 @@ ANYWHERE_ROUNDING = 1e-25
 class Recomputed:
     """The numbers of a plan, recomputed from its belief and its policies.
 
-    `plan`, `chain`, `worths` and `totals` are on the states that the plan can reach: its policies,
+    `plan`, `chain`, `worths` and `totals` are on the states `near` that it can reach: its policies,
     the mean model, the exploration reward with its absolute value, and each criterion's corrected
     reward.
     """
 
     def __init__(self, stored: StoredPlan) -> None:
         plan, world = stored.plan, mean_model(stored.belief)
-        near = reachable(world.rows, np.isfinite(world.reward), plan.state)
+        self.near = near = reachable(world.rows, np.isfinite(world.reward), plan.state)
         closed, totals, highest, faults = _closed(stored, world), [], [], []
         for k, criterion in enumerate(plan.criteria):
             found = list(closed)

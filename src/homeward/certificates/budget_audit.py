@@ -8,9 +8,10 @@ the step, going from E to E' lowers Y by at most each of
 - Σ b(e) over the edges of E' that are not in E, if E' contains a way home: Y' ≥ Y − Pr(one of them
   never works);
 - (1 − max b(e) over the way home of E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
-  the smallest possible Y'. If a way home is missing, its side is 0.
+  the smallest possible Y'. If a way home is missing, its side is 0;
+- Y − Y' itself, where the belief knows how likely edges work together (`joint`).
 
-The run must have spent at least the smaller of the two. Then Y plus what was spent is a
+The run must have spent at least the smallest of them. Then Y plus what was spent is a
 submartingale, and if at most 1 − δ is spent, E[Y] ≥ δ whenever the run is called off.
 
 Nothing is taken from the planner except its records. Beliefs give b: an upper bound where it is
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
+from homeward.certificates.joint import together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
@@ -87,7 +89,7 @@ def audit(
     for record, belief in steps:
         edges = _edges(belief)
         for k, account in enumerate(accounts):
-            account.check(record, k, edges)
+            account.check(record, k, edges, belief)
     return tuple(account.verdict() for account in accounts)
 
 
@@ -113,7 +115,7 @@ class _Account:
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
         self.reasons: list[str] = []
 
-    def check(self, step: Any, k: int, edges: Edges) -> None:
+    def check(self, step: Any, k: int, edges: Edges, belief: Any = None) -> None:
         """Check one step; steps after an unreadable record are not checked."""
         if self.unread:
             return
@@ -123,6 +125,8 @@ class _Account:
                 nothing = np.full(len(edges.dest), -1)
                 self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
                 charge = _risk(self.way, edges)
+                works = self._works(self.way, edges, belief) if charge > 0.0 else None
+                charge = charge if works is None else min(charge, 1.0 - works)
             way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
             spent = [float(x) for x in step.holding["spent"]]
             kept = float(step.holding["kept"])
@@ -139,6 +143,9 @@ class _Account:
         if after is not None:
             new = _risk(np.where(way == self.way, -1, way), edges)
             most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
+            pair = [self._works(w, edges, belief) if most > 0.0 else None for w in (self.way, way)]
+            if pair[0] is not None and pair[1] is not None:
+                most = min(most, max(0.0, pair[0] - pair[1]))
         charge = min(1.0, charge + most)
         within = self.claim.within
         if after is None:
@@ -169,6 +176,14 @@ class _Account:
         if len(self.reasons) > MAX_REASONS:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
+
+    def _works(self, way: IntArray, edges: Edges, belief: Any) -> float | None:
+        """Return the probability that all edges of a set [S] work; None if it is not known."""
+        if self.claim.within is not None and not edges.at_once:
+            return None
+        states = np.flatnonzero(way >= 0)
+        relied = [(int(s), int(way[s])) for s in states if edges.most[s, way[s]] > 0.0]
+        return together(belief, relied)
 
     def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
         """Return the edges of the way home from a state; None if there is none."""

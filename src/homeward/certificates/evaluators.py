@@ -1,7 +1,8 @@
 """The bounds of a plan, evaluated again by the evaluator that each criterion names.
 
 - ``correction``: the corrected total on the mean model (`arithmetic`);
-- ``exact``: the policies in every world of a finite belief (`policy_values`).
+- ``exact``: the policies in every world of a finite belief (`policy_values`);
+- ``path``: the probability that all moves along the way work (`joint`).
 
 A claim by an evaluator that its belief does not allow is worth only its corrected bound.
 """
@@ -10,12 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from homeward.beliefs import FiniteBelief
+import numpy as np
+
+from homeward.beliefs import FiniteBelief, HeightBelief
+from homeward.certificates.joint import path_total
 from homeward.certificates.policy_values import enumerate_worlds, why_not
 
 if TYPE_CHECKING:
     from homeward.certificates.arithmetic import Recomputed
-    from homeward.certificates.stored import StoredPlan
+    from homeward.certificates.stored import Part, StoredPlan
 
 Evaluated: TypeAlias = dict[tuple[str, int], float | None]
 """The bound by the name of a part and the number of a criterion; None if it is not evaluated."""
@@ -32,5 +36,25 @@ def evaluate_again(stored: StoredPlan, again: Recomputed) -> Evaluated:
             bound: float | None = again.bounds[part.name][k]
             if criterion.evaluator == "exact" and finite:
                 bound = None if worlds is None else worlds[part.name][k]
+            elif criterion.evaluator == "path" and isinstance(stored.belief, HeightBelief):
+                bound = _by_path(stored, again, part, k)
             found[part.name, k] = bound
     return found
+
+
+def _by_path(stored: StoredPlan, again: Recomputed, part: Part, k: int) -> float:
+    """Return the bound of a mixture, along the paths of its policies."""
+    plan, criterion, total = stored.plan, stored.plan.criteria[k], again.totals[k]
+    if plan.steps is not None:  # policies by step do not follow one path
+        return again.bounds[part.name][k]
+    worth = np.ones(stored.bonus.shape)
+    if criterion.kind == "earn":
+        worth[again.near] = np.asarray(total.leaving) / (1.0 - plan.discount)
+    found = sum(
+        weight
+        * path_total(
+            stored.belief, criterion, policy, worth, plan.state, plan.discount, stored.exits
+        )
+        for weight, policy in zip(part.weights, part.outbound, strict=True)
+    )
+    return max(again.bounds[part.name][k], total.bound(float(found)))
