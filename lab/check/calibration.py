@@ -3,8 +3,8 @@
 A plan promises: draw one of its outbound policies, follow it without replanning until a recall that
 comes at each step with probability 1 − γ, then follow the return policy; that ends at home with at
 least the reported probability. A plan that δ does not bind says little about δ, so only plans with
-a positive multiplier and a bound within 1e-6 of δ are used. `NAIVE` plans, on the mean model
-without a correction, are counted for comparison.
+a positive multiplier and a corrected bound within 1e-6 of δ are used. `NAIVE` plans, on the mean
+model without a correction, are counted for comparison.
 
 Each world gets one of the plans, drawn uniformly, so the number of returns is binomial around the
 plans' mean probability. Its limits are Clopper and Pearson's, one-sided at 99 %. A claim is refuted
@@ -51,7 +51,7 @@ DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6
-"""Largest distance between the bound and δ of a plan that δ binds."""
+"""Largest distance between the corrected bound and δ of a plan that δ binds."""
 
 OUTSETS_PER_PLAN = 20
 """Number of outsets tried for each plan that δ must bind."""
@@ -177,11 +177,10 @@ def make_promises(
 
 
 def is_bound(plan: Plan) -> bool:
-    """Return whether δ binds a plan: a positive multiplier, and a bound equal to δ."""
+    """Return whether δ binds a plan: a positive multiplier, and a corrected bound equal to δ."""
     (criterion,) = plan.criteria
-    return (
-        criterion.multiplier > 0.0 and abs(criterion.bound - criterion.level) <= BINDING_TOLERANCE
-    )
+    missed = abs(criterion.corrected - criterion.level)
+    return criterion.multiplier > 0.0 and missed <= BINDING_TOLERANCE
 
 
 def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:

@@ -122,7 +122,7 @@ def conservative(
     same beliefs: a few worlds each, where the truth is computed by enumeration and no bound may be
     above it; grids of heights and terrain, where it is counted in worlds drawn from the belief.
     """
-    from lab.check.conservative import DELTAS, SETTINGS, averages, gains, study
+    from lab.check.conservative import DELTAS, SETTINGS, averages, distances, gains, study
 
     if plot is not None:
         check_writable(plot)
@@ -162,6 +162,7 @@ def conservative(
     conclude(
         {
             "rows": rows,
+            "distances": distances(samples),
             "gains": more,
             "worst_excess": worst,
             "plot": None if plot is None else str(plot),
@@ -169,6 +170,7 @@ def conservative(
         },
         {
             "rows": "Bounds against the truth, level by level",
+            "distances": "Distance of bounds from the truth, plan by plan",
             "gains": "Exploration of the moves correction over the general one, at the same safety",
         },
         f"largest excess of a bound over the exact truth {worst:.2e}",

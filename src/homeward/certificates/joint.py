@@ -159,7 +159,8 @@ def _way_home(dest: IntArray, criterion: CriterionClaims, state: int) -> list[Ed
     """Return the edges of a criterion's way home from a state; None if there is none."""
     if criterion.kind != "return":
         return []
-    homes, found = set(criterion.home.tolist()), []
+    homes: set[int] = set(criterion.home.tolist())
+    found: list[Edge] = []
     steps = len(dest) if criterion.within is None else criterion.within
     for left in range(steps, -1, -1):
         if state in homes:

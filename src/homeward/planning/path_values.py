@@ -61,10 +61,17 @@ def path_values(
         worth = np.ones(model.states)
         if r.kind == "earn" and r.worth is not None:
             worth = r.worth[each, policy]
-        graph = model.dest, model.success
-        back = layers.astype(np.int64), since.astype(np.int64), at_home, limit
         first, states, actions, places, pairs, weights = walk_sets(
-            *graph, policy.astype(np.int64), exits, *back, followed.state, γ
+            model.dest,
+            model.success,
+            policy.astype(np.int64),
+            exits,
+            layers.astype(np.int64),
+            since.astype(np.int64),
+            at_home,
+            limit,
+            followed.state,
+            γ,
         )
         together = work_together(belief, MoveSets(first, states, actions))
         if together is None:
@@ -127,7 +134,7 @@ def walk_sets(
                 used += 1
         here, left = s, limit
         while limit >= 0 and not at_home[here] and left > 0:
-            layer = max(0, np.searchsorted(since, left, side="right") - 1)
+            layer = max(0, int(np.searchsorted(since, left, side="right")) - 1)
             a = layers[layer, here]
             if a < 0:
                 break

@@ -68,16 +68,15 @@ def world_values(
     for world in belief.worlds:
         usable = np.isfinite(world.reward)
         ends = None if requirement.allowed is None else ~requirement.allowed
-        final = np.ones(world.states)
+        final, reward = np.ones(world.states), np.zeros(usable.shape)
         if requirement.kind == "return":
             final = way_home(world, requirement)
         if requirement.kind == "earn":
             given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
-            reward, final = np.where(usable, world.reward if given is None else given, 0.0), None
+            reward = np.where(usable, world.reward if given is None else given, 0.0)
+            final = np.zeros(world.states)
         elif followed.steps is None:
-            reward = np.repeat((1.0 - followed.discount) * final[:, None], world.actions, axis=1)
-        else:
-            reward = np.zeros(usable.shape)
+            reward += (1.0 - followed.discount) * final[:, None]
         value = _discounted if followed.steps is None else _stepwise
         found.append([*value(world, followed, reward, final, ends, policies)])
     weights, sums = belief.weights, np.array(found).T
@@ -137,7 +136,7 @@ def _discounted(
     world: Model,
     followed: Followed,
     reward: FloatArray,
-    final: FloatArray | None,
+    final: FloatArray,
     ends: BoolArray | None,
     policies: IntArray,
 ) -> Iterator[float]:
@@ -158,7 +157,7 @@ def _stepwise(
     world: Model,
     followed: Followed,
     reward: FloatArray,
-    final: FloatArray | None,
+    final: FloatArray,
     ends: BoolArray | None,
     policies: IntArray,
 ) -> Iterator[float]:
@@ -173,7 +172,7 @@ def _stepwise(
         return np.asarray(reward[each, act] + on[each, act] * then, np.float64)
 
     for policy in policies:
-        inside = outside = np.zeros(world.states) if final is None else final
+        inside = outside = final
         for step in range(len(policy) - 1, -1, -1):
             inside, after = before(policy[step], inside, outside), outside
             if followed.afterwards is not None:
