@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.beliefs.test_joint import random_heights, worlds_of
 
 from homeward.beliefs import FiniteBelief, HeightBelief
 from homeward.beliefs.corrections import Correction
@@ -16,7 +17,6 @@ from homeward.certificates.stored import StoredPlan
 from homeward.planning.plan import Evaluator
 from homeward.planning.planner import Planner
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
-from tests.beliefs.test_joint import random_heights, worlds_of
 
 
 def finite(belief: HeightBelief) -> FiniteBelief:
