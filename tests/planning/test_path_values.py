@@ -25,7 +25,8 @@ def finite(belief: HeightBelief) -> FiniteBelief:
     for chance, world in worlds_of(belief):
         entry = found.setdefault(world.success.tobytes(), [0.0, world])
         entry[0] += chance
-    return FiniteBelief([world for _, world in found.values()], [c for c, _ in found.values()])
+    weights = np.array([chance for chance, _ in found.values()])
+    return FiniteBelief([world for _, world in found.values()], weights)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -47,7 +48,8 @@ def test_what_is_proven_along_paths_is_the_truth_of_all_heights(seed: int) -> No
     inside = rng.random() < 0.3
     criteria = [criteria[rng.integers(3)], *([StayInside(allowed, 0.3)] if inside else [])]
     bonus, discount = 10.0 * rng.random((states, 9)), float(rng.choice([0.3, 0.9, 0.99]))
-    planner = Planner(lambda _: bonus, criteria, discount, rng.choice([*Correction][:2]))
+    correction = (Correction.GENERAL, Correction.MOVES)[rng.integers(2)]
+    planner = Planner(lambda _: bonus, criteria, discount, correction)
     plan = planner.plan(belief, start)
     stored = StoredPlan.of(plan, belief, planner)
     truth = enumerate_worlds(replace(stored, belief=finite(belief)))
