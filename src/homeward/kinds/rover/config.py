@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
@@ -49,6 +49,7 @@ class RoverConfig(SafeConfig):
     The rover measures heights from afar and can drive slopes between two limits.
     """
 
+    later_keys: ClassVar = ("ground", "roll", "wheelbase", "error_length", "mast")
     terrain: Annotated[str, Field(
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
         ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS
