@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from homeward.arrays import (
+    checked_counts,
     floats,
     frozen,
     index,
     indices,
-    is_nothing,
+    is_default_zero,
     marks,
     names,
     number,
@@ -18,7 +19,6 @@ from homeward.arrays import (
     place,
     probabilities,
     rewards,
-    tally,
 )
 from homeward.errors import InvalidBeliefError, InvalidModelError, InvalidProblemError
 
@@ -164,7 +164,7 @@ def test_indices_marks_and_counts_that_are_written_to_later_change_nothing() -> 
     kept = (
         indices(where, "x", (2,), (0, 2), "s", InvalidModelError),
         marks(seen, 2, InvalidModelError),
-        tally(counts, (2,), InvalidModelError),
+        checked_counts(counts, (2,), InvalidModelError),
     )
     for mine in (where, seen, counts):
         mine[:] = 0
@@ -174,7 +174,7 @@ def test_indices_marks_and_counts_that_are_written_to_later_change_nothing() -> 
 def test_rewards_that_are_not_given_take_no_memory() -> None:
     nothing = rewards(None, (1000, 9), InvalidModelError)
     assert nothing.strides == (0, 0)
-    assert is_nothing(nothing)
+    assert is_default_zero(nothing)
     assert rewards(nothing, (1000, 9), InvalidModelError).strides == (0, 0)
 
 
@@ -191,7 +191,7 @@ def test_rewards_that_are_not_given_take_no_memory() -> None:
     ],
 )
 def test_only_what_takes_no_memory_is_nothing(values: Any) -> None:
-    assert not is_nothing(values)
+    assert not is_default_zero(values)
 
 
 def test_nothing_of_another_shape_is_refused() -> None:
@@ -256,19 +256,19 @@ def test_a_wrong_number_of_names_is_refused() -> None:
 
 def test_nothing_is_marked_and_counted_unless_given() -> None:
     assert marks(None, 2, InvalidBeliefError).tolist() == [False, False]
-    assert tally(None, (2, 1), InvalidBeliefError).tolist() == [[0], [0]]
+    assert checked_counts(None, (2, 1), InvalidBeliefError).tolist() == [[0], [0]]
 
 
 @pytest.mark.parametrize("given", [[True], [[True, False]], [0, 1], "ab"])
 def test_marks_of_another_kind_are_refused(given: Any) -> None:
-    with pytest.raises(InvalidBeliefError, match="expected 2 marks, got"):
+    with pytest.raises(InvalidBeliefError, match="expected 2 booleans, got"):
         marks(given, 2, InvalidBeliefError)
 
 
 @pytest.mark.parametrize("given", [[-1, 0], [0.0, 1.0], [0, 2**31]])
 def test_counts_that_are_none_are_refused(given: Any) -> None:
     with pytest.raises(InvalidBeliefError, match="a count"):
-        tally(given, (2,), InvalidBeliefError)
+        checked_counts(given, (2,), InvalidBeliefError)
 
 
 @pytest.mark.parametrize("values", [[1 + 2j], ["1"], np.array(["2020-01-01"], "datetime64[D]")])

@@ -61,7 +61,7 @@ def test_a_second_process_finds_it_compiled(tmp_path: Path) -> None:
     script = (
         "import logging, numpy as np; logging.basicConfig(level=logging.INFO)\n"
         "from homeward.solvers import kernels\n"
-        "print(kernels.largest(np.array([1.0, -3.0])))"
+        "print(kernels.sizes_of(np.array([[1.0, -3.0]]))[0])"
     )
     said = [
         subprocess.run(

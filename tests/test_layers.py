@@ -146,8 +146,12 @@ def test_the_walk_found_the_house() -> None:
         ("homeward.beliefs.finite", "from homeward.safety.criterion import x", "safety"),
         ("homeward.beliefs.finite", "import homeward.safety", "safety"),
         ("homeward.runs.run", "from homeward.kinds.rover import kind", "kinds"),
-        ("homeward.certificates.stored", "from homeward.planning.plan import Plan", "planning"),
-        ("homeward.certificates.stored", "from homeward import Plan", "planning"),
+        (
+            "homeward.certificates.stored_plan",
+            "from homeward.planning.plan import Plan",
+            "planning",
+        ),
+        ("homeward.certificates.stored_plan", "from homeward import Plan", "planning"),
         ("homeward.errors", "from homeward.planning.planner import Planner", "planning"),
         ("homeward.cli.app", "import lab", "lab"),
         ("homeward.cli.app", "from lab.check import edges", "lab"),
@@ -200,7 +204,7 @@ REFEREE = {
 }
 """The modules of `certificates` that recompute a plan's numbers and audit a run's budget."""
 
-CLAIMED = {"claims", "stored"}
+CLAIMED = {"claims", "stored_plan"}
 """What they check."""
 
 

@@ -28,6 +28,7 @@ for command in (
     counted_commands.calibration,
     counted_commands.certify,
     counted_commands.conservative,
+    counted_commands.ground,
 ):
     app.command()(command)
 

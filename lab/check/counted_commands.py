@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path  # noqa: TC003 - Typer reads it
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from homeward.cli.options import Json
 from homeward.cli.show import check_writable, save, track
-from lab.report import Beliefs, Seed, Tolerance, conclude
+from lab.report import Beliefs, Seed, Steps, Tolerance, conclude
 
 Worlds = Annotated[int, typer.Option(help="Worlds drawn from the belief.", min=1)]
 
@@ -172,5 +173,36 @@ def conservative(
             "gains": "Exploration of the moves correction over the general one, at the same safety",
         },
         f"largest difference bound - exact truth: {worst:.2e}",
+        as_json,
+    )
+
+
+def ground(
+    raster: Annotated[
+        list[Path] | None,
+        typer.Option(help="A terrain model to explore; can be repeated."),
+    ] = None,
+    grounds: Annotated[int, typer.Option(help="Synthetic grounds.", min=0)] = 3,
+    steps: Steps = 1000,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Follow the exported paths of safe runs on the terrain model as given.
+
+    Cells of 2, 5, 10 and 20 pixels on each ground. No place of a path may be steeper than the
+    vehicle's limits (20° up, 30° down, 20° to the side) over its wheelbase, and no wheel may touch
+    missing data. Beside them, for comparison, runs whose slopes are limited between the centres of
+    the cells, as in the paper. Exit code 1 if a path breaks a limit.
+    """
+    from lab.check.ground import explore
+
+    terrains = [str(path) for path in raster or []] + [f"mars {i}" for i in range(grounds)]
+    cases = list(product(terrains, (2, 5, 10, 20), ("driven", "paper")))
+    rows = [explore(*case, steps, seed) for case in track(cases, "exploring", quiet=as_json)]
+    broken = [row for row in rows if row["ground"] == "driven" and row["beyond"] + row["missing"]]
+    conclude(
+        {"rows": rows, "holds": not broken},
+        {"rows": "Places of the exported path beyond the limits; slopes in degrees"},
+        f"{len(broken)} of {len(rows) // 2} paths break a limit under the wheels",
         as_json,
     )

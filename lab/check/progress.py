@@ -137,6 +137,7 @@ def raster_of(path: str, side: int) -> dict[str, Any]:
         "pixel": pixel,
         "window": f"{left},{top},{width},{height}",
         "cell": cell,
+        "ground": "paper",
         "blur": 5.0 * scale,
         "error": 2.0**-4 * scale**2,
         "sensor_offset": scale,

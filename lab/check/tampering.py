@@ -24,7 +24,7 @@ import numpy as np
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.certificates import StoredPlan, certify
-from homeward.certificates.policy_values import enumerate_worlds
+from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.planning.plan import Verdict
@@ -151,7 +151,7 @@ def tampered(stored: StoredPlan, tamper: Tamper, rng: np.random.Generator) -> St
 
 def is_untrue(stored: StoredPlan) -> bool:
     """Return whether some claim of a plan on a finite belief is above the exact value."""
-    true = enumerate_worlds(stored)
+    true = enumerated_values(stored)
     units = np.array([c.unit for c in stored.plan.criteria])
     return any(
         bool((np.array(part.claims) - true[part.name] > MIN_EXCESS * units).any())

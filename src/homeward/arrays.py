@@ -1,4 +1,4 @@
-"""Array types, and the checks that value objects make on their arguments."""
+"""Array types, and functions that check the arguments of value objects."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Error: TypeAlias = type[InvalidInputError]
 Shape: TypeAlias = tuple[int, ...]
 
 SUM_TOLERANCE = 1e-9
-"""A sum of probabilities may exceed 1 by this much."""
+"""Largest amount by which a sum of probabilities may exceed 1."""
 
 
 def unless_given() -> Any:
-    """Return a field of a value object that `__post_init__` fills in unless it is given."""
+    """Return a dataclass field with default None, which `__post_init__` replaces by a value."""
     return field(default=None)
 
 
-def settle(value: object, **fields: object) -> None:
-    """Set fields of a frozen value object, in its `__post_init__`."""
+def set_fields(value: object, **fields: object) -> None:
+    """Set fields of a frozen value object; its `__post_init__` calls this."""
     for name, content in fields.items():
         object.__setattr__(value, name, content)
 
 
 def place(index: Shape, axes: str) -> str:
-    """Return the name of an array entry: ``place((17, 3), "sa")`` is ``(s=17, a=3)``."""
+    """Return an array index as text: ``place((17, 3), "sa")`` is ``(s=17, a=3)``."""
     return "(" + ", ".join(f"{axis}={int(i)}" for axis, i in zip(axes, index, strict=True)) + ")"
 
 
 def first_of(mask: BoolArray) -> Shape:
-    """Return the index of the first marked entry."""
+    """Return the index of the first True entry of a mask."""
     return tuple(int(i) for i in np.argwhere(mask)[0])
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view of an array, or the array itself if it is read-only."""
+    """Return a read-only view of an array; an array that is read-only is returned itself."""
     if not array.flags.writeable:
         return array
     view = array.view()
@@ -52,7 +52,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def own(array: NDArray[Any], given: object) -> NDArray[Any]:
-    """Return a read-only array that shares no writable memory with what was `given`."""
+    """Return `array` read-only; it is copied if it shares writable memory with `given`."""
     if isinstance(given, np.ndarray):
         shared = given.flags.writeable and np.may_share_memory(array, given)
     else:
@@ -63,9 +63,10 @@ def own(array: NDArray[Any], given: object) -> NDArray[Any]:
 def numbers(
     values: ArrayLike, name: str, shape: Shape | None, error: Error, *, packed: bool = True
 ) -> FloatArray:
-    """Return `values`, checked to be real numbers of that shape, as float64; may share memory.
+    """Return `values` as float64; raise unless they are real numbers of this shape.
 
-    `packed` makes them contiguous for kernels; without it a broadcast array stays small.
+    The result may share memory with `values`. `packed` makes it contiguous, as kernels require;
+    without `packed` a broadcast array stays small.
     """
     try:
         given = np.asarray(values)
@@ -80,7 +81,7 @@ def numbers(
 
 
 def floats(values: ArrayLike, name: str, shape: Shape | None, error: Error) -> FloatArray:
-    """Return `values`, checked to be numbers of that shape without NaN, as read-only float64."""
+    """Return `values` as read-only float64; raise on NaN, other types or another shape."""
     array = numbers(values, name, shape, error)
     if array.size and np.isnan(array.min()):
         raise error(f"{name} is NaN at {first_of(np.isnan(array))}")
@@ -90,7 +91,7 @@ def floats(values: ArrayLike, name: str, shape: Shape | None, error: Error) -> F
 def probabilities(
     values: ArrayLike, name: str, shape: Shape, axes: str, error: Error
 ) -> FloatArray:
-    """Return `values`, checked to be probabilities, as read-only float64."""
+    """Return `values` as read-only float64; raise unless they are probabilities of this shape."""
     array = floats(values, name, shape, error)
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         at = first_of((array < 0) | (array > 1))
@@ -106,7 +107,7 @@ def indices(
     axes: str,
     error: Error,
 ) -> IntArray:
-    """Return `values`, checked to be whole numbers in ``low <= i < high``, as read-only int32."""
+    """Return `values` as read-only int32; raise unless they are integers in ``low <= i < high``."""
     try:
         array = np.asarray(values)
     except ValueError as cause:
@@ -123,7 +124,7 @@ def indices(
 
 
 def index(value: object, count: int, name: str, error: Error) -> int:
-    """Return `value`, checked to be a whole number in ``0 <= i < count``, as int."""
+    """Return `value` as int; raise unless it is a whole number in ``0 <= i < count``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise error(f"{name} is {value!r}, expected a whole number from 0 to {count - 1}")
     if not 0 <= int(value) < count:
@@ -132,14 +133,14 @@ def index(value: object, count: int, name: str, error: Error) -> int:
 
 
 def number(value: object, name: str, error: Error) -> float:
-    """Return `value`, checked to be a real number and not NaN, as float."""
+    """Return `value` as float; raise unless it is a real number and not NaN."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or value != value:
         raise error(f"{name} is {value!r}, expected a number")
     return float(value)
 
 
 def names(given: object, count: int, what: str, error: Error) -> tuple[str, ...] | None:
-    """Return names, checked to be one for each state or action, as a tuple."""
+    """Return the names as a tuple, or None; raise unless there are `count` of them."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or not all(isinstance(name, str) for name in given):
@@ -150,32 +151,32 @@ def names(given: object, count: int, what: str, error: Error) -> tuple[str, ...]
 
 
 def marks(given: object, count: int, error: Error) -> BoolArray:
-    """Return a read-only mask [count], all False unless given."""
+    """Return the given mask [count] read-only; for None, a mask that is all False."""
     array = np.zeros(count, dtype=bool) if given is None else np.asarray(given)
     if array.shape != (count,) or array.dtype != np.bool_:
-        raise error(f"expected {count} marks, got {array.dtype} of shape {array.shape}")
+        raise error(f"expected {count} booleans, got {array.dtype} of shape {array.shape}")
     return own(array, given)
 
 
-def tally(given: object, shape: Shape, error: Error) -> IntArray:
-    """Return counts of that shape as read-only int32, all 0 unless given."""
+def checked_counts(given: object, shape: Shape, error: Error) -> IntArray:
+    """Return the given counts of this shape as read-only int32; for None, zeros."""
     counts: Any = np.zeros(shape, np.int32) if given is None else given
     axes = "ijk"[: len(shape)]
     return indices(counts, "a count", shape, (0, int(np.iinfo(np.int32).max)), axes, error)
 
 
-def is_nothing(values: object) -> bool:
-    """Return whether rewards are the broadcast zero of `rewards`, which takes no memory."""
+def is_default_zero(values: object) -> bool:
+    """Return whether `values` is a broadcast 0, the default of `rewards`, without reading it."""
     if not isinstance(values, np.ndarray) or not values.size:
         return False
     return not any(values.strides) and bool(values.flat[0] == 0)
 
 
 def rewards(values: ArrayLike | None, shape: tuple[int, int], error: Error) -> FloatArray:
-    """Return checked rewards [S, A]; −inf marks an action that can't be chosen."""
-    if values is None or (is_nothing(values) and np.shape(values) == shape):
-        nothing: FloatArray = np.broadcast_to(np.float64(0.0), shape)  # takes no memory
-        return nothing
+    """Return the checked rewards [S, A]: zeros for None, −inf if an action can't be chosen."""
+    if values is None or (is_default_zero(values) and np.shape(values) == shape):
+        zeros: FloatArray = np.broadcast_to(np.float64(0.0), shape)  # takes no memory
+        return zeros
     array = floats(values, "the reward", shape, error)
     if array.max() == np.inf:
         raise error(f"the reward {place(first_of(array == np.inf), 'sa')} is +inf")

@@ -1,11 +1,11 @@
-"""Exploration bonuses: ξ[S, A] from a belief.
+"""Exploration bonuses: functions from a belief to an array ξ [S, A].
 
-A bonus is any callable from a belief to an array [S, A]; the planner adds the real rewards. Here
-are the classical count-based bonuses; the paper's adapted R-max, which pays for what a state would
-reveal instead of for being there; and the information gain of heights measured from a distance.
+The planner adds the model's rewards to a bonus. This module has the classical count-based bonuses;
+the paper's adapted R-max, which pays for the cells that an action would uncover; and the
+information gain of heights measured from a distance.
 
-If being in a state reveals all that its actions do, as on a grid of heights, the count of an action
-goes from 0 to infinity with the first visit. R-max and near-Bayesian bonuses are then equal.
+On a grid of heights, a visit reveals the effect of every action in a state. The count of an action
+is then 0 before the first visit and infinite after it, and R-max equals the near-Bayesian bonus.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from homeward.arrays import frozen, numbers, place
+from homeward.arrays import BoolArray, FloatArray, frozen, numbers, place
 from homeward.beliefs.observations import Sensor
+from homeward.beliefs.sight import views
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
@@ -25,55 +26,65 @@ if TYPE_CHECKING:
     from homeward.beliefs import Counted, HeightBelief, TerrainBelief
 
 MAX_DIRECT_CELLS = 32
-"""Cells in reach up to which a direct sum is faster than a Fourier transform."""
+"""Largest number of cells in range for which a direct sum is faster than a Fourier transform."""
 
 MAX_VIEW_CELLS = 121
-"""Most cells that a planned look covers: the nearest ones in reach of the sensor."""
+"""Largest number of cells that a planned look covers: the nearest ones in range of the sensor."""
 
 
 class Bonus(Protocol):
     """An exploration bonus: a callable from a belief to ξ[S, A]."""
 
     def __call__(self, belief: Any, /) -> FloatArray:
-        """Return ξ[S, A] ≥ 0 under a belief."""
+        """Return the bonus ξ[S, A] ≥ 0 under a belief."""
 
 
 NO_ACTION: IntArray = frozen(np.empty(0, np.int32))
-"""`Looks.action` where being in a place is enough to learn."""
+"""Value of `Looks.action` if the explorer learns by arriving and needs no further action."""
+
+
+NO_GROUND: FloatArray = frozen(np.empty((0, 0)))
+"""`Looks.ground` where nothing hides a cell."""
+
+NOWHERE: BoolArray = frozen(np.empty(0, np.bool_))
+"""`Looks.done` where a second look from a cell counts like the first."""
 
 
 class Looks(NamedTuple):
-    """A model of observations ("looks") from the places of a map, and of their joint gain.
+    """A model of observations ("looks") from the cells of a map, and of their joint gain.
 
     A look from a cell covers the cells at the given offsets. With logarithmic gains, looks of total
-    weight (precision) w at a cell of variance `amount` yield ½ ln(1 + amount·w) nats; otherwise the
-    first look yields the amount. A bonus that is not on a map has one row of S cells, and a look
-    covers only its own cell.
+    weight (precision) w at a cell of variance `amount` gain ½ ln(1 + amount·w) nats; otherwise the
+    first look gains `amount`, and later looks gain 0. If the states are not on a map, the map has
+    one row of S cells, and a look covers only its own cell.
     """
 
     shape: tuple[int, int]  # rows and columns of the map; states are row-major
     down: IntArray  # [V] offset in rows
     right: IntArray  # [V] offset in columns
     weight: FloatArray  # [V] weight of a look at each offset
-    amount: FloatArray  # [S] variance, or gain, that is left in each cell
+    amount: FloatArray  # [S] remaining variance of each cell, or its remaining gain
     logarithmic: bool  # whether gains are logarithmic
-    action: IntArray = NO_ACTION  # [S] that learns in each place; empty if being there is enough
+    action: IntArray = NO_ACTION  # [S] action that makes the look in each cell; see `NO_ACTION`
+    ground: FloatArray = NO_GROUND  # [R, C] m, believed heights that hide cells; empty: none does
+    mast: float = 0.0  # m, height of the sensor above the ground
+    done: BoolArray = NOWHERE  # [S] cells that were looked from, with nothing left to see
 
     @property
     def total(self) -> float:
-        """The gain that is left: every cell looked at once with the largest weight."""
+        """The remaining gain: the sum over cells of one look with the largest weight."""
         if self.logarithmic:
             return float(0.5 * np.log1p(self.amount * self.weight.max()).sum())
         return float(self.amount.sum())
 
     @property
     def extra_steps(self) -> float:
-        """Steps that learning takes after arrival: 1 if it takes an action, else 0."""
+        """Number of steps that a look takes after arrival: 1 if it takes an action, else 0."""
         return float(self.action.size > 0)
 
     @property
     def make_tour(self) -> bool:
-        """Whether to plan short tours: a look covers several cells, and each gain comes once."""
+        """Whether to plan short tours: arrival is enough to look, and each cell gains only once."""
         return not self.logarithmic and self.action.size == 0
 
 
@@ -86,14 +97,14 @@ class LookingBonus(Protocol):
 
 
 def once(bonus: FloatArray) -> Looks:
-    """Return looks that yield the largest bonus [S, A] of each state, once."""
+    """Return looks whose gain in each state is its largest bonus of `bonus` [S, A], only once."""
     action = bonus.argmax(axis=1).astype(np.int32)
     here, one = np.zeros(1, np.int64), np.ones(1)
     return Looks((1, len(bonus)), here, here, one, bonus.max(axis=1), False, action)
 
 
 def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
-    """Return ξ[S, A] of a belief, 0 where `reward` is −inf; raise if it is negative or infinite."""
+    """Return ξ[S, A] of a belief, with 0 where `reward` [S, A] is −inf; raise unless 0 ≤ ξ < ∞."""
     given = numbers(bonus(belief), "the bonus", reward.shape, InvalidProblemError, packed=False)
     least, most = float(given.min()), float(given.max())
     if not (least >= 0.0 and most < np.inf):
@@ -105,7 +116,7 @@ def checked_bonus(bonus: Bonus, belief: Any, reward: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Uncover:
-    """Adapted R-max: `reward` for each unseen cell that an action is expected to uncover."""
+    """Adapted R-max: `reward` times the expected number of unseen cells that an action uncovers."""
 
     reward: float = 1.0
 
@@ -114,7 +125,7 @@ class Uncover:
         return self.reward * belief.uncovers()
 
     def looks(self, belief: HeightBelief, /) -> Looks:
-        """Return looks that cover a place and its eight neighbours."""
+        """Return looks that cover a cell and its eight neighbours."""
         down, right = (part.ravel() - 1 for part in np.indices((3, 3)))
         unseen = np.where(belief.seen, 0.0, self.reward)
         return Looks(belief.shape, down, right, np.ones(9), unseen, False)
@@ -122,7 +133,7 @@ class Uncover:
 
 @dataclass(frozen=True, slots=True)
 class RMax:
-    """R-max: `reward` for every action out of a state that was never visited."""
+    """R-max: `reward` for every action in a state that was never visited."""
 
     reward: float = 1.0
 
@@ -134,7 +145,7 @@ class RMax:
 
 @dataclass(frozen=True, slots=True)
 class NearBayesian:
-    """Near-Bayesian exploration: β / (1 + n), n observations of the state-action so far."""
+    """Near-Bayesian exploration: β / (1 + n) after n observations of a state-action."""
 
     beta: float = 1.0
 
@@ -145,7 +156,7 @@ class NearBayesian:
 
 @dataclass(frozen=True, slots=True)
 class MbieEb:
-    """MBIE-EB: β / √n, and `unseen`·β where nothing was observed yet."""
+    """MBIE-EB: β / √n after n observations of a state-action, and `unseen`·β for n = 0."""
 
     beta: float = 1.0
     unseen: float = 2.0
@@ -167,10 +178,11 @@ class _Measuring:
 
 @dataclass(frozen=True, slots=True)
 class Information(_Measuring):
-    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in reach of a sensor in s.
+    """ξ[s, a] = Σ_t Var[H_t] / v(d(s, t)) over the cells t in range of a sensor in s.
 
-    The paper's first-order approximation of the entropy reduction by measuring from s, in units of
-    half a nat; the same for every action. Blocked cells count 0.
+    This is the paper's first-order approximation of the entropy reduction by a measurement from s,
+    in units of half a nat. It is the same for every action. Blocked cells count 0; cells
+    behind hills count too.
     """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
@@ -182,28 +194,41 @@ class Information(_Measuring):
 
 @dataclass(frozen=True, slots=True)
 class InformationGain(_Measuring):
-    """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): information gain in nats of measuring from s.
+    """ξ[s, a] = Σ_t ½ ln(1 + Var[H_t] / v(d(s, t))): nats gained by a measurement from s.
 
-    Exact for independent normal heights, since the posterior variance does not depend on the
-    measured values; the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
+    It is exact for independent normal heights, since the posterior variance does not depend on the
+    measured values. It is the same for every action. Only the nearest `MAX_VIEW_CELLS` cells count.
     """
 
     def __call__(self, belief: TerrainBelief, /) -> FloatArray:
         """Return ξ[S, A] in nats, one column for all actions."""
         looks = self.looks(belief)
         rows, columns = looks.shape
+        seen = np.ones((len(looks.amount), len(looks.weight)), np.bool_)
+        if looks.ground.size:
+            views(looks.ground, looks.mast, looks.down, looks.right, seen)
+            seen[looks.done] = False
         variance, told = looks.amount.reshape(rows, columns), np.zeros((rows, columns))
-        for down, right, weight in zip(looks.down, looks.right, looks.weight, strict=True):
+        for k, (down, right) in enumerate(zip(looks.down, looks.right, strict=True)):
             here = _overlap(rows, down), _overlap(columns, right)
             there = _overlap(rows, -down), _overlap(columns, -right)
-            told[here] += 0.5 * np.log1p(variance[there] * weight)
+            is_seen = seen[:, k].reshape(rows, columns)[here]
+            told[here] += np.where(is_seen, 0.5 * np.log1p(variance[there] * looks.weight[k]), 0.0)
         return np.broadcast_to(told.reshape(-1, 1), (told.size, belief.mean().actions))
 
     def looks(self, belief: TerrainBelief, /) -> Looks:
-        """Return the looks of the sensor."""
+        """Return the looks of the sensor; with a mast, over the ground as it is believed to be.
+
+        What is hidden may differ from what is believed to be. A second look from a cell, which
+        would see no more than the first, then counts nothing.
+        """
         down, right, weight = view_of(belief.shape, belief.size, self.sensor)
         amount = np.where(belief.blocked, 0.0, belief.variance)
-        return Looks(belief.shape, down, right, weight, amount, True)
+        looks = Looks(belief.shape, down, right, weight, amount, True)
+        if self.sensor.mast is None:
+            return looks
+        ground = np.where(belief.blocked, np.nan, belief.height).reshape(belief.shape)
+        return looks._replace(ground=ground, mast=self.sensor.mast, done=belief.looked)
 
 
 def unit_of(bonus: Bonus) -> str | None:
@@ -222,7 +247,10 @@ def _overlap(count: int, shift: int) -> slice:
 def view_of(
     shape: tuple[int, int], size: tuple[float, float], sensor: Sensor
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the offsets [V] in rows and columns of the cells in reach, nearest first, and 1/v."""
+    """Return the offsets [V] in rows and in columns of the cells in range, and their 1/v [V].
+
+    The nearest cell comes first.
+    """
     reach = [
         int(min(count - 1, sensor.reach / side, MAX_VIEW_CELLS))
         for count, side in zip(shape, size, strict=True)
@@ -238,12 +266,12 @@ def view_of(
 class Weights(NamedTuple):
     """The weight 1/v(d) of a cell's variance, by its distance in rows and columns."""
 
-    weight: FloatArray  # [rows, columns] away; 0 out of reach
-    transform: FloatArray | None  # [N, M // 2 + 1], without the cell itself; None: too few cells
+    weight: FloatArray  # [row distance, column distance]; 0 out of range
+    transform: FloatArray | None  # [N, M // 2 + 1], with weight 0 at distance 0; None: direct sum
     size: tuple[int, int]  # N, M of the transform, large enough that nothing wraps around
 
     def add_up(self, variance: FloatArray) -> FloatArray:
-        """Return the weighted sum [R, C] around each cell of a map."""
+        """Return for each cell of a map the weighted sum of `variance`, both [R, C]."""
         if self.transform is None:
             from homeward.beliefs.height_kernels import sum_near
 
@@ -257,7 +285,7 @@ class Weights(NamedTuple):
         waves *= self.transform
         back = ifft(waves, axis=0, overwrite_x=True)[:rows]
         total = irfft(back, right, axis=1, overwrite_x=True)[:, :columns]
-        # The cell itself has by far the largest weight; its rounding would spoil the others.
+        # The cell's own weight is by far the largest. Its rounding would exceed the other terms.
         total = total + self.weight[0, 0] * variance
         return frozen(np.maximum(total, 0.0, out=total))
 

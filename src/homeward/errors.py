@@ -1,16 +1,16 @@
-"""All exceptions that Homeward raises on purpose, in one tree below `HomewardError`.
+"""All exceptions that Homeward raises on purpose; their base class is `HomewardError`.
 
-Every message names the culprit and its place, as in
+Every message names the wrong value and its index, as in
 ``row (s=17, a=3) of the transitions sums to 1.2``.
 """
 
 
 class HomewardError(Exception):
-    """The root of all exceptions that Homeward raises on purpose."""
+    """The base class of all exceptions that Homeward raises on purpose."""
 
 
 class InvalidInputError(HomewardError, ValueError):
-    """An input is wrong; the message says what and where."""
+    """An input is invalid; the message names the value and its index."""
 
 
 class InvalidModelError(InvalidInputError):
@@ -30,15 +30,15 @@ class InvalidFileError(InvalidInputError):
 
 
 class MissingPixelSizeError(InvalidInputError):
-    """A raster has no pixel size of its own, and the caller gave none."""
+    """A raster file states no pixel size, and the caller gave none."""
 
 
 class ImpossibleObservationError(HomewardError):
-    """An observation has probability zero under the belief that it should update."""
+    """An observation has probability 0 under the belief."""
 
 
 class InfeasibleError(HomewardError):
-    """A strict explorer can't go on: no policy keeps its criteria."""
+    """A strict explorer stops with this error: no policy meets its criteria."""
 
 
 class MissingExtraError(HomewardError, ImportError):

@@ -1,7 +1,7 @@
-"""Files that are replaced atomically: a reader sees the old file or the new one, never a part.
+"""Atomic writes of files: a reader sees the old file or the complete new one.
 
 A file is written under another name in the same directory, synced to disk, and renamed; then the
-directory is synced. The standard library has no such write.
+directory is synced. The standard library has no such function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PART = ".part"
 
 @contextmanager
 def refusing(path: Path, what: str) -> Iterator[None]:
-    """Turn an `OSError` into an `InvalidFileError` that names the file."""
+    """Raise an `InvalidFileError` that names the file and `what` failed, if an `OSError` occurs."""
     try:
         yield
     except OSError as cause:
@@ -33,7 +33,7 @@ def refusing(path: Path, what: str) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file, or replace it, atomically."""
+    """Write `data` to a file atomically; a file that exists is replaced."""
     part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     with refusing(path, "can't be written"):
         try:
@@ -55,7 +55,7 @@ def replace_json(path: Path, value: Any) -> None:
 
 
 def spelled(value: Any) -> Any:
-    """Return a value for JSON, which lacks infinities and NaN: these floats as their names."""
+    """Return a value that JSON can encode: an infinite or NaN float becomes text, such as "inf"."""
     if not isinstance(value, float):
         return value
     return float(value) if math.isfinite(value) else repr(float(value))
@@ -72,7 +72,7 @@ def read_json(path: Path) -> Any:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync the names in a directory to disk."""
+    """Sync a directory to disk, so that a renamed file keeps its new name after a crash."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -81,7 +81,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def sweep(directory: Path) -> None:
-    """Remove unfinished files of killed writers; the caller must be the only writer."""
+    """Remove the unfinished files that killed processes left; no process may be writing there."""
     for part in directory.glob(f".*{PART}"):
         if part.is_dir():
             shutil.rmtree(part)

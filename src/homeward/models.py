@@ -1,6 +1,6 @@
-"""Concrete MDPs that one can plan on: `Moves` (move or stay) and `SparseMDP` (anything).
+"""The two types of MDP: `Moves`, whose actions move or stay, and `SparseMDP`, which is general.
 
-In both a reward of −inf marks an action that can't be chosen.
+In both, an action with reward −inf can't be chosen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from homeward.arrays import (
     place,
     probabilities,
     rewards,
-    settle,
+    set_fields,
     unless_given,
 )
 from homeward.errors import InvalidModelError
@@ -38,8 +38,9 @@ EPSILON = float(np.finfo(np.float64).eps)
 class SparseMDP:
     """An MDP with A actions in each of S states and sparse transition rows.
 
-    Row s·A + a holds the probabilities of the next state. If a row sums to less than 1, the missing
-    mass ends the process. If it sums to more, within `SUM_TOLERANCE`, it is normalised.
+    Row s·A + a has the probabilities of the next state. If a row sums to less than 1, the process
+    ends with the missing probability. A row whose sum exceeds 1 by at most `SUM_TOLERANCE` is
+    normalised.
     """
 
     transitions: csr_array  # [S·A, S]
@@ -80,7 +81,7 @@ class SparseMDP:
                 entries /= total
         for part in (matrix.data, matrix.indices, matrix.indptr):
             part.flags.writeable = False
-        settle(self, transitions=matrix)
+        set_fields(self, transitions=matrix)
         _check_labels(self)
 
     @property
@@ -94,28 +95,28 @@ class SparseMDP:
         return int(self.transitions.shape[0]) // self.states
 
     def sparse(self) -> SparseMDP:
-        """Return the model itself: it is sparse already."""
+        """Return the model itself, which is sparse already."""
         return self
 
     def row(self, state: int, action: int) -> FloatArray:
-        """Return the probabilities of the next state, [S], after `action` in `state`."""
+        """Return the probability [S] of each next state after `action` in `state`."""
         at = state * self.actions + action
         dense: FloatArray = self.transitions[at : at + 1].toarray()[0]
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Return the mean [K, A] of values [K, S] one step after each action in `state`."""
+        """Return the expected `values` [K, S] of the next state, [K, A], for actions in `state`."""
         rows = self.transitions[state * self.actions : (state + 1) * self.actions]
         return np.asarray((rows @ values.T).T, np.float64)
 
     def leaving(self, state: int) -> FloatArray:
-        """Return the probability [A] that each action leads to another state or ends."""
+        """Return the probability [A] that an action in `state` changes it or ends the process."""
         rows = (self.row(state, a) for a in range(self.actions))
         return np.array([max(0.0, math.fsum([1.0, -row[state]])) for row in rows])
 
     @classmethod
     def from_dense(cls, transitions: ArrayLike, reward: ArrayLike | None = None) -> SparseMDP:
-        """Build from a dense array [S, A, S] of probabilities."""
+        """Return the model with these transition probabilities [S, A, S] and rewards [S, A]."""
         try:
             dense = np.asarray(transitions, dtype=np.float64)
         except (TypeError, ValueError) as cause:
@@ -131,10 +132,11 @@ class SparseMDP:
         rows: Mapping[str, Mapping[str, Mapping[str, float] | str]],
         reward: Mapping[tuple[str, str], float] | None = None,
     ) -> SparseMDP:
-        """Build from names: ``{"camp": {"walk": {"hut": .9, "camp": .1}, "wait": "camp"}, ...}``.
+        """Return a model from names: ``{"hut": {"walk": {"camp": .9, "hut": .1}, "wait": "hut"}}``.
 
-        A bare name is a sure transition. An action that a state does not list can't be chosen
-        there; a state without actions is a sink, where the first action stays for ever.
+        A name instead of probabilities is a transition with probability 1. An action that a state
+        does not list can't be chosen there. A state without actions is a sink: its only action
+        stays there.
         """
         error = InvalidModelError
         if not isinstance(rows, Mapping) or not all(isinstance(r, Mapping) for r in rows.values()):
@@ -164,7 +166,7 @@ class SparseMDP:
         for pair, value in (reward or {}).items():
             known = isinstance(pair, tuple) and len(pair) == 2 and pair[1] in rows.get(pair[0], {})
             if not known:
-                raise error(f"a reward is given for {pair!r}, which is not listed")
+                raise error(f"the reward of {pair!r} is given, but that pair is not in the rows")
             paid = number(value, f"the reward of {pair!r}", error)
             gain[states[pair[0]], actions[pair[1]]] = paid
         return cls(csr_array(dense.reshape(-1, len(states))), gain, tuple(states), tuple(actions))
@@ -172,17 +174,17 @@ class SparseMDP:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moves:
-    """A graph on which every action either moves to one state or stays.
+    """A graph on which every action either moves to its destination or stays.
 
-    A common model of a robot on terrain: a failed attempt stays in place.
+    It models a robot on terrain: after a failed attempt the robot is where it was.
     """
 
-    dest: IntArray  # [S, A] where the move leads
-    success: FloatArray  # [S, A] probability that it works
+    dest: IntArray  # [S, A] destination of each move
+    success: FloatArray  # [S, A] probability that the move works
     reward: FloatArray = unless_given()  # [S, A], zero unless given
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
-    memo: dict[str, Any] = unless_given()  # derived data of the graph; kept by `with_success`
+    memo: dict[str, Any] = unless_given()  # cache of data derived from `dest`; see `with_success`
 
     def __post_init__(self) -> None:
         error = InvalidModelError
@@ -197,7 +199,7 @@ class Moves:
             memo = {"dest": indices(self.dest, "destination", shape, (0, shape[0]), "sa", error)}
         dest = memo["dest"]
         success = probabilities(self.success, "the success of move", dest.shape, "sa", error)
-        settle(self, memo=memo, dest=dest, success=success)
+        set_fields(self, memo=memo, dest=dest, success=success)
         _check_labels(self)
 
     @property
@@ -211,11 +213,11 @@ class Moves:
         return int(self.dest.shape[1])
 
     def with_success(self, success: FloatArray) -> Moves:
-        """Return the same graph with other success probabilities; it shares the memo."""
+        """Return the graph with these success probabilities [S, A]; both graphs share the memo."""
         return replace(self, success=success)
 
     def sparse(self) -> SparseMDP:
-        """Return the same MDP as sparse rows: success to the destination, the rest to staying."""
+        """Return the same MDP with sparse rows, each with its destination and its own state."""
         rows = np.arange(self.dest.size)
         here = np.repeat(np.arange(self.states), self.actions)
         data = np.concatenate([self.success.ravel(), 1.0 - self.success.ravel()])
@@ -225,20 +227,20 @@ class Moves:
         return SparseMDP(matrix, self.reward, self.state_names, self.action_names)
 
     def row(self, state: int, action: int) -> FloatArray:
-        """Return the probabilities of the next state, [S], after `action` in `state`."""
+        """Return the probability [S] of each next state after `action` in `state`."""
         dense = np.zeros(self.states)
         dense[self.dest[state, action]] += self.success[state, action]
         dense[state] += 1.0 - self.success[state, action]
         return dense
 
     def ahead(self, state: int, values: FloatArray) -> FloatArray:
-        """Return the mean [K, A] of values [K, S] one step after each action in `state`."""
+        """Return the expected `values` [K, S] of the next state, [K, A], for actions in `state`."""
         go = self.success[state]
         mean: FloatArray = go * values[:, self.dest[state]] + (1.0 - go) * values[:, state, None]
         return mean
 
     def leaving(self, state: int) -> FloatArray:
-        """Return the probability [A] that each action leads to another state."""
+        """Return the probability [A] that an action in `state` leads to another state."""
         return np.where(self.dest[state] == state, 0.0, self.success[state])
 
 
@@ -246,9 +248,9 @@ Model: TypeAlias = Moves | SparseMDP
 
 
 def _check_labels(model: Model) -> None:
-    """Check the reward and the names of a model."""
+    """Check and set the reward and the names of a model."""
     states, actions, error = model.states, model.actions, InvalidModelError
-    settle(
+    set_fields(
         model,
         reward=rewards(model.reward, (states, actions), error),
         state_names=names(model.state_names, states, "state", error),

@@ -1,4 +1,4 @@
-"""Worlds: the real thing, simulated or real, that answers an action with an observation."""
+"""The interface of a world: a simulator or a robot that takes actions and returns observations."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any, Protocol
 
 
 class World(Protocol):
-    """What an explorer needs of a world."""
+    """The interface between an explorer and its world."""
 
     @property
     def state(self) -> int:
-        """Where the explorer is."""
+        """The current state of the explorer."""
 
     @property
     def ended(self) -> bool:
-        """Whether the explorer is lost: nothing it does matters any more."""
+        """Whether the process has ended: the explorer can take no further action."""
 
     def look(self) -> Any:
-        """Return what can be seen before the first action, as an observation for the belief."""
+        """Return the observation in the current state, for `Belief.update`, before any action."""
 
     def act(self, action: int) -> Any:
-        """Take an action and return what was observed."""
+        """Take an action and return the observation after it, for `Belief.update`."""

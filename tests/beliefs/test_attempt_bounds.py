@@ -125,7 +125,7 @@ def test_the_way_back_of_a_failed_move_is_bounded_by_the_pair_alone() -> None:
     for deviation, height in ((1e-3, 0.5), (0.3, 0.5), (0.05, -2.0)):
         belief = TerrainBelief((1, 2), np.array([0.0, height]), np.array([deviation**2, 1.0]))
         belief = belief.update(Transition(0, EAST, 0))
-        climb, descend = (limit[EAST] for limit in belief._ground[-2:])
+        climb, descend = (limit[0, EAST] for limit in belief._ground[-2:])
         rise = norm(height, np.hypot(deviation, 1.0))
         failed = rise.sf(climb) + rise.cdf(-descend)
         works = (rise.cdf(descend) - rise.cdf(climb)) / failed
@@ -207,7 +207,7 @@ def test_where_limits_are_the_same_up_and_down_the_way_back_is_known_too() -> No
         (Transition(0, EAST, None), "nor at its destination s=1"),
         (Transition(0, NORTH, 1), "nor at its destination s=0"),
         (Transition(1, EAST, 2), "into a blocked cell"),
-        (Transition(2, WEST, 2), "began in cell s=2, which is blocked"),
+        (Transition(2, WEST, 2), "starts in cell s=2, which is blocked"),
         (Transition(3, EAST, 3), "contradicts"),
     ],
 )

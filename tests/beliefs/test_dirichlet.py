@@ -245,7 +245,7 @@ def test_concentrations_of_another_width_are_refused() -> None:
 
 
 def test_a_wrong_number_of_untied_kinds_is_refused() -> None:
-    refused("3 kinds for 2 untied state-actions", OUTCOMES, np.ones((3, 3)))
+    refused("alpha has 3 rows for 2 untied state-actions", OUTCOMES, np.ones((3, 3)))
 
 
 @pytest.mark.parametrize("wrong", [2, -1])
@@ -278,7 +278,7 @@ def test_outcomes_that_are_no_table_are_refused(shape: tuple[int, ...]) -> None:
 def test_tied_places_that_merge_differently_are_refused_with_both_places() -> None:
     # In state 0 the first two outcomes are one and the same; in state 1 they differ.
     refused(
-        r"\(s=1, a=0\) and \(s=0, a=0\) are tied as kind 0, but different outcomes",
+        r"\(s=1, a=0\) and \(s=0, a=0\) share kind 0, but different outcomes",
         np.array([[[0, 0]], [[0, 1]]]),
         np.ones((1, 2)),
         np.zeros((2, 1), int),
@@ -373,7 +373,7 @@ def test_a_rare_outcome_beside_a_sure_one_keeps_its_digits(large: float) -> None
 
 
 def test_concentrations_beyond_counting_are_refused() -> None:
-    refused("the concentrations of kind 1 pass 1e", OUTCOMES, [[1, 1, 1], [1e150, 1, 1]])
+    refused("the concentrations of kind 1 sum to 1e", OUTCOMES, [[1, 1, 1], [1e150, 1, 1]])
 
 
 def test_a_kind_that_no_state_action_has_keeps_its_concentrations() -> None:

@@ -77,18 +77,21 @@ def test_weights_of_another_number_are_refused() -> None:
 
 def test_worlds_of_different_kinds_are_refused_by_number() -> None:
     first = moves(1.0, 1.0, 1.0, 1.0)
-    refused("world 1 is a SparseMDP, world 0 a Moves", [first, first.sparse()])
+    refused("world 1 is a SparseMDP, but world 0 is a Moves", [first, first.sparse()])
 
 
 def test_worlds_of_different_sizes_are_refused_by_number() -> None:
     first = moves(1.0, 1.0, 1.0, 1.0)
     other = Moves(np.zeros((3, 2), int), np.ones((3, 2)))
-    refused("world 2 has 3 states and 2 actions, world 0 has 2 and 2", [first, first, other])
+    refused(
+        "world 2 has 3 states and 2 actions, but world 0 has 2 states and 2 actions",
+        [first, first, other],
+    )
 
 
 def test_worlds_whose_moves_lead_elsewhere_are_refused_by_number() -> None:
     refused(
-        "the moves of world 1 lead elsewhere than world 0's",
+        "world 1 and world 0 have different destinations",
         [moves(1.0, 1.0, 1.0, 1.0), Moves(np.array([[1, 1], [0, 1]]), np.ones((2, 2)))],
     )
 
@@ -96,7 +99,7 @@ def test_worlds_whose_moves_lead_elsewhere_are_refused_by_number() -> None:
 def test_worlds_that_allow_different_actions_are_refused_by_number() -> None:
     closed = np.array([[0.0, -np.inf], [0.0, 0.0]])
     refused(
-        "world 1 allows other actions than world 0",
+        "world 1 and world 0 differ in the actions",
         [moves(1.0, 1.0, 1.0, 1.0), moves(1.0, 1.0, 1.0, 1.0, reward=closed)],
     )
 
@@ -168,13 +171,13 @@ def test_it_declares_that_moves_work_or_never_for_worlds_that_are_possible() -> 
 def test_general_worlds_declare_nothing_of_moves() -> None:
     belief = FiniteBelief([moves(1.0, 1.0, 1.0, 1.0).sparse()])
     assert not belief.moves_work_or_never
-    with pytest.raises(InvalidBeliefError, match="need move-or-stay worlds"):
+    with pytest.raises(InvalidBeliefError, match="needs Moves worlds"):
         belief.blocked_probability()
 
 
 def test_general_worlds_have_no_moves_correction() -> None:
     belief = FiniteBelief([moves(1.0, 1.0, 1.0, 1.0).sparse()])
-    with pytest.raises(InvalidBeliefError, match="need move-or-stay worlds, not SparseMDP"):
+    with pytest.raises(InvalidBeliefError, match="needs Moves worlds, not SparseMDP"):
         belief.move_corrections(0.9)
 
 
@@ -290,7 +293,7 @@ def test_what_no_world_allows_is_refused_and_said(seen: Transition | Rows) -> No
         (Transition(0, 0, 2), r"the next state of Transition.* is 2, outside 0\.\.1"),
         (Rows(((0, 2),), np.zeros((1, 2))), r"the action of observed row \(0, 2\) is 2"),
         (Rows(((-1, 0),), np.zeros((1, 2))), r"the state of observed row \(-1, 0\) is -1"),
-        (Rows(((0,),), np.zeros((1, 2))), r"\(0,\) is not a \(state, action\)"),  # type: ignore[arg-type]
+        (Rows(((0,),), np.zeros((1, 2))), r"\(0,\) is not a pair \(state, action\)"),  # type: ignore[arg-type]
         (
             Rows(((0, 0),), np.zeros((2, 2))),
             r"the observed rows has shape \(2, 2\), expected \(1, 2\)",

@@ -46,11 +46,10 @@ def test_at_the_edge_of_what_is_skipped_nothing_is_lost(near: float) -> None:
 def test_a_move_and_its_way_back_have_the_chances_of_their_slopes(
     rise: float, spread: float, climb: float, descend: float
 ) -> None:
-    near, far, near_back, far_back = limits(0.0, rise, spread, climb, descend)
     deviation = math.sqrt(2.0 * spread)
     for lowest, highest, got in (
-        (-descend - rise, climb - rise, chance(near, far)),
-        (-descend + rise, climb + rise, chance(near_back, far_back)),
+        (-descend - rise, climb - rise, chance(*limits(rise, 1.0 / deviation, climb, descend))),
+        (-descend + rise, climb + rise, chance(*limits(-rise, 1.0 / deviation, climb, descend))),
     ):
         low, high = lowest / deviation, highest / deviation
         wanted = 0.5 * (erfc(low) - erfc(high) if low + high > 0 else erfc(-high) - erfc(-low))

@@ -484,7 +484,7 @@ def test_a_blocked_cell_can_not_be_measured() -> None:
 
 
 def test_marks_of_another_number_are_refused() -> None:
-    refused("expected 6 marks", blocked=np.zeros(5, dtype=bool))
+    refused("expected 6 booleans", blocked=np.zeros(5, dtype=bool))
 
 
 @pytest.mark.parametrize("sides", [(20.0,), (20.0, 20.0, 20.0), ("wide", 20.0), "20"])

@@ -494,8 +494,8 @@ def test_a_shape_that_is_none_is_refused(shape: Any) -> None:
         ([0.5, 0.7], "the prior sums to 1.2"),
         ([0.5, 0.4], "the prior sums to 0.9"),
         ([[0.5, 0.5], [1.0, 0.0], [0.6, 0.6], [0.5, 0.5]], "square s=2 sums to 1.2"),
-        ([1.5, -0.5], "has height 1 at 1.5, not a probability"),
-        ([[0.5, 0.5], [1.2, -0.2], [1.0, 0.0], [0.5, 0.5]], "of square s=1 has height 1 at 1.2"),
+        ([1.5, -0.5], "of height 1 is 1.5, not a probability"),
+        ([[0.5, 0.5], [1.2, -0.2], [1.0, 0.0], [0.5, 0.5]], "of square s=1 of height 1 is 1.2"),
         ([0.5, np.nan], r"the prior is NaN at \(1,\)"),
         (["high", "low"], "not an array of numbers"),
         ([[0.5], [0.5, 0.5]], "not an array of numbers"),
@@ -533,7 +533,7 @@ def test_staying_is_allowed_or_not(stay: Any) -> None:
         ([1, 2, 3, 6], r"\(s=3\) is 6, outside -1..5"),
         ([1, 2, 3, -2], r"\(s=3\) is -2"),
         ([1.0, 2.0, 3.0, 4.0], "whole numbers"),
-        ([1, WALL, 3, 4], "square s=1 is known as a wall, which is ruled out"),
+        ([1, WALL, 3, 4], "square s=1 is given as a wall, which the prior excludes"),
     ],
 )
 def test_known_heights_that_can_not_be_are_refused(known: Any, match: str) -> None:
@@ -541,15 +541,19 @@ def test_known_heights_that_can_not_be_are_refused(known: Any, match: str) -> No
 
 
 def test_known_heights_that_the_prior_rules_out_are_refused() -> None:
-    refused("s=2 is known as height 1", known=[2, 2, 1, 2], prior=[0.0, 1.0])
+    refused("s=2 is given as height 1", known=[2, 2, 1, 2], prior=[0.0, 1.0])
     walls = np.array([0.0, 1.0, 0.0, 0.0])
-    refused("s=1 is known as height 2", known=[2, 2, 1, 2], walls=walls)
+    refused("s=1 is given as height 2", known=[2, 2, 1, 2], walls=walls)
 
 
 def test_visits_that_can_not_have_been_are_refused() -> None:
     visited = np.array([True, True, False, False])
-    refused("square s=1 is a wall, visited", visited=visited, walls=np.array([0.0, 1.0, 0.0, 0.0]))
-    refused("expected 4 marks", visited=np.array([True]))
+    refused(
+        "square s=1 is marked as visited, but it is a wall",
+        visited=visited,
+        walls=np.array([0.0, 1.0, 0.0, 0.0]),
+    )
+    refused("expected 4 booleans", visited=np.array([True]))
 
 
 @pytest.mark.parametrize(
@@ -599,7 +603,7 @@ def test_an_observation_in_the_kernels_own_form_is_taken_as_it_is() -> None:
     ("cells", "heights", "here", "match"),
     [
         ([0, 4], [1, 1], None, "s=4, outside 0..3"),
-        ([0, 1], [1, 6], None, "s=1 is seen at height 6, expected 1 to 5 or -1"),
+        ([0, 1], [1, 6], None, "s=1 is seen at height 6, expected 1 to 5, or -1"),
         ([2], [0], None, "s=2 is seen at height 0"),
         ([0], [1], 4, "the square here is 4, outside 0..3"),
     ],
@@ -614,13 +618,13 @@ def test_an_observation_of_another_grid_is_refused(
 @pytest.mark.parametrize(
     ("cells", "heights", "here", "match"),
     [
-        ([1, 0], [4, 3], None, "s=0 is seen as height 3 and known as height 2"),
-        ([2], [1], None, "s=2 is seen as height 1 and known as a wall"),
-        ([0], [WALL], None, "s=0 is seen as a wall and known as height 2"),
-        ([1], [WALL], None, "s=1 is seen as a wall, which the prior rules out"),
-        ([3], [5], None, "s=3 is seen as height 5, which the prior rules out"),
+        ([1, 0], [4, 3], None, "s=0 is seen as height 3, but is known as height 2"),
+        ([2], [1], None, "s=2 is seen as height 1, but is known as a wall"),
+        ([0], [WALL], None, "s=0 is seen as a wall, but is known as height 2"),
+        ([1], [WALL], None, "s=1 is seen as a wall, which the prior excludes"),
+        ([3], [5], None, "s=3 is seen as height 5, which the prior excludes"),
         ([1, 1], [3, 4], None, "s=1 is seen as height 3 and as height 4"),
-        ([1], [3], 2, "in square s=2, a wall"),
+        ([1], [3], 2, "in square s=2, which is a wall"),
     ],
 )
 def test_an_observation_that_can_not_be_is_refused(
@@ -635,7 +639,7 @@ def test_an_observation_that_can_not_be_is_refused(
 
 
 def test_nobody_stands_in_a_wall_that_is_just_seen() -> None:
-    with pytest.raises(ImpossibleObservationError, match="s=1, a wall"):
+    with pytest.raises(ImpossibleObservationError, match="s=1, which is a wall"):
         HeightBelief((1, 2), walls=0.5).update(Reveal([1], [WALL], 1))  # type: ignore[arg-type]
 
 
@@ -710,7 +714,7 @@ def test_a_move_between_seen_squares_changes_nothing() -> None:
         (Transition(0, EAST, 0), "rules out"),
         (Transition(0, EAST, None), "ends neither"),
         (Transition(0, EAST, 2), "ends neither"),
-        (Transition(3, 0, 3), "began in cell s=3, which is blocked"),
+        (Transition(3, 0, 3), "starts in cell s=3, which is blocked"),
         (Transition(0, SOUTH, 3), "rules out"),
     ],
 )
@@ -722,5 +726,5 @@ def test_a_move_that_can_not_have_come_out_like_that_is_impossible(
 
 
 def test_a_move_from_an_unknown_square_is_refused() -> None:
-    with pytest.raises(InvalidBeliefError, match="reveal s=2 first"):
+    with pytest.raises(InvalidBeliefError, match="a Reveal of s=2 first"):
         belief_on("12?", "###").update(Transition(2, WEST, 1))

@@ -75,11 +75,20 @@ def test_the_ridge_by_hand() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"safety": (1.01,)}, "is claimed to keep 1.01 of 'return to state 0', but keeps"),
-        ({"safety": (float("nan"),)}, "is claimed to keep nan of 'return to state 0', but keeps"),
-        ({"exploration": 7.0}, "is claimed to be worth 7, but is worth"),
+        (
+            {"safety": (1.01,)},
+            "is claimed to have the bound 1.01 for 'return to state 0', but the bound is",
+        ),
+        (
+            {"safety": (float("nan"),)},
+            "is claimed to have the bound nan for 'return to state 0', but the bound is",
+        ),
+        ({"exploration": 7.0}, "is claimed to have value 7, but its value is"),
         ({"weight": 0.7}, "is claimed to have a weight of 0.7, but has"),
-        ({"leaves": 0.7}, "is claimed to leave with 0.7, but does with"),
+        (
+            {"leaves": 0.7},
+            "is claimed to leave the state with probability 0.7, but the probability is",
+        ),
         ({"verdict": Verdict.UNAVAILABLE}, "is claimed to be “unavailable”, but is “"),
     ],
 )
@@ -95,7 +104,7 @@ def test_a_bound_of_an_action_that_is_not_taken_is_refuted_if_it_is_too_high() -
     """The ridge keeps ½; 0.6 is not far off, and nothing proves it."""
     stored = made(ridge(), [ReturnHome(0.4, CAMP)], on_the_ridge, 0.5, state=RIDGE)
     (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 1e-3,)))
-    assert found.startswith("action 1 is claimed to keep")
+    assert found.startswith("action 1 is claimed to have the bound")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WORTH_LESS, Verdict.NO_SAFER, Verdict.WAITS])
@@ -124,7 +133,7 @@ def test_bounds_of_an_action_that_leaves_the_set_are_checked(recall: int | None)
     for k in range(2):
         more = tuple(bound + 0.01 * (k == i) for i, bound in enumerate(kept))
         (found,) = said(with_row(stored, GO, safety=more))
-        assert found.startswith("action 1 is claimed to keep")
+        assert found.startswith("action 1 is claimed to have the bound")
 
 
 def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_action() -> None:
@@ -134,15 +143,15 @@ def test_a_reward_that_can_not_be_met_makes_no_room_for_a_false_bound_of_an_acti
     stored = made(belief, [EarnAtLeast(-5.0, rewards)], lambda _: np.eye(3, 2), 0.5)
     assert said(stored) == ()
     (found,) = said(with_row(stored, GO, safety=(stored.plan.evidence[GO].safety[0] + 0.1,)))
-    assert found.startswith("action 1 is claimed to keep")
+    assert found.startswith("action 1 is claimed to have the bound")
 
 
 @pytest.mark.parametrize("recall", [None, 3])
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"worthless": True}, "the plan is claimed to have no value, but is worth"),
-        ({"waits": True}, "action 1 is claimed to wait without gain, but does not"),
+        ({"worthless": True}, "the plan is claimed to have no value, but its value is"),
+        ({"waits": True}, "action 1 is claimed to wait without gain, but it moves or gains"),
     ],
 )
 def test_a_plan_that_is_worth_something_is_not_worthless_and_does_not_wait(
@@ -160,8 +169,8 @@ def test_a_plan_that_is_worth_nothing_and_waits_says_so(recall: int | None) -> N
     assert (stored.plan.worthless, stored.plan.waits) == (True, True)
     forged = replace(stored, plan=replace(stored.plan, worthless=False, waits=False))
     assert said(forged) == (
-        "the plan has no value, but does not say so",
-        f"action {stored.plan.action} waits without gain, but the plan does not say so",
+        "the plan has no value, but its flag `worthless` is false",
+        f"action {stored.plan.action} waits without gain, but the plan's flag `waits` is false",
     )
 
 
@@ -171,7 +180,7 @@ def test_a_penalty_that_can_not_be_met_does_not_make_a_plan_worthless() -> None:
     belief = FiniteBelief([Moves(dest, np.ones((3, 2)), paid)])
     stored = made(belief, [ReturnHome(0.9, CAMP)], lambda _: np.eye(3, 2), 0.5)
     forged = replace(stored, plan=replace(stored.plan, worthless=True))
-    assert "the plan is claimed to have no value, but is worth 2" in Recomputed(forged).said
+    assert "the plan is claimed to have no value, but its value is 2" in Recomputed(forged).said
 
 
 def test_bonus_that_is_left_can_not_be_denied() -> None:

@@ -172,19 +172,19 @@ def _array(name: str, array: Any) -> Any:
     [
         (_set("format", to=2), "has format 2; homeward"),
         (_set("kind", to="a poem"), "does not contain a plan"),
-        (_set("belief", "kind", to="hunch"), "belief of the unknown kind 'hunch'"),
+        (_set("belief", "kind", to="hunch"), "belief of the unknown type 'hunch'"),
         (_set("plan", "state", to=7), "the plan's state is 7, outside 0..1"),
         (_set("plan", "discount", to=1.5), "γ is 1.5"),
         (_set("plan", "status", to="splendid"), "splendid"),
         (_set("plan", "steps", to=2), "outbound has shape (2, 2), expected (2, 2, 2)"),
-        (_set("criteria", 0, "bound", to="inf"), "criterion 0 has a claimed number of inf"),
-        (_set("criteria", 0, "unit", to=0.0), "unit of 0"),
-        (_set("criteria", 0, "kind", to="fly"), "of the kind 'fly'"),
-        (_set("criteria", 0, "kind", to="stay"), "its set does not fit that"),
+        (_set("criteria", 0, "bound", to="inf"), "criterion 0 claims the number inf"),
+        (_set("criteria", 0, "unit", to=0.0), "the unit 0"),
+        (_set("criteria", 0, "kind", to="fly"), "of the unknown kind 'fly'"),
+        (_set("criteria", 0, "kind", to="stay"), "only kind stay must have a set"),
         (_set("criteria", 0, "within", to=3), "no policies by steps left"),
         (_set("criteria", to=7), "damaged or not a plan"),
-        (_member("weights.npy", None), "its arrays differ from its header: weights.npy"),
-        (_member("more.npy", b""), "its arrays differ from its header: more.npy"),
+        (_member("weights.npy", None), "not listed in the header: weights.npy"),
+        (_member("more.npy", b""), "not listed in the header: more.npy"),
         (_set("plan", to={}), "damaged or not a plan: KeyError"),
         (_member("weights.npy", b"\x93NUMPY"), "damaged or not a plan"),
         (_member("weights.npy", npy(np.array([0.7, 0.7]))), "not probabilities that sum to 1"),
@@ -194,10 +194,10 @@ def _array(name: str, array: Any) -> Any:
             "has shape (2, 3), expected (2, 2)",
         ),
         (_array("outbound", np.zeros((2, 2))), "outbound must hold whole numbers, not float64"),
-        (_member("outbound.npy", npy(np.zeros((2, 3), np.int32))), "is listed as <i4 of shape"),
-        (_set("arrays", "bonus", to=["|O", [2, 2]]), "is listed as |O"),
+        (_member("outbound.npy", npy(np.zeros((2, 3), np.int32))), "the header lists <i4 of shape"),
+        (_set("arrays", "bonus", to=["|O", [2, 2]]), "the header lists |O"),
         (_set("plan", "action", to=1), "the plan's action is 1, but kept_outbound (j=0) starts"),
-        (_set("plan", "gap", to=0.1), "the plan's gap is 0.1, but 0.4 less 0.4 is "),
+        (_set("plan", "gap", to=0.1), "the plan's gap is 0.1, but 0.4 − 0.4 is "),
         (_set("plan", "gap", to="nan"), "the plan's gap is nan"),
         (_set("plan", "gap", to=-0.0001), "the plan's gap is -0.0001"),
         (_set("plan", "upper_bound", to="nan"), "bound nan"),
@@ -212,17 +212,17 @@ def _array(name: str, array: Any) -> Any:
         (_set("plan", "rounds", to="many"), "the number of the plan's rounds is 'many'"),
         (_set("plan", "method", to="magic"), "the plan's method is 'magic'"),
         (_set("plan", "waits", to="no"), "the plan's waits is 'no'"),
-        (_set("plan", "state_names", to=["a", "b"]), "state names are not those of its belief"),
+        (_set("plan", "state_names", to=["a", "b"]), "state names differ from those of its belief"),
         (_set("plan", "state_names", to=[1, 2]), "the state names are not a sequence of names"),
         (_set("plan", "action_names", to=["a"]), "1 action names for 2 actions"),
-        (_set("criteria", 0, "unit", to=1e12), "is a probability and has a unit of 1e+12"),
-        (_set("criteria", 0, "level", to=1.5), "asks for a probability of 1.5"),
+        (_set("criteria", 0, "unit", to=1e12), "is a probability with the unit 1e+12"),
+        (_set("criteria", 0, "level", to=1.5), "has the level 1.5, expected a probability"),
         (_set("criteria", 0, "multiplier", to=-1.0), "has a multiplier of -1, expected 0 <= λ"),
         (_set("criteria", 0, "multiplier", to="inf"), "has a multiplier of inf, expected 0 <= λ"),
         (_set("criteria", 0, "multiplier", to="nan"), "has a multiplier of nan, expected 0 <= λ"),
-        (_set("criteria", 0, "name", to="return to Earth"), "but it is 'return to state 0'"),
-        (_set("criteria", 0, "name", to=7), "criterion 0 is called 7"),
-        (_set("criteria", 0, "limits", to=[0, 1]), "of the kind return, and counts rewards"),
+        (_set("criteria", 0, "name", to="return to Earth"), "expected 'return to state 0'"),
+        (_set("criteria", 0, "name", to=7), "criterion 0 has the name 7"),
+        (_set("criteria", 0, "limits", to=[0, 1]), "of kind return, but has rewards or limits"),
         (_member("bonus.npy", npy(np.full((2, 2), np.nan))), "the bonus is nan at (0, 0)"),
         (_array("0.home", np.array([9], np.int32)), "the home of criterion 0 (s=0) is 9"),
         (
@@ -252,9 +252,9 @@ def test_what_an_array_unpacks_to_is_known_before_it_is_unpacked(
     plain = zipfile.ZipFile.read
     unlisted, larger = rewritten(_member("more.npy", zeros)), rewritten(_member("bonus.npy", zeros))
     monkeypatch.setattr(zipfile.ZipFile, "read", reading)
-    assert "its arrays differ from its header: more.npy" in refused(tmp_path, unlisted)
+    assert "not listed in the header: more.npy" in refused(tmp_path, unlisted)
     assert read == [HEADER]
-    assert "its array bonus unpacks to 1048704 bytes, and is listed as <f8 of shape (2, 2)" in (
+    assert "the array bonus unpacks to 1048704 bytes, and the header lists <f8 of shape (2, 2)" in (
         refused(tmp_path, larger)
     )
     assert "bonus.npy" not in read
@@ -274,12 +274,12 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         zipfile.ZipFile(file, "a") as more,
     ):
         more.writestr("bonus.npy", b"")
-    assert "its arrays differ from its header: bonus.npy" in refused(tmp_path, file.getvalue())
+    assert "not listed in the header: bonus.npy" in refused(tmp_path, file.getvalue())
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"\x00" * 500, b"not a plan at all"])
 def test_what_is_no_archive_is_refused(tmp_path: Path, data: bytes) -> None:
-    assert "is not a plan, or was cut short" in refused(tmp_path, data)
+    assert "is not a plan, or is truncated" in refused(tmp_path, data)
 
 
 def test_a_foreign_archive_is_refused(tmp_path: Path) -> None:

@@ -90,7 +90,9 @@ def with_return(stored: StoredPlan, state: int, action: int) -> StoredPlan:
 @pytest.mark.parametrize("action", [-1, STAY])
 def test_a_way_home_that_gives_up_or_waits_for_good_is_worth_nothing(action: int) -> None:
     found = Recomputed(with_return(ridge_plan(0.9), RIDGE, action))
-    assert found.faults[0][0].startswith("the way home from state 1 is claimed to work with 0.5")
+    assert found.faults[0][0].startswith(
+        "the return from state 1 is claimed to have probability 0.5"
+    )
     assert found.bounds["plan"] == pytest.approx((0.8,), abs=1e-9)  # 0.6 + 0.4·½
 
 
@@ -100,7 +102,7 @@ def test_a_way_home_in_a_circle_that_costs_is_worth_nothing_and_ends() -> None:
     belief = FiniteBelief([Moves(dest, world) for world in works])
     stored = made(belief, [ReturnHome(0.4, 0)], far_bonus, 0.5)
     forged = with_return(with_return(stored, 1, 0), 2, 0)
-    assert "but is 0.000000" in Recomputed(forged).faults[0][0]
+    assert "but the bound is 0.000000" in Recomputed(forged).faults[0][0]
 
 
 def test_a_negative_way_home_counts_as_giving_up() -> None:
@@ -125,8 +127,7 @@ def test_an_action_that_can_not_be_chosen_is_a_fault() -> None:
     policies[0, 0] = 2
     forged = replace(stored, plan=replace(stored.plan, outbound=policies))
     assert (
-        "the plan takes an action in state 0 that can't be chosen there"
-        in Recomputed(forged).faults[0]
+        "the plan takes an action that can't be chosen in state 0" in Recomputed(forged).faults[0]
     )
 
 
@@ -143,7 +144,11 @@ def test_limits_that_worlds_pass_are_a_fault() -> None:
     worlds = [Moves(dest, np.ones((2, 2)), np.full((2, 2), pay)) for pay in (-5.0, 5.0)]
     stored = made(FiniteBelief(worlds), [EarnAtLeast(0.0, limits=(-5.0, 5.0))], far_bonus)
     forged = replace(stored, limits=((-1.0, 1.0),))
-    assert Recomputed(forged).faults[0][0].startswith("worlds pay between -5 and 5, outside")
+    assert (
+        Recomputed(forged)
+        .faults[0][0]
+        .startswith("rewards of the worlds range from -5 to 5, outside")
+    )
 
 
 def test_a_range_that_is_not_the_rewards_own_is_a_fault() -> None:
@@ -151,7 +156,7 @@ def test_a_range_that_is_not_the_rewards_own_is_a_fault() -> None:
     (criterion,) = stored.plan.criteria
     criteria = (replace(criterion, unit=2.0 * criterion.unit),)
     forged = replace(stored, plan=replace(stored.plan, criteria=criteria))
-    assert Recomputed(forged).faults[0][0] == "its range is 10, claimed as 20"
+    assert Recomputed(forged).faults[0][0] == "the range of earnings is 10, but is claimed to be 20"
 
 
 def test_an_upper_bound_is_found_from_nothing_near() -> None:
@@ -185,6 +190,6 @@ def test_nothing_is_asked_of_the_planner_or_its_solvers(monkeypatch: pytest.Monk
         raise AssertionError("asked the planner")
 
     monkeypatch.setattr(Planner, "plan", refuse)
-    for name in ("engines.engine_of", "returns.solve_return", "constrained.solve_constrained"):
+    for name in ("engines.engine_for", "returns.solve_return", "constrained.solve_constrained"):
         monkeypatch.setattr(f"homeward.solvers.{name}", refuse)
     agrees(stored)

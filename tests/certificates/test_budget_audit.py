@@ -11,7 +11,7 @@ import pytest
 from tests.runs.kinds import meadow
 
 from homeward.beliefs import FiniteBelief
-from homeward.certificates.budget_audit import HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.models import Moves
 from homeward.runs import Run
 from homeward.runs.log import to_line
@@ -76,12 +76,12 @@ def test_each_new_edge_is_paid_for_once() -> None:
     assert found.reasons == ()
     assert (found.kept, found.steps) == (0.7, 4)
     assert found.charged == pytest.approx(0.3)
-    assert found.words.startswith("confirmed: a way home after each of 4 steps")
+    assert found.words.startswith("confirmed: a path home exists after each of 4 steps")
 
 
 def test_an_edge_that_was_not_paid_for_is_found() -> None:
     found = verdict(FIRST, step(2, 1, 2, holding(0.1, [[2], [0]]), KNOWN))
-    assert found.reasons == ("step 2: 0 was spent, but 0.2 is required",)
+    assert found.reasons == ("step 2: the step spent 0, but had to spend 0.2",)
 
 
 def test_a_little_less_than_the_charge_is_found() -> None:
@@ -92,12 +92,12 @@ def test_a_little_less_than_the_charge_is_found() -> None:
 def test_a_way_that_does_not_lead_home_is_found() -> None:
     for ways in (NOTHING, [[2], [1]]):  # nothing is relied on there, or an edge that leads away
         found = verdict(FIRST, step(2, 1, 2, holding(0.5, ways), KNOWN))
-        assert found.reasons[0] == "step 2: the edges relied on contain no way home from state 2"
+        assert found.reasons[0] == "step 2: the recorded edges contain no path home from state 2"
 
 
 def test_edges_that_go_in_circles_are_no_way_home() -> None:
     circle = step(2, 1, 2, holding(0.5, [[1, 2], [1, 0]]), KNOWN)
-    assert "contain no way home from state 2" in verdict(FIRST, circle).reasons[0]
+    assert "contain no path home from state 2" in verdict(FIRST, circle).reasons[0]
 
 
 def test_what_was_spent_never_falls() -> None:
@@ -107,15 +107,15 @@ def test_what_was_spent_never_falls() -> None:
 
 def test_no_more_may_be_spent_than_the_level_leaves() -> None:
     claim = HOME._replace(level=0.95)
-    assert verdict(FIRST, claim=claim).reasons == (
-        "step 1: 0.1 is spent, but at most 0.05 is allowed",
-    )
+    assert verdict(FIRST, claim=claim).reasons == ("step 1: 0.1 is spent, but the budget is 0.05",)
     assert verdict(FIRST, claim=HOME._replace(level=0.9)).reasons == ()
 
 
 def test_what_is_said_to_be_kept_follows_from_what_was_spent() -> None:
     found = verdict(step(1, 0, 1, {**holding(0.1, [[1], [0]], NOTHING), "kept": 1.0}, KNOWN))
-    assert found.reasons == ("step 1: 1 is claimed to be kept with 0.1 spent",)
+    assert found.reasons == (
+        "step 1: the record claims a return probability of 1, but 0.1 is spent",
+    )
 
 
 def test_the_way_home_from_the_start_is_paid_for() -> None:
@@ -124,7 +124,9 @@ def test_the_way_home_from_the_start_is_paid_for() -> None:
     paid = step(1, 2, 2, holding(0.3, NOTHING, opened), KNOWN)
     assert verdict(paid, claim=claim).reasons == ()
     unpaid = step(1, 2, 2, holding(0.0, NOTHING, opened), KNOWN)
-    assert verdict(unpaid, claim=claim).reasons == ("step 1: 0 was spent, but 0.3 is required",)
+    assert verdict(unpaid, claim=claim).reasons == (
+        "step 1: the step spent 0, but had to spend 0.3",
+    )
 
 
 def test_after_bad_news_another_way_costs_the_difference() -> None:
@@ -143,7 +145,7 @@ def test_after_bad_news_another_way_costs_the_difference() -> None:
     assert verdict(first, free, claim=claim).reasons == ()
     worse = step(2, 1, 1, holding(0.2, [[1], [1]]), known(0.05))
     assert verdict(first, worse, claim=claim).reasons == (
-        "step 2: 0 was spent, but 0.05 is required",
+        "step 2: the step spent 0, but had to spend 0.05",
     )
 
 
@@ -160,11 +162,13 @@ def test_a_way_home_in_time_has_few_enough_moves_that_need_no_second_attempt() -
     claim = HOME._replace(within=1)
     onward = step(2, 1, 2, holding(0.3, [[2], [0]]), KNOWN)
     assert verdict(FIRST, onward, claim=claim).reasons[-1] == (
-        "step 2: the way home takes 2 moves, but 1 are allowed"
+        "step 2: the path home has 2 moves, but 1 are allowed"
     )
     slow = FiniteBelief([Moves(DEST, np.full((5, 2), 0.5))])
     found = verdict(step(1, 0, 1, holding(0.0, [[1], [0]], NOTHING), slow), claim=claim)
-    assert found.reasons == ("step 1: moves may take several attempts: steps are not bounded",)
+    assert found.reasons == (
+        "step 1: moves may need several attempts, so the steps are not bounded",
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,10 +197,12 @@ def test_of_many_reasons_the_first_are_told() -> None:
 
 def test_only_move_or_stay_graphs_without_rewards_are_audited() -> None:
     model = Moves(DEST, np.ones((5, 2)))
-    assert why_not(FiniteBelief([model])) is None
-    assert why_not(FiniteBelief([model.sparse()])) == "its model is not a move-or-stay graph"
+    assert why_not_auditable(FiniteBelief([model])) is None
+    assert (
+        why_not_auditable(FiniteBelief([model.sparse()])) == "its model is not a move-or-stay graph"
+    )
     paid = replace(model, reward=np.ones((5, 2)))
-    assert why_not(FiniteBelief([paid])) == "its model has rewards"
+    assert why_not_auditable(FiniteBelief([paid])) == "its model has rewards"
 
 
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -280,7 +286,7 @@ def test_a_log_with_an_edge_that_was_never_paid_for_is_refuted(spent: Run) -> No
         (at, actions) = held["ways"][0]
         return {"ways": [[[*at, extra], [*actions, 1]]]} if step == 1 else {}
 
-    assert forged(spent, change)[0].startswith("step 1: 0 was spent, but 0.5 is required")
+    assert forged(spent, change)[0].startswith("step 1: the step spent 0, but had to spend 0.5")
 
 
 def test_a_log_whose_way_does_not_lead_home_is_refuted(spent: Run) -> None:
@@ -293,7 +299,7 @@ def test_a_log_whose_way_does_not_lead_home_is_refuted(spent: Run) -> None:
 
     reasons = forged(spent, change)
     assert (
-        reasons[0] == f"step {number}: the edges relied on contain no way home from state {there}"
+        reasons[0] == f"step {number}: the recorded edges contain no path home from state {there}"
     )
 
 

@@ -50,7 +50,7 @@ def test_a_sound_plan_is_not_refuted(name: str, recall: int | None) -> None:
     assert len(found.verdicts) == len(stored.parts) * 4
     assert all(v.recomputed is not None and v.sampled is not None for v in found.verdicts)
     assert all((v.exact is None) == (name not in ("moves", "general")) for v in found.verdicts)
-    unsure = ("which of the criteria conflict is not checked",) if name == "general" else ()
+    unsure = ("not checked: which criteria conflict",) if name == "general" else ()
     assert (found.notes == unsure) == (name in ("moves", "general"))
 
 
@@ -59,17 +59,17 @@ def test_every_way_refutes_a_bound_that_is_too_high_and_says_how() -> None:
     verdict, other = certify(forged, episodes=4000).verdicts
     assert verdict.refuted
     exactly, sampled, reckoned = verdict.reasons
-    assert exactly == "it is exactly 0.9"
-    assert sampled.startswith("by sampling it is at most 0.91")
-    assert reckoned == "the arithmetic comes to 0.9"
-    assert verdict.words.startswith("refuted: it is exactly 0.9; by sampling")
+    assert exactly == "the exact value is 0.9"
+    assert sampled.startswith("by sampling, the value is at most 0.91")
+    assert reckoned == "the recomputed bound is 0.9"
+    assert verdict.words.startswith("refuted: the exact value is 0.9; by sampling")
     assert not other.refuted
     assert other.part == "action"
 
 
 @pytest.mark.parametrize(
     ("method", "reason"),
-    [("exact", "exactly"), ("sampling", "by sampling"), ("arithmetic", "arithmetic")],
+    [("exact", "exact value"), ("sampling", "by sampling"), ("arithmetic", "recomputed")],
 )
 def test_each_way_works_alone(method: Any, reason: str) -> None:
     found = certify(with_bound(ridge_plan(0.9), bound=0.95), method=method, episodes=4000)
@@ -81,7 +81,7 @@ def test_each_way_works_alone(method: Any, reason: str) -> None:
     if method == "arithmetic":
         assert (verdict.estimate, verdict.low, verdict.high) == (None, None, None)
         assert certify(ridge_plan(), method=method).verdicts[0].words == (
-            "confirmed: the arithmetic comes to it"
+            "confirmed: the recomputed bound agrees"
         )
 
 
@@ -105,7 +105,7 @@ def test_a_plan_without_a_correction_is_refuted_by_the_worlds_and_not_by_its_ari
     """Taken at its word, a doubtful move is only repeated until it works."""
     stored = made(ridge(0.5), [ReturnHome(0.9, 0)], far, 0.5, correction=Correction.NAIVE)
     verdict = certify(stored, episodes=2000).verdicts[0]
-    assert verdict.reasons[0].startswith("it is exactly")
+    assert verdict.reasons[0].startswith("the exact value is")
     assert verdict.reasons[1].startswith("by sampling")
     assert len(verdict.reasons) == 2
 
@@ -118,15 +118,21 @@ def test_a_way_home_that_is_not_taken_any_more_is_refuted() -> None:
     forged = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
     verdict = certify(forged, episodes=2000).verdicts[0]
     assert verdict.exact == pytest.approx(0.8)
-    assert any("the way home from state 1" in reason for reason in verdict.reasons)
+    assert any("the return from state 1" in reason for reason in verdict.reasons)
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"exploration_value": 0.5}, "the plan is claimed to be worth 0.5, but is worth 0.4"),
-        ({"kept_value": 0.5}, "the part of the action is claimed to be worth 0.5"),
-        ({"upper_bound": 0.3}, "no safe plan is claimed to be worth more than 0.3, but only 0.4"),
+        ({"exploration_value": 0.5}, "the plan is claimed to have value 0.5, but its value is 0.4"),
+        (
+            {"kept_value": 0.5},
+            "the mixture that starts with the action is claimed to have value 0.5",
+        ),
+        (
+            {"upper_bound": 0.3},
+            "the claimed upper bound on safe plans is 0.3, but the proven one is 0.4",
+        ),
     ],
 )
 def test_a_worth_that_does_not_come_out_is_refuted(change: Any, reason: str) -> None:
@@ -158,10 +164,13 @@ def up_there(belief: Any) -> Any:
     [
         (
             {"exploration_value": 0.41, "gap": 0.0},
-            "the plan is claimed to be worth 0.41, but is worth 0.4",
+            "the plan is claimed to have value 0.41, but its value is 0.4",
         ),
-        ({"kept_value": 1e-3}, "the part of the action is claimed to be worth 0.001, but is"),
-        ({"upper_bound": 0.39, "gap": 0.0}, "no safe plan is claimed to be worth more than 0.39"),
+        (
+            {"kept_value": 1e-3},
+            "the mixture that starts with the action is claimed to have value 0.001, but its",
+        ),
+        ({"upper_bound": 0.39, "gap": 0.0}, "the claimed upper bound on safe plans is 0.39"),
     ],
 )
 def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_worth(
@@ -209,7 +218,7 @@ def test_a_penalty_that_can_not_be_met_makes_no_room_for_a_false_optimum(pit: fl
     )
     forged = replace(stored, plan=replace(lazy, kept_weights=np.ones(1), kept_outbound=camp))
     found = certify(forged, method="arithmetic")
-    assert found.worth.reasons == ("the plan is claimed to be optimal, but a gap of 0.4 is left",)
+    assert found.worth.reasons == ("the plan is claimed to be optimal, but the proven gap is 0.4",)
 
 
 @pytest.mark.parametrize("method", ["exact", "arithmetic"])
@@ -241,9 +250,9 @@ def test_confidence_is_shared_by_all_claims() -> None:
 
 def test_words_say_whether_the_interval_is_above() -> None:
     high = certify(with_bound(ridge_plan(0.9), bound=0.5), method="sampling", episodes=500)
-    assert high.verdicts[0].words == "confirmed: the whole interval is above it"
+    assert high.verdicts[0].words == "confirmed: the whole interval is above the claim"
     near = certify(ridge_plan(0.9), method="sampling", episodes=500)
-    assert near.verdicts[0].words == "not refuted: the interval reaches above it"
+    assert near.verdicts[0].words == "not refuted: the interval reaches above the claim"
     exact = certify(ridge_plan(0.9), method="exact")
     assert exact.verdicts[0].words == "confirmed: true of the belief's worlds, exactly"
 
@@ -348,7 +357,7 @@ def test_an_optimal_plan_keeps_its_levels_by_its_own_claims(method: Any) -> None
     lie = with_bound(ridge_plan(0.9), bound=0.8)
     found = certify(lie, method=method, episodes=200)
     assert found.worth.reasons == (
-        "the plan claims to be optimal, but 'return to state 0' is 0.8, below 0.9",
+        "the plan claims to be optimal, but its bound 0.8 for 'return to state 0' is below 0.9",
     )
     met = replace(lie, plan=replace(lie.plan, status=Status.NOT_CONVERGED))
     assert not certify(met, method=method, episodes=200).refuted
@@ -369,7 +378,7 @@ def test_a_large_multiplier_makes_no_room_for_another_worth() -> None:
         stored, plan=replace(stored.plan, exploration_value=0.5, upper_bound=1e9, gap=1e9)
     )
     reasons = certify(lie, method="arithmetic").worth.reasons
-    assert reasons[0] == "the plan is claimed to be worth 0.5, but is worth 0.4"
+    assert reasons[0] == "the plan is claimed to have value 0.5, but its value is 0.4"
 
 
 @pytest.mark.parametrize("multiplier", [0.0, 1.0, math.inf])
@@ -379,7 +388,7 @@ def test_that_nothing_is_safe_must_be_shown(multiplier: float) -> None:
     lie = with_bound(replace(stored, plan=plan), multiplier=multiplier)
     found = certify(lie, method="arithmetic")
     assert found.worth.reasons == (
-        "the plan's multipliers do not prove that no plan keeps the levels",
+        "the plan's multipliers do not prove that no plan meets the levels",
     )
 
 
@@ -393,7 +402,7 @@ def test_a_large_multiplier_makes_no_room_for_a_false_optimum(multiplier: float)
     lazy = made(belief, [ReturnHome(1.0, 0)], on_the_ridge, 0.5)
     assert lazy.plan.upper_bound == pytest.approx(0.0, abs=1e-9)
     found = certify(with_bound(lazy, level=level, multiplier=multiplier), method="arithmetic")
-    assert found.worth.reasons[0].startswith("no safe plan is claimed to be worth more than 0, but")
+    assert found.worth.reasons[0].startswith("the claimed upper bound on safe plans is 0, but")
 
 
 def infeasible(stored: StoredPlan, **claims: Any) -> StoredPlan:
@@ -436,7 +445,7 @@ def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -
     found = certify(lie, method="arithmetic")
     assert not any(v.refuted for v in found.verdicts)
     assert found.worth.reasons == (
-        "the plan's multipliers do not prove that no plan keeps the levels",
+        "the plan's multipliers do not prove that no plan meets the levels",
     )
 
 

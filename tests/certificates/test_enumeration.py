@@ -11,14 +11,14 @@ from tests.certificates.cases import every_plan, far, made, ridge, ridge_plan
 from homeward.beliefs import FiniteBelief
 from homeward.certificates import certify, policy_values, return_bounds
 from homeward.certificates.arithmetic import Recomputed
-from homeward.certificates.policy_values import enumerate_worlds, why_not
+from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.errors import InvalidInputError
 from homeward.models import SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 
 
 def test_the_ridge_by_hand() -> None:
-    assert enumerate_worlds(ridge_plan(0.9)) == {
+    assert enumerated_values(ridge_plan(0.9)) == {
         "plan": pytest.approx((0.9,)),
         "action": pytest.approx((1.0,)),
     }
@@ -26,7 +26,7 @@ def test_the_ridge_by_hand() -> None:
 
 def test_a_world_of_no_weight_counts_nothing() -> None:
     stored = made(ridge(1.0), [ReturnHome(0.9, 0)], far, 0.5)
-    assert enumerate_worlds(stored)["plan"] == pytest.approx((1.0,))
+    assert enumerated_values(stored)["plan"] == pytest.approx((1.0,))
 
 
 def test_earning_and_staying_by_hand() -> None:
@@ -35,17 +35,19 @@ def test_earning_and_staying_by_hand() -> None:
     stored = made(ridge(), [StayInside(inside, 0.7), EarnAtLeast(-1.0, rewards)], far, 0.5)
     policies = np.array([[1, 0]], np.int32)  # up and stay, outside the set
     plan = replace(stored.plan, weights=np.ones(1), outbound=policies)
-    found = enumerate_worlds(replace(stored, plan=plan))
+    found = enumerated_values(replace(stored, plan=plan))
     assert found["plan"] == pytest.approx((0.75, 0.0))
 
 
 def test_what_can_not_be_enumerated_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert why_not(ridge_plan()) is None
-    assert why_not(every_plan("heights")) == (
-        "only a FiniteBelief can be enumerated, and this is a HeightBelief"
+    assert why_not_enumerable(ridge_plan()) is None
+    assert why_not_enumerable(every_plan("heights")) == (
+        "only a FiniteBelief can be enumerated, but this is a HeightBelief"
     )
     monkeypatch.setattr(policy_values, "MAX_ENTRIES", 7)
-    assert why_not(ridge_plan()) == ("a world of 2 states and 2 actions is too large to enumerate")
+    assert why_not_enumerable(ridge_plan()) == (
+        "a world of 2 states and 2 actions is too large to enumerate"
+    )
 
 
 def test_after_an_exit_the_other_policy_is_followed() -> None:
@@ -58,7 +60,7 @@ def test_after_an_exit_the_other_policy_is_followed() -> None:
         outbound=np.array([[1, 1]], np.int32),  # up and down again, which is outside
         afterwards=np.zeros(2, np.int32),  # then stay in camp, for ½ in all where there is a way
     )
-    assert enumerate_worlds(replace(stored, plan=plan))["plan"] == pytest.approx((0.75, 0.25))
+    assert enumerated_values(replace(stored, plan=plan))["plan"] == pytest.approx((0.75, 0.25))
 
 
 def test_rows_of_a_little_more_than_one_do_not_add_up_over_many_steps() -> None:
@@ -66,7 +68,7 @@ def test_rows_of_a_little_more_than_one_do_not_add_up_over_many_steps() -> None:
     rows = np.array([[[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]])
     world = SparseMDP.from_dense(rows * (1.0 + 9e-10))
     stored = made(FiniteBelief([world]), [ReturnHome(0.4, 1)], far, 1.0 - 1e-8)
-    assert enumerate_worlds(stored)["plan"] == pytest.approx((0.5,), abs=1e-9)
+    assert enumerated_values(stored)["plan"] == pytest.approx((0.5,), abs=1e-9)
     (criterion,) = (replace(stored.plan.criteria[0], bound=0.54, kept_bound=0.54),)
     lie = replace(stored, plan=replace(stored.plan, criteria=(criterion,)))
     for method in ("exact", "arithmetic"):
@@ -84,7 +86,7 @@ def test_a_way_home_within_very_many_steps_is_enumerated_at_once(steps: int) -> 
     longer = replace(criterion, within=steps, name=name)
     stored = replace(stored, plan=replace(stored.plan, criteria=(longer,)))
     way = 1.0 - 0.999 ** (steps + 1)
-    assert enumerate_worlds(stored)["plan"] == pytest.approx((way,), abs=1e-12)
+    assert enumerated_values(stored)["plan"] == pytest.approx((way,), abs=1e-12)
     assert Recomputed(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
 
 
@@ -106,7 +108,7 @@ def test_policies_for_fewer_steps_left_are_followed_last() -> None:
     plan = replace(stored.plan, criteria=(slow,), weights=np.ones(1), outbound=wait)
     stored = replace(stored, plan=plan)
     way = 1.0 - 0.99**200
-    assert enumerate_worlds(stored)["plan"] == pytest.approx((way,), abs=1e-12)
+    assert enumerated_values(stored)["plan"] == pytest.approx((way,), abs=1e-12)
     assert Recomputed(stored).bounds["plan"] == pytest.approx((way,), abs=1e-12)
 
 
@@ -115,7 +117,7 @@ def test_a_limited_way_home_that_does_not_settle_is_refused_by_name(
 ) -> None:
     stored = made(ridge(), [ReturnWithin(4, 0.4, 0)], far, 0.5)
     monkeypatch.setattr(return_bounds, "MAX_LAYERS", 1)
-    reason = "the way home within 4 steps has not settled after 1, and is not followed further"
+    reason = "the return within 4 steps can't be checked: its values still change after 1 steps"
     with pytest.raises(InvalidInputError, match=reason):
         certify(stored, method="arithmetic")
     assert certify(stored, episodes=100).notes == (f"arithmetic not checked: {reason}",)

@@ -11,7 +11,7 @@ from tests.certificates.cases import every_belief, every_plan, far, made, ridge,
 
 from homeward.beliefs import DirichletBelief, FiniteBelief
 from homeward.certificates import sampling
-from homeward.certificates.policy_values import enumerate_worlds
+from homeward.certificates.policy_values import enumerated_values
 from homeward.certificates.sampling import CHUNK, range_of, sample, unit_of
 from homeward.models import Moves, SparseMDP
 from homeward.safety import EarnAtLeast, ReturnHome
@@ -33,7 +33,7 @@ def test_intervals_hold_the_exact_value(asked: tuple[str, ...], fixed: bool) -> 
     for number in range(6):
         case = random_case(asked, number, rng, fixed=fixed)
         stored = made(case.belief, case.criteria, far_bonus, case.discount, recall=case.recall)
-        exactly = enumerate_worlds(stored)
+        exactly = enumerated_values(stored)
         for name, each in sample(stored, 600, 1e-6).items():
             for found, true, criterion in zip(
                 each, exactly[name], stored.plan.criteria, strict=True

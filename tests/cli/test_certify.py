@@ -107,7 +107,7 @@ def test_a_worth_that_is_wrong_exits_with_one(tmp_path: Path) -> None:
     lie = replace(stored, plan=replace(stored.plan, upper_bound=0.1))
     result = invoke(file_of(tmp_path, lie), "--method", "arithmetic")
     assert result.exit_code == 1
-    assert "Refuted: no safe plan is claimed to be worth more than 0.1" in result.stdout
+    assert "Refuted: the claimed upper bound on safe plans is 0.1" in result.stdout
     assert "No bound is refuted, but another claim is" in result.stdout
 
 
@@ -171,7 +171,7 @@ def test_of_a_run_whose_level_is_its_own_every_home_has_a_verdict(tmp_path: Path
     assert (found["refuted"], found["reasons"], found["notes"]) == (False, [], [])
     told = " ".join(invoke(run.directory).stdout.split())
     assert "the run claims a lower bound of 1.000000; required is 1" in told
-    assert told.count("confirmed: a way home after each of") == 2
+    assert told.count("confirmed: a path home exists after each of") == 2
     assert "Planned again: confirmed" in told
     assert "--out applies only to runs of the paper's algorithm" in refused(
         run.directory, "--out", tmp_path / "plan.npz"
@@ -187,7 +187,7 @@ def test_forged_books_exit_with_one_and_name_the_step(tmp_path: Path) -> None:
     (run.directory / "steps.jsonl").write_bytes(b"".join(map(to_line, records)))
     result = invoke(run.directory)
     assert result.exit_code == 1
-    assert "refuted: step 3: the edges relied on contain no way home from state" in result.stdout
+    assert "refuted: step 3: the recorded edges contain no path home from state" in result.stdout
     told = json.loads(invoke(run.directory, "--json").stdout)
     assert told["refuted"] is True
     assert told["homes"][0]["reasons"][0].startswith("step 3: ")
@@ -272,7 +272,7 @@ def test_a_damaged_plan_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
     (tmp_path / "plan.npz").write_bytes(b"rubbish")
     result = homeward("certify", str(tmp_path / "plan.npz"))
     assert result.returncode == 2
-    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or was cut short\n"
+    assert result.stderr == f"homeward: {tmp_path}/plan.npz: is not a plan, or is truncated\n"
 
 
 def test_help_teaches_with_an_example() -> None:

@@ -169,6 +169,7 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
         "window": "1,1,10,8",
         "pixel": 25.0,
         "blur": 1.0,
+        "ground": "paper",
         "error": 0.1,
         "truth": "prior",
         "start": "5,6",
@@ -180,7 +181,8 @@ def test_every_setting_has_its_option(homeward: Callable[..., Said], tmp_path: P
     named = {name.replace("-", "_"): value for name, value in options.items()}
     named |= {"limit": named.pop("steps"), "start": [5, 6], "terrain": str(tmp_path / "a.npy")}
     rest = {"terrain_seed": 0, "rows": None, "columns": None, "explorer": "safe", "film": None}
-    assert config == named | rest | {"discount": 0.999}
+    ground = {"roll": 20.0, "wheelbase": None, "error_length": None, "mast": None}
+    assert config == named | rest | ground | {"discount": 0.999}
 
 
 def test_a_run_that_takes_no_step_says_so(homeward: Callable[..., Said], raster: Path) -> None:
@@ -273,7 +275,7 @@ def test_a_run_of_another_configuration_is_refused_and_left_as_it_is(
     homeward("explore", raster, "--steps", 2, "--out", "one")
     before = {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()}
     said = homeward("explore", raster, "--out", "one", "--seed", 4, "--climb", 9, code=2)
-    assert "(--seed: recorded 0, given 4; --climb: recorded 5.0, given 9.0)" in said.err
+    assert "(--seed: recorded 0, given 4; --climb: recorded 20.0, given 9.0)" in said.err
     assert {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()} == before
 
 
@@ -289,7 +291,7 @@ def test_only_what_was_given_and_differs_is_told(
             (raster, "--climb", 8, "--start", "5,5"),
             "--start: recorded 4,4, given 5,5",
         ),
-        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 5.0"),
+        ((raster, "--start", HERE), "--climb: recorded 8.0, by default 20.0"),
         ((raster, "--unsafe"), "--explorer: recorded safe, given unsafe"),
     ):
         said = homeward("explore", *words, "--out", "one", code=2)
@@ -740,7 +742,7 @@ def test_a_config_file_may_ask_for_all_of_it(
         (("--home", "current"), "--home current needs --algorithm paper"),
         (
             ("--recall", 10**8, *PAPER),
-            "a recall after 100,000,000 steps over 108 states ",
+            "a recall after 100,000,000 steps with 108 states ",
         ),
         (("--each-base",), "--each-base has no effect without --base"),
         (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
@@ -829,7 +831,7 @@ def test_a_misfit_in_a_config_file_names_the_file(
 def test_the_recorded_settings_of_a_run_make_another_with_larger_cells(
     homeward: Callable[..., Said], raster: Path
 ) -> None:
-    homeward("explore", raster, "--steps", 1, "--out", "one")
+    homeward("explore", raster, "--ground", "paper", "--steps", 1, "--out", "one")
     cell = 2.0 * Run.open("one").config["cell"]
     options = ("--cell", cell, "--start", "1,1", "--out", "two")
     homeward("explore", "--config", "one/config.json", *options)

@@ -165,7 +165,7 @@ def test_a_name_that_leads_nowhere_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize("key", [("lake", "walk"), ("camp", "swim")])
 def test_a_reward_for_what_is_not_there_is_refused_by_name(key: tuple[str, str]) -> None:
-    with pytest.raises(InvalidModelError, match=f"{key[0]!r}, {key[1]!r}.*not listed"):
+    with pytest.raises(InvalidModelError, match=f"{key[0]!r}, {key[1]!r}.*not in the rows"):
         SparseMDP.from_names(CAMP, {key: 1.0})
 
 

@@ -1059,7 +1059,7 @@ def test_a_criterion_that_knows_no_fixed_recall_is_refused() -> None:
             return replace(ReturnHome(0.5).require(situation), name="my own", final=None)
 
     assert Planner(constant(BONUS), [Own()], 0.5).plan(RIDGE, 0).status is Status.OPTIMAL
-    with pytest.raises(InvalidProblemError, match="“my own” has no final reward for a recall"):
+    with pytest.raises(InvalidProblemError, match="“my own” has no final reward, which a recall"):
         Planner(constant(BONUS), [Own()], recall=2).plan(RIDGE, 0)
 
 

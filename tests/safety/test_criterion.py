@@ -59,7 +59,7 @@ def test_a_recall_that_there_is_no_room_for_is_refused_with_its_bytes() -> None:
 
     most = 2**32 // (12 * 4)
     assert recalled(most).steps == most
-    said = r"a recall after 89,478,486 steps over 4 states takes 4,294,967,328 bytes for each"
+    said = r"a recall after 89,478,486 steps with 4 states takes 4,294,967,328 bytes for each"
     with pytest.raises(InvalidProblemError, match=said):
         recalled(most + 1)
 
@@ -342,7 +342,10 @@ def test_limits_that_the_mean_passes_are_refused() -> None:
         ({"total": float("inf")}, "expected a finite number"),
         ({"total": 1.0, "rewards": np.ones(3)}, r"expected \[S, A\]"),
         ({"total": 1.0, "rewards": [[1.0], [np.inf]]}, r"the reward to earn \(s=1, a=0\) is inf"),
-        ({"total": 1.0, "rewards": REWARDS, "limits": (0, 1)}, "give rewards or limits"),
+        (
+            {"total": 1.0, "rewards": REWARDS, "limits": (0, 1)},
+            "rewards and limits can.t both be given",
+        ),
         ({"total": 1.0, "limits": (2.0, 1.0)}, "expected least <= greatest"),
         ({"total": 1.0, "limits": 3.0}, r"expected \(least, greatest\)"),
     ],

@@ -566,17 +566,17 @@ def spoilt(place: int, wrong: float) -> FloatArray:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e308])
 def test_an_objective_that_is_no_number_or_overflows_is_refused(wrong: float) -> None:
-    refused("the objective holds NaN or a reward whose total would pass", totals=spoilt(0, wrong))
+    refused("the objective has NaN or a reward whose total would exceed", totals=spoilt(0, wrong))
 
 
 def test_an_objective_overflows_if_its_total_does() -> None:
-    refused("would pass", totals=spoilt(0, 1e285), discount=1.0 - 1e-10)
+    refused("would exceed", totals=spoilt(0, 1e285), discount=1.0 - 1e-10)
     assert replace(ridge(0.9), totals=spoilt(0, 1e285)).objective[1, 0] == 1e285
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_a_constraint_that_is_not_finite_is_refused_by_number(wrong: float) -> None:
-    refused("constraint 0 is not finite", totals=spoilt(1, wrong))
+    refused("constraint 0 has NaN or its total", totals=spoilt(1, wrong))
 
 
 # Built and not solved: on moves, a total that overflows makes the compiled loops read beyond

@@ -346,7 +346,7 @@ RIDGE = Moves(np.array([[0, 1], [1, 0]]), np.ones((2, 2)))
 def test_totals_that_are_no_numbers_are_refused(wrong: float, kind: str) -> None:
     totals = np.zeros((2, 2, 2))
     totals[1, 0, 1] = wrong
-    with pytest.raises(InvalidProblemError, match=r"constraint 0 is not finite"):
+    with pytest.raises(InvalidProblemError, match=r"constraint 0 has NaN or its total"):
         engine(RIDGE if kind == "moves" else RIDGE.sparse(), 0.9, totals)
 
 

@@ -149,12 +149,12 @@ def test_the_mixture_keeps_its_levels_or_none_can(problem: HorizonProblem) -> No
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"steps": 0}, "a horizon of 0 steps"),
+        ({"steps": 0}, "the horizon is 0 steps"),
         ({"start": 2}, "the start is 2"),
         ({"totals": np.zeros((1, 2, 2))}, "the totals have shape"),
         ({"final": np.zeros((2, 3))}, "the final totals have shape"),
-        ({"totals": np.full((2, 2, 2), np.nan)}, "the objective holds NaN"),
-        ({"final": np.full((2, 2), np.inf)}, "the final totals hold NaN"),
+        ({"totals": np.full((2, 2, 2), np.nan)}, "the objective has NaN"),
+        ({"final": np.full((2, 2), np.inf)}, "the final totals have NaN"),
     ],
 )
 def test_what_is_wrong_is_named(changed: Any, said: str) -> None:

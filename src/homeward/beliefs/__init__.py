@@ -1,6 +1,6 @@
 """Beliefs: distributions over MDPs. They do not depend on solvers.
 
-Each name is loaded at its first use, since beliefs on grids need a compiler.
+Each name is imported at its first use, since beliefs on grids compile code when imported.
 """
 
 import lazy_loader

@@ -1,18 +1,18 @@
-"""Bounds on the success of moves, given which other moves worked or failed.
+"""Bounds on the probability that a move works, given which attempted moves worked or failed.
 
-Heights are independent normal given the measurements; A are the informative outcomes (see
+Given the measurements, heights are independent and normal. A are the informative outcomes (see
 `attempts`), B the almost certain ones. A move that touches no cell of A is independent of A. For
-the others ``docs/theory.md``, section 12, proves two bounds on the probability of an event E of the
-move (it works, or it does not), given A; the smaller one counts.
+the other moves, ``docs/theory.md``, section 12, proves two upper bounds on the probability of an
+event E (the move works, or the move fails), given A. The smaller bound is used.
 
 *Ratio.* Pr(E | A) ≤ Pr(E) / Pr(A_K), with A_K the outcomes of the components K that E touches.
 Pr(A_K) is at least the mass of any product of intervals that agrees with A_K (`witness`).
 
 *Box.* Each outcome *boxes* the one of its two cells that has the smaller variance; a cell without a
-box is *free*. Given the boxed heights, free cells are independent, each normal and restricted to a
-union of intervals by its own outcomes. All boxed heights lie within k standard deviations, their
-boxes, with probability 1 − `BOX_DOUBT` given A. Apart from that slack, Pr(E | A) is at most the
-mass of the outer set with E over the mass of the inner set.
+box is *free*. Given the boxed heights, free cells are independent. Each is normal, restricted by
+its own outcomes to a union of intervals. A box is an interval of ±k standard deviations. Given A,
+all boxed heights lie in their boxes with probability at least 1 − `BOX_DOUBT`. If they do,
+Pr(E | A) is at most mass(outer set with E) / mass(inner set).
 
 Outcomes in B cost a factor 1/(1 − τ), where τ bounds the probability that one of them is violated.
 """
@@ -37,39 +37,39 @@ if TYPE_CHECKING:
     Bounds: TypeAlias = tuple[FloatArray, FloatArray]
 
 BOX_DOUBT = 1e-12
-"""Largest probability that some boxed height near a move lies outside its box."""
+"""Largest probability that any boxed height near a move lies outside its box."""
 
 MAX_BOXED = 17
-"""Largest number of boxed cells near a move: the neighbours of both its ends."""
+"""Largest number of boxed cells near a move: its two ends and their neighbours."""
 
 ROUNDING = 2.0**-36
-"""Added to a computed mass: more than the rounding error of a bivariate normal probability."""
+"""Upper bound on the rounding error of a bivariate normal probability; added to each mass."""
 
 PLAIN, BOXED, FREE = range(3)
 
 
 class Event(NamedTuple):
-    """Moves [e] that work if −down ≤ h[end] − h[start] ≤ up, with normal heights at both ends."""
+    """Moves [e] that work if −down ≤ h[end] − h[start] ≤ up, where both heights are normal."""
 
     here: Normal  # mean and standard deviation [e] of h[start], m
-    there: Normal  # of h[end]
-    down: FloatArray  # [e] m
-    up: FloatArray  # [e] m
-    x: IntArray  # [e] position of the start in the components
-    w: IntArray | None  # [e] position of the end; None if it is in no component
+    there: Normal  # mean and standard deviation [e] of h[end], m
+    down: FloatArray  # [e] largest descent, m
+    up: FloatArray  # [e] largest climb, m
+    x: IntArray  # [e] index of the start in `Components.cells`
+    w: IntArray | None  # [e] index of the end in `Components.cells`; None if it is in no component
 
 
-class Lesson(NamedTuple):
+class HeightBounds(NamedTuple):
     """Bounds on the distribution of the heights given the measurements and the attempts."""
 
     parts: Components
     log_mass: FloatArray  # [components] lower bound on ln Pr(A_K)
     doubt: float  # τ: upper bound on the probability that an outcome of B is violated, given A
     role: IntArray  # [m] BOXED or FREE
-    low: FloatArray  # [m] m, the box
-    high: FloatArray  # [m]
-    outer: FloatArray  # [m, intervals, 2] m, superset of the heights of a free cell that agree
-    inner: FloatArray  # [m] mass of a subset of them
+    low: FloatArray  # [m] lower end of each box, m
+    high: FloatArray  # [m] upper end of each box, m
+    outer: FloatArray  # [m, intervals, 2] superset of a free cell's heights that agree with A, m
+    inner: FloatArray  # [m] mass of a subset of a free cell's heights that agree with A
 
 
 def move_bounds(
@@ -79,12 +79,13 @@ def move_bounds(
 
     Parameters
     ----------
-    success : [S, A] that probability given the measurements alone
+    success : [S, A] probability that each move works, given the measurements alone
     dest : [S, A] destinations
-    edges, doubt : [n] attempted moves, and the probability of the opposite outcome of each
+    edges : [n] attempted moves with their outcomes
+    doubt : [n] probability of the opposite outcome of each attempt, given the measurements
     ground : Heights given the measurements, blocked cells, and limits of the slopes
     """
-    lesson = _learn(edges, doubt, ground.height, ground.variance)
+    lesson = _height_bounds(edges, doubt, ground.height, ground.variance)
     cells, actions = lesson.parts.cells, len(STEPS)
     ways = np.arange(1, actions)
     there, ways_back = dest[cells][:, ways], np.array([back(int(a)) for a in ways])
@@ -106,11 +107,13 @@ def move_bounds(
     return low, high
 
 
-def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray) -> Lesson:
-    """Return the bounds that outcomes with these doubts [n] imply.
+def _height_bounds(
+    edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArray
+) -> HeightBounds:
+    """Return the bounds given outcomes [n]; `doubt` [n] is the probability of the opposite outcome.
 
-    An outcome also counts as informative if it is not proven to be almost certain given the
-    informative ones at its cells.
+    An outcome is informative if its doubt exceeds `SURE`, either given the measurements alone or
+    given also the informative outcomes at its cells.
     """
     informative, found = doubt > SURE, doubt > np.inf
     while (informative != found).any():
@@ -146,11 +149,11 @@ def _learn(edges: Edges, doubt: FloatArray, mean: FloatArray, variance: FloatArr
             outer[cell], inner[cell] = drop(outer[cell], *tight), drop(inner[cell], *wide)
     sure = mass_in(padded(inner), centre, deviation)
     total = float(missed[~found].sum())
-    return Lesson(parts, log_mass, total, role, low, high, padded(outer), sure)
+    return HeightBounds(parts, log_mass, total, role, low, high, padded(outer), sure)
 
 
 def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:
-    """Return the positions of cells [e] in the components, and the mask of those in one."""
+    """Return the index [e] of each cell in `parts.cells`, and the mask [e] of the cells found."""
     at = np.minimum(np.searchsorted(parts.cells, cells), len(parts.cells) - 1)
     return at, parts.cells[at] == cells
 
@@ -158,7 +161,7 @@ def _places(cells: IntArray, parts: Components) -> tuple[IntArray, BoolArray]:
 def _logmass_in(
     start: IntArray, end: IntArray, parts: Components, log_mass: FloatArray
 ) -> FloatArray:
-    """Return ln Pr(A_K) [e], where K are the distinct components of two cells."""
+    """Return ln Pr(A_K) [e], where K are the distinct components of the cells start and end [e]."""
     total = np.zeros(len(start))
     (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)
     same = is_here & is_there & (parts.label[here] == parts.label[there])
@@ -173,11 +176,11 @@ def _bounds_on(
     end: IntArray,
     action: IntArray,
     success: FloatArray,
-    lesson: Lesson,
+    lesson: HeightBounds,
     ground: Ground,
 ) -> Bounds:
     """Return bounds (low, high) [e]; ``success`` [e] is conditioned on measurements alone."""
-    parts, down, up = lesson.parts, ground.descend[action], ground.climb[action]
+    parts, (down, up) = lesson.parts, ground.limits(start, action)
     with np.errstate(over="ignore"):
         scale = np.exp(-_logmass_in(start, end, parts, lesson.log_mass))
     (here, is_here), (there, is_there) = _places(start, parts), _places(end, parts)
@@ -211,8 +214,8 @@ def _bounds_on(
     return np.minimum(1.0 - fails, works), works
 
 
-def _box_and_plain(event: Event, lesson: Lesson) -> Bounds:
-    """Bound by the worst height in the box of the first end; the second end is normal."""
+def _box_and_plain(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] by the worst height in the start's box; the end is normal."""
     centre, deviation = event.there
 
     def chance(height: FloatArray) -> FloatArray:
@@ -225,8 +228,8 @@ def _box_and_plain(event: Event, lesson: Lesson) -> Bounds:
     return 1.0 - least + ROUNDING, chance(best) + ROUNDING
 
 
-def _box_and_box(event: Event, lesson: Lesson) -> Bounds:
-    """Bound by the outcomes that the boxes of both ends rule out."""
+def _box_and_box(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] by 0 if the boxes of both ends rule that out, else by 1."""
     low, high = lesson.low, lesson.high
     least, most = low[event.w] - high[event.x], high[event.w] - low[event.x]
     always = (least >= -event.down) & (most <= event.up)
@@ -234,8 +237,8 @@ def _box_and_box(event: Event, lesson: Lesson) -> Bounds:
     return np.where(always, 0.0, 1.0), np.where(never, 0.0, 1.0)
 
 
-def _free_and_box(event: Event, lesson: Lesson) -> Bounds:
-    """Restrict a free height to where the move may fail, or work, for some height in the box."""
+def _free_and_box(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] by the worst height in the end's box; the start is free."""
     low, high = lesson.low[event.w], lesson.high[event.w]
     outer, given = lesson.outer[event.x], lesson.inner[event.x]
     sure_low, sure_high = high - event.up, low + event.down
@@ -246,8 +249,8 @@ def _free_and_box(event: Event, lesson: Lesson) -> Bounds:
     return _over(fails, given), _over(works, given)
 
 
-def _free_and_other(event: Event, lesson: Lesson) -> Bounds:
-    """Restrict one free height or two to their outer sets, and the rise to its limits."""
+def _free_and_other(event: Event, lesson: HeightBounds) -> Bounds:
+    """Bound Pr(fails), Pr(works) [e] of a free start; the end is normal or free as well."""
     outer, outer_there = lesson.outer[event.x], np.array([[[-np.inf, np.inf]]])
     total, given = mass_in(outer, *event.here), lesson.inner[event.x]
     if event.w is not None:
@@ -258,6 +261,6 @@ def _free_and_other(event: Event, lesson: Lesson) -> Bounds:
 
 
 def _over(part: FloatArray, given: FloatArray) -> FloatArray:
-    """Return an upper bound on a conditional probability; 1 where the condition has no mass."""
+    """Return min(1, part / given) [e], rounded up: an upper bound on a conditional probability."""
     with np.errstate(divide="ignore"):
         return np.minimum(1.0, (np.maximum(0.0, part) + ROUNDING) / given)

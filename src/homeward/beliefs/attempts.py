@@ -1,12 +1,13 @@
-"""Attempted moves on normal heights: their outcomes as constraints, and draws that agree with them.
+"""Attempted moves on normal heights: outcomes as constraints, and samples that agree with them.
 
-Given the heights a move works surely or never, so one attempt settles it: it worked if
-−descend ≤ h[end] − h[start] ≤ climb. The heights are independent normal given the measurements.
-Given the outcomes too, they follow that distribution restricted to the heights that agree.
+Given the heights, a move works surely or never: it works if −descend ≤ h[end] − h[start] ≤ climb.
+So one attempt shows whether it works. Given the measurements, heights are independent and normal.
+Given the outcomes too, they follow the same distribution restricted to the heights that agree.
 
-An outcome that the measurements make almost certain (doubt ≤ `SURE`) is not treated as a
-restriction; the others are *informative*. Informative outcomes that share a cell form a
-*component*. Components are independent of each other, and of all other cells.
+The doubt of an outcome is the probability of the opposite outcome, given the measurements. An
+outcome with doubt ≤ `SURE` does not restrict heights; the other outcomes are *informative*.
+Informative outcomes that share a cell form a *component*. Components are independent of each other
+and of all other cells.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri
 
-from homeward.arrays import frozen, settle
+from homeward.arrays import frozen, set_fields
 from homeward.beliefs.intervals import LINE, Intervals, drop, keep, mass
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
 
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
 
 SURE = 2.0**-80
-"""Probability of the opposite outcome up to which an outcome is not informative."""
+"""Largest probability of the opposite outcome for which an outcome is not informative."""
 
 WIDTHS = (4.0, 8.0, 16.0, 32.0)
 """Half-widths, in standard deviations, of the intervals from which `witness` starts."""
 
 MAX_BATCH = 2**16
-"""Largest batch of rejected draws of a component before `draw` turns to Gibbs sampling."""
+"""Largest batch of samples of a component; if all are rejected, `draw` uses Gibbs sampling."""
 
 GIBBS_SWEEPS = 64
 """Gibbs sweeps over a component whose outcomes are too unlikely for rejection sampling."""
 
 MAX_RESTARTS = 64
-"""How often `draw` starts again because an almost certain outcome was violated, at most."""
+"""Largest number of times that `draw` starts again after an almost certain outcome is violated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempts:
-    """Moves that were tried, each once, and whether they worked.
+    """The attempted moves, each listed once, and whether each worked.
 
     Attributes
     ----------
@@ -63,59 +64,59 @@ class Attempts:
         if worked.shape != pairs.shape or worked.dtype != np.bool_:
             raise error(f"the outcomes are not {len(pairs)} booleans")
         if (np.diff(pairs.astype(np.int64)) <= 0).any():
-            raise error("the attempted moves are not in ascending order")
-        settle(self, pairs=frozen(np.array(pairs, np.int64)), worked=frozen(worked.copy()))
+            raise error("the attempted moves are not in strictly ascending order")
+        set_fields(self, pairs=frozen(np.array(pairs, np.int64)), worked=frozen(worked.copy()))
 
     @classmethod
     def none(cls) -> Attempts:
-        """Return an empty record."""
+        """Return an object without attempts."""
         return cls(np.empty(0, np.int64), np.empty(0, np.bool_))
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def with_outcome(self, pair: int, worked: bool) -> Attempts:
-        """Return the record with one more outcome; raise if it contradicts an earlier one."""
+        """Return the attempts with one more outcome; raise if it contradicts an earlier one."""
         at = int(np.searchsorted(self.pairs, pair))
         if at < len(self.pairs) and self.pairs[at] == pair:
             if self.worked[at] == worked:
                 return self
             was, now = ("worked", "failed") if self.worked[at] else ("failed", "worked")
-            raise ImpossibleObservationError(f"a move {was} before and {now} now: pair {pair}")
+            raise ImpossibleObservationError(f"move {pair} (s·A + a) {was} before, but {now} now")
         return Attempts(np.insert(self.pairs, at, pair), np.insert(self.worked, at, worked))
 
 
 class Edges(NamedTuple):
-    """Outcomes as constraints on heights: −down ≤ h[end] − h[start] ≤ up if and only if worked."""
+    """Outcomes as constraints on heights: −down ≤ h[end] − h[start] ≤ up iff `worked`."""
 
     start: IntArray  # [n] cell
     end: IntArray  # [n] cell
-    down: FloatArray  # [n] m
-    up: FloatArray  # [n] m
+    down: FloatArray  # [n] largest descent, m
+    up: FloatArray  # [n] largest climb, m
     worked: BoolArray  # [n]
 
     def of(self, chosen: BoolArray | IntArray) -> Edges:
-        """Return the chosen edges."""
+        """Return the edges that a mask [n] or indices select."""
         return Edges._make(part[chosen] for part in self)
 
     def agree(self, heights: FloatArray) -> BoolArray:
-        """Return which outcomes [..., n] agree with heights [..., S]."""
+        """Return the mask [..., n] of the outcomes that agree with `heights` [..., S]."""
         rise = heights[..., self.end] - heights[..., self.start]
         found: BoolArray = ((-self.down <= rise) & (rise <= self.up)) == self.worked
         return found
 
 
 class Components(NamedTuple):
-    """The informative outcomes by components, in terms of the cells that they touch."""
+    """The informative outcomes, the cells that they touch, and the component of each cell."""
 
     cells: IntArray  # [m] ascending
-    edges: Edges  # start and end are positions in `cells`
-    label: IntArray  # [m] each cell's component
-    number: int
+    edges: Edges  # start and end are indices into `cells`
+    label: IntArray  # [m] number of each cell's component
+    number: int  # number of components
 
 
 def components_of(edges: Edges) -> Components:
-    """Return the components that informative outcomes form."""
+    """Return the components of informative outcomes."""
     cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
     start, end = place[: len(edges.start)], place[len(edges.start) :]
     link = csr_array((np.ones(len(start)), (start, end)), shape=(len(cells), len(cells)))
@@ -126,9 +127,9 @@ def components_of(edges: Edges) -> Components:
 def witness(
     parts: Components, mean: FloatArray, deviation: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return intervals (low, high) [m], one per cell, whose product agrees with every outcome.
+    """Return intervals (low, high) [m], in m, one per cell: all heights in them agree with A.
 
-    An interval with low ≥ high is empty: no intervals were found for its component.
+    If no intervals were found for a component, one of its intervals is empty (low ≥ high).
     """
     low, high = _shrunk(parts.edges, mean, deviation, WIDTHS[0])
     for width in WIDTHS[1:]:
@@ -143,9 +144,10 @@ def witness(
 def _shrunk(
     edges: Edges, mean: FloatArray, deviation: FloatArray, width: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Shrink intervals of ±`width` deviations, each by its share of the variance, until all hold.
+    """Return intervals (low, high) [m] of ±`width` deviations, shrunk until all outcomes hold.
 
-    One pass is enough: shrinking never breaks an earlier outcome.
+    Of the two cells of an outcome, each shrinks by its share of the variance. One pass is enough:
+    shrinking never violates an outcome that already holds.
     """
     low, high = mean - width * deviation, mean + width * deviation
     variance = deviation * deviation
@@ -176,12 +178,12 @@ def draw(
     doubt: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw heights [S] that agree with every outcome.
+    """Return sampled heights [S], in m, that agree with every outcome.
 
-    Each component is drawn by rejection, which is exact, in batches of up to `MAX_BATCH` draws. If
-    that fails, it is drawn by `GIBBS_SWEEPS` Gibbs sweeps from heights that agree, which is exact
-    in the limit. If an almost certain outcome is violated, the draw starts again; after
-    `MAX_RESTARTS` such failures all outcomes are treated as informative.
+    Each component is sampled by rejection, which is exact, in batches of up to `MAX_BATCH` samples.
+    If all are rejected, `GIBBS_SWEEPS` Gibbs sweeps start from heights that agree; they are exact
+    in the limit. If an almost certain outcome is violated, sampling starts again. After
+    `MAX_RESTARTS` restarts all outcomes are treated as informative.
     """
     deviation = np.sqrt(variance)
     heights: FloatArray = rng.normal(mean, deviation)
@@ -211,7 +213,7 @@ def _draw_component(
     first: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw the heights [m] of one component; `first` is the first try."""
+    """Return sampled heights [m] of one component; `first` [m] is the first sample to be tested."""
     tried, batch = first[None], 1
     while batch <= MAX_BATCH:
         good = edges.agree(tried).all(axis=1)
@@ -224,8 +226,8 @@ def _draw_component(
     low, high = witness(alone, mean, deviation)
     if not (low < high).all():
         raise ImpossibleObservationError(
-            f"no heights that agree with {len(edges.start)} moves were found "
-            f"in batches of up to {MAX_BATCH} draws"
+            f"no heights were found that agree with the outcomes of {len(edges.start)} moves "
+            f"(batches of up to {MAX_BATCH} samples)"
         )
     heights = 0.5 * (low + high)
     for _ in range(GIBBS_SWEEPS):
@@ -239,7 +241,7 @@ def _draw_component(
 
 
 def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
-    """Return the heights of one cell that agree with its outcomes, given all other heights."""
+    """Return the intervals of one cell's height that agree, given the other `heights` [m]."""
     allowed = LINE
     for s, t, down, up, worked in zip(*edges, strict=True):
         if cell == t:
@@ -255,7 +257,7 @@ def _allowed(edges: Edges, cell: int, heights: FloatArray) -> Intervals:
 def _draw_within(
     allowed: Intervals, mean: float, deviation: float, held: float, rng: np.random.Generator
 ) -> float:
-    """Draw from a normal distribution on intervals; return `held` if these have no mass."""
+    """Return a sample of a normal distribution on intervals; `held` if these have no mass."""
     ends = (np.array(allowed).reshape(-1, 2) - mean) / deviation
     masses = mass(ends[:, 0], ends[:, 1])
     if not masses.sum() > 0.0:

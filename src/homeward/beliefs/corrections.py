@@ -1,15 +1,16 @@
-"""Corrections σ ≤ 0: the price of planning on the mean model instead of the belief.
+"""Corrections σ ≤ 0: rewards that make the mean model's value a lower bound under the belief.
 
-A correction makes the mean model's value a lower bound on the belief's expected value, for any
-policy (`GENERAL`, the paper's Theorem 2) or for mixtures of deterministic policies on move-or-stay
-models (`MOVES`, ours, about half as large). ``docs/theory.md`` has both proofs and the conditions
-under which each holds. `NAIVE` is no correction and guarantees nothing; it is for comparison.
+With a correction added to the reward, the value of a policy on the mean model is at most its
+expected value under the belief. `GENERAL` (the paper's Theorem 2) holds for any policy. `MOVES`
+(ours, about half as large) holds for mixtures of deterministic policies on move-or-stay models.
+``docs/theory.md`` has both proofs and their conditions. `NAIVE` is no correction and guarantees
+nothing; it is for comparison.
 
-Under the exploration discount γ the transition measure is γp, so criteria add γ·exploring; the
-return is not discounted and adds `returning` as it is.
+Exploration is discounted by γ, so criteria add γ·exploring. The return is not discounted, so the
+return problem adds `returning` itself.
 
-Below, p = E[P] is the probability that a move works, `dest` [S, A] are the destinations of moves,
-and all corrections are zero where a move can't change the state.
+Below, p = E[P] is the mean probability that a move works, and `dest` [S, A] are the destinations of
+moves. Every correction is 0 for a move whose destination is its own state.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import gammaln
 
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, settle
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields
 
 
 class Correction(StrEnum):
@@ -41,7 +42,7 @@ class Corrections:
     returning : [S, A] ≤ 0, for the undiscounted return
     exploring : [S, A] ≤ 0, for the discounted exploration
     work_or_never : Whether in each world every move works surely or never
-    likely : [S, A] ≥ Pr(P > 0), where the mean model holds lower bounds on it; else None
+    likely : [S, A] upper bound on Pr(P > 0) if the mean model has only lower bounds; else None
     """
 
     kind: Correction
@@ -51,15 +52,15 @@ class Corrections:
     likely: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        settle(self, returning=frozen(self.returning), exploring=frozen(self.exploring))
+        set_fields(self, returning=frozen(self.returning), exploring=frozen(self.exploring))
 
 
 def beta_shortfall(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return E[min(0, X − E X)] for X ~ Beta(a, b): minus half its mean absolute deviation.
 
-    That is −aᵃ bᵇ / (B(a, b) (a+b)^(a+b+1)); zero where a or b is zero. With Stirling's formula and
-    its remainder s its logarithm is ½ ln a + ½ ln b − ³⁄₂ ln(a+b) − ½ ln 2π + s(a+b) − s(a) − s(b),
-    in which no large terms cancel.
+    It equals −aᵃ bᵇ / (B(a, b) (a+b)^(a+b+1)), and 0 if a or b is 0. By Stirling's formula with
+    remainder s, the logarithm of its absolute value is
+    ½ ln a + ½ ln b − ³⁄₂ ln(a+b) − ½ ln 2π + s(a+b) − s(a) − s(b). No large terms cancel in it.
     """
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     random = (a > 0) & (b > 0)
@@ -81,7 +82,7 @@ def _stirling_remainder(x: FloatArray) -> FloatArray:
 
 
 def changes_state(dest: IntArray) -> BoolArray:
-    """Return which moves [S, A] lead to another state."""
+    """Return the mask [S, A] of the moves whose destination is another state."""
     changes: BoolArray = dest != np.arange(len(dest))[:, None]
     return changes
 
@@ -94,14 +95,17 @@ def blocked_moves(dest: IntArray, success: FloatArray) -> FloatArray:
 def moves_corrections(
     dest: IntArray, low: FloatArray, high: FloatArray, discount: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (returning, exploring) for moves that work surely or never in each world.
+    """Return (returning, exploring) [S, A] for moves that work surely or never in each world.
 
-    They are −p(1−p) and −(2−γ)p(1−p). With bounds low ≤ p ≤ high, each [S, A], and a model that
-    has `low` in the place of p, −E[|P − low| f(P)] = −low(1 − p) − (1 − γ)(1 − low)p is at least
-    −(1 − low)(low + (1 − γ)·high). With γ = 0 `exploring` is Theorem 2's correction.
+    They are −p(1−p) and −(2−γ)p(1−p) if p is known: low = high = p. Otherwise low ≤ p ≤ high, each
+    [S, A], and the model uses `low` instead of p. Then −E[|P − low| f(P)] =
+    −low(1 − p) − (1 − γ)(1 − low)p is at least −(1 − low)(low + (1 − γ)·high), which is returned.
+    With γ = 0, `exploring` is Theorem 2's correction.
     """
     changes = changes_state(dest)
-    returning = np.where(changes, (low - 1.0) * low, 0.0)
+    returning = low - 1.0
+    returning *= low  # in place: maps are large
+    np.copyto(returning, 0.0, where=~changes)
     if low is high:
         return returning, (2.0 - discount) * returning
     exploring = np.where(changes, (low - 1.0) * (low + (1.0 - discount) * high), 0.0)
@@ -111,10 +115,10 @@ def moves_corrections(
 def random_moves_corrections(
     dest: IntArray, success: FloatArray, weights: FloatArray, discount: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (returning, exploring) for moves that may fail at random in a world.
+    """Return (returning, exploring) [S, A] for moves that may fail at random in a world.
 
-    They are −p·Pr(P = 0) and −E[|P−p|·(1−γ)/(1−γ+γP)]. ``success`` [M, S, A] holds P of each world,
-    ``weights`` [M] the probabilities of the worlds.
+    They are −p·Pr(P = 0) and −E[|P−p|·(1−γ)/(1−γ+γP)]. ``success`` [M, S, A] is P in each world,
+    and ``weights`` [M] are the probabilities of the worlds.
     """
     mean = np.tensordot(weights, success, axes=1)
     stretch = (1.0 - discount) / (1.0 - discount + discount * success)
@@ -126,7 +130,7 @@ def random_moves_corrections(
 
 
 def blocked_random_moves(dest: IntArray, success: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return Pr(P = 0) [S, A] over such worlds."""
+    """Return Pr(P = 0) [S, A], with P = `success` [M, S, A] in worlds of probability [M]."""
     return np.where(changes_state(dest), np.tensordot(weights, success == 0.0, axes=1), 0.0)
 
 
@@ -135,7 +139,7 @@ def stay_moves(
 ) -> FloatArray:
     """Return the correction [S, A] of staying inside a set, for moves that work surely or never.
 
-    It is −(1 − γ)(1 − p)·Pr(P = 1), with `success` ≤ p and `likely` ≥ Pr(P = 1); they differ where
-    the mean model holds lower bounds.
+    It is −(1 − γ)(1 − p)·Pr(P = 1), computed with `success` ≤ p and `likely` ≥ Pr(P = 1). These two
+    differ if the mean model has only lower bounds on p.
     """
     return np.where(changes_state(dest), (discount - 1.0) * (1.0 - success) * likely, 0.0)

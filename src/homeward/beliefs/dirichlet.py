@@ -1,13 +1,15 @@
 """Dirichlet beliefs: unknown outcome distributions, one per state-action or shared by several.
 
-A state-action has O possible outcomes, which lead to states or end the process. Its unknown
-outcome distribution is one of C kinds; each kind is Dirichlet, independently. With one kind per
-state-action these are the classical independent rows. State-actions that share a kind are tied:
-an observation of one informs all, so an explorer can judge states where it has not been.
+A state-action has O outcomes. Each outcome leads to a state or ends the process. Each state-action
+has one of C kinds. A kind is an unknown distribution over the O outcomes, with a Dirichlet prior
+that is independent of the other kinds. With one kind per state-action, these are the classical
+independent rows. State-actions of the same kind are tied: an observation of one informs all of
+them, so an explorer can predict transitions in states that it has not visited.
 
-Outcomes of a state-action that lead to the same state are merged; their sum is Dirichlet again.
-All state-actions of a kind must merge the same outcomes; otherwise an observation could not be
-assigned to one outcome of the kind, and the posterior would not be Dirichlet.
+Outcomes of a state-action that lead to the same state are merged: their concentrations are added,
+and the distribution is Dirichlet again. All state-actions of a kind must merge the same outcomes.
+Otherwise an observation would not determine one outcome of the kind, and the posterior would not be
+Dirichlet.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from homeward import arrays
-from homeward.arrays import BoolArray, FloatArray, IntArray, place, settle, unless_given
+from homeward.arrays import BoolArray, FloatArray, IntArray, place, set_fields, unless_given
 from homeward.beliefs.corrections import beta_shortfall
 from homeward.beliefs.observations import Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MAX_CONCENTRATION = 1e150
-"""Largest sum of a kind's concentrations; a certain outcome can be given alone."""
+"""Largest sum of a kind's concentrations; a certain outcome needs no large one, only no others."""
 
 END = -1
-"""Outcome that ends the process."""
+"""Value in `outcomes` instead of a state: the outcome ends the process."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +43,8 @@ class DirichletBelief:
 
     Attributes
     ----------
-    outcomes : [S, A, O] state that an outcome leads to, or END
-    alpha : [C, O] concentrations; zero for an impossible outcome
+    outcomes : [S, A, O] next state of each outcome, or END
+    alpha : [C, O] concentrations; 0 for an impossible outcome
     kinds : [S, A] kind of each state-action; all different by default
     reward : [S, A], zero by default
     visited : [S] states that were entered
@@ -78,29 +80,29 @@ class DirichletBelief:
             raise error(f"kind {int(np.argmin(sums > 0))} has no possible outcome")
         if not (sums < MAX_CONCENTRATION).all():
             kind = int(np.argmax(sums))
-            raise error(f"the concentrations of kind {kind} pass {MAX_CONCENTRATION:g}")
+            raise error(f"the concentrations of kind {kind} sum to {MAX_CONCENTRATION:g} or more")
         if self.kinds is None and len(alpha) != states * actions:
-            raise error(f"{len(alpha)} kinds for {states * actions} untied state-actions")
+            raise error(f"alpha has {len(alpha)} rows for {states * actions} untied state-actions")
         untied = np.arange(states * actions).reshape(states, actions)
         given = untied if self.kinds is None else self.kinds
         kinds = arrays.indices(given, "kind", (states, actions), (0, len(alpha)), "sa", error)
-        if self.tallies is None:  # an update keeps the merged outcomes
+        if self.tallies is None:  # after an update the outcomes are merged already
             alpha = arrays.frozen(_merge(outcomes, alpha, kinds))
-        settle(
+        set_fields(
             self,
             outcomes=outcomes,
             kinds=kinds,
             alpha=alpha,
             reward=arrays.rewards(self.reward, (states, actions), error),
             visited=arrays.marks(self.visited, states, error),
-            tallies=arrays.tally(self.tallies, (len(alpha),), error),
+            tallies=arrays.checked_counts(self.tallies, (len(alpha),), error),
             state_names=arrays.names(self.state_names, states, "state", error),
             action_names=arrays.names(self.action_names, actions, "action", error),
         )
 
     @classmethod
     def independent(cls, alpha: ArrayLike, reward: ArrayLike | None = None) -> DirichletBelief:
-        """Build untied rows from concentrations [S, A, S] over next states; zero is impossible."""
+        """Return a belief with untied rows, from concentrations [S, A, S]; 0 is impossible."""
         error = InvalidBeliefError
         dense = arrays.floats(alpha, "alpha", None, error)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
@@ -112,7 +114,7 @@ class DirichletBelief:
 
     @property
     def counts(self) -> IntArray:
-        """Number of observations [S, A] of a state-action and those tied to it."""
+        """Number of observations [S, A] of each kind: of a state-action and those tied to it."""
         shared: IntArray = self.tallies[self.kinds]
         return shared
 
@@ -122,8 +124,8 @@ class DirichletBelief:
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A] in closed form: each entry of a row is marginally Beta."""
-        # The sum of the other concentrations is not computed as total − alpha: next to 1e16,
-        # a concentration of 0.5 would lose its digits.
+        # The sum of the other concentrations is not computed as total − alpha: beside 1e16,
+        # a concentration of 0.5 would be rounded away.
         before = np.zeros_like(self.alpha)
         before[:, 1:] = np.cumsum(self.alpha[:, :-1], axis=1)
         after = np.zeros_like(self.alpha)
@@ -138,7 +140,7 @@ class DirichletBelief:
         return float(paid.min()), float(paid.max())
 
     def update(self, observation: Visit | Transition) -> Self:
-        """Return the belief with an observed transition counted for its kind."""
+        """Return the belief after a visit, or after a transition that is counted for its kind."""
         visited = self.visited.copy()
         match observation:
             case Visit(state):
@@ -161,7 +163,7 @@ class DirichletBelief:
                 raise InvalidBeliefError(f"a Dirichlet belief can't learn from {observation!r}")
 
     def sample(self, rng: np.random.Generator) -> SparseMDP:
-        """Draw one concrete model."""
+        """Return one model drawn from the belief."""
         drawn = np.zeros_like(self.alpha)
         for kind, alpha in enumerate(self.alpha):
             possible = alpha > 0
@@ -170,7 +172,7 @@ class DirichletBelief:
         return self._model(drawn)
 
     def _model(self, shares: FloatArray) -> SparseMDP:
-        """Return the model whose outcomes have these probabilities [C, O], per kind."""
+        """Return the model in which the outcomes of each kind have the probabilities [C, O]."""
         states, actions, count = self.outcomes.shape
         data = shares[self.kinds].ravel()
         target = self.outcomes.ravel()
@@ -182,7 +184,10 @@ class DirichletBelief:
 
 
 def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray:
-    """Add up the concentrations of outcomes that lead to the same state; check that ties agree."""
+    """Return concentrations [C, O] in which outcomes that lead to the same state are merged.
+
+    Raise unless all state-actions of a kind merge the same outcomes.
+    """
     states, actions, count = outcomes.shape
     possible = alpha[kinds] > 0  # [S, A, O]
     apart = np.where(possible, outcomes, END - 1 - np.arange(count))
@@ -196,8 +201,8 @@ def _merge(outcomes: IntArray, alpha: FloatArray, kinds: IntArray) -> FloatArray
         row = int(np.argmax(odd))
         here, there = (place((r // actions, r % actions), "sa") for r in (row, model[flat[row]]))
         raise InvalidBeliefError(
-            f"state-actions {here} and {there} are tied as kind {flat[row]}, but different "
-            "outcomes of them lead to the same state; give them different kinds"
+            f"state-actions {here} and {there} share kind {flat[row]}, but different outcomes "
+            "lead to the same state; give them different kinds"
         )
     used = np.unique(flat)
     merged = alpha.copy()

@@ -1,4 +1,4 @@
-"""A belief over finitely many explicit MDPs, correlated in any way."""
+"""A belief over finitely many explicit MDPs; transitions may be correlated in any way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from homeward.arrays import FloatArray, floats, frozen, marks, settle, tally, unless_given
+from homeward.arrays import (
+    FloatArray,
+    checked_counts,
+    floats,
+    frozen,
+    marks,
+    set_fields,
+    unless_given,
+)
 from homeward.beliefs import corrections as sigma
 from homeward.beliefs.observations import Rows, Transition, Visit
 from homeward.errors import ImpossibleObservationError, InvalidBeliefError
@@ -29,15 +37,15 @@ if TYPE_CHECKING:
 EPSILON = float(np.finfo(np.float64).eps)
 
 ROW_TOLERANCE = 1e-9
-"""Largest difference of an entry between a world's row and an observed one."""
+"""Largest difference between an entry of a world's row and of an observed row that agree."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiniteBelief:
-    """M explicit worlds and their probabilities; exactly one of them is true.
+    """M explicit worlds and their probabilities; exactly one world is the true one.
 
-    The worlds are all `Moves` with the same destinations, or all `SparseMDP`, and have the same
-    available actions.
+    The worlds are all `Moves` with the same destinations, or all `SparseMDP`. The same actions can
+    be chosen in all of them.
 
     Attributes
     ----------
@@ -65,20 +73,20 @@ class FiniteBelief:
             if not isinstance(world, Moves | SparseMDP):
                 raise error(f"world {i} is a {kind}, not a model")
             if type(world) is not type(first):
-                raise error(f"world {i} is a {kind}, world 0 a {type(first).__name__}")
+                raise error(f"world {i} is a {kind}, but world 0 is a {type(first).__name__}")
             if (world.states, world.actions) != (first.states, first.actions):
                 raise error(
                     f"world {i} has {world.states} states and {world.actions} actions, "
-                    f"world 0 has {first.states} and {first.actions}"
+                    f"but world 0 has {first.states} states and {first.actions} actions"
                 )
             if (
                 isinstance(world, Moves)
                 and isinstance(first, Moves)
                 and (world.dest != first.dest).any()
             ):
-                raise error(f"the moves of world {i} lead elsewhere than world 0's")
+                raise error(f"world {i} and world 0 have different destinations")
             if (np.isfinite(world.reward) != np.isfinite(first.reward)).any():
-                raise error(f"world {i} allows other actions than world 0")
+                raise error(f"world {i} and world 0 differ in the actions that can be chosen")
         count, shape = len(worlds), (first.states, first.actions)
         given = np.full(count, 1.0 / count) if self.weights is None else self.weights
         weights = floats(given, "the weights", (count,), error)
@@ -89,10 +97,13 @@ class FiniteBelief:
         with np.errstate(over="ignore"):
             total = float(weights.sum())
         if not 0 < total < np.inf:
-            raise error(f"the weights sum to {total:g}")
-        visited, counts = marks(self.visited, shape[0], error), tally(self.counts, shape, error)
-        settle(self, worlds=worlds, weights=frozen(weights / total))
-        settle(self, visited=visited, counts=counts)
+            raise error(f"the weights sum to {total:g}, expected a finite number above 0")
+        visited, counts = (
+            marks(self.visited, shape[0], error),
+            checked_counts(self.counts, shape, error),
+        )
+        set_fields(self, worlds=worlds, weights=frozen(weights / total))
+        set_fields(self, visited=visited, counts=counts)
 
     def mean(self) -> Model:
         """Return the mean model, of the same type as the worlds."""
@@ -150,7 +161,7 @@ class FiniteBelief:
         return sigma.blocked_random_moves(first.dest, self._success(), self.weights)
 
     def update(self, observation: Visit | Transition | Rows) -> Self:
-        """Return the belief with weights multiplied by the observation's likelihood, normalised."""
+        """Return the belief after an observation, by Bayes' rule; impossible worlds are removed."""
         visited, counts = self.visited.copy(), self.counts
         match observation:
             case Visit(state):
@@ -179,13 +190,13 @@ class FiniteBelief:
         return replace(self, worlds=worlds, weights=weights[kept], visited=visited, counts=counts)
 
     def sample(self, rng: np.random.Generator) -> Model:
-        """Draw one of the worlds."""
+        """Return one of the worlds, drawn with its probability."""
         return self.worlds[int(rng.choice(len(self.worlds), p=self.weights))]
 
     def _first_moves(self) -> Moves:
         first = self.worlds[0]
         if not isinstance(first, Moves):
-            raise InvalidBeliefError("moves corrections need move-or-stay worlds, not SparseMDP")
+            raise InvalidBeliefError("the moves correction needs Moves worlds, not SparseMDP")
         return first
 
     def _success(self) -> FloatArray:
@@ -197,9 +208,9 @@ class FiniteBelief:
 
 
 def _chance(world: Model, state: int, action: int, next_state: int | None) -> float:
-    """Return the probability of a transition, or of ending (None), in one world.
+    """Return the probability that the next state is `next_state`, or that the process ends (None).
 
-    A row that sums to 1 up to rounding does not end.
+    If a row sums to 1 up to rounding, its probability of ending is 0.
     """
     row = world.row(state, action)
     if next_state is not None:

@@ -1,7 +1,7 @@
-"""The graph of a grid: its cells row by row, and the nine moves that every cell has.
+"""The graph of a grid: cells are numbered row by row, and every cell has nine actions.
 
-The actions are `stay`, then the eight neighbours clockwise from north. A move off the map stays in
-its cell. All beliefs on grids share this order.
+Action 0 is `stay`; actions 1 to 8 move to the eight neighbours, clockwise from north. A move off
+the map stays in its cell. All beliefs on grids use this order.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 NAMES = ("stay", "N", "NE", "E", "SE", "S", "SW", "W", "NW")
 STEPS = ((0, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
-"""How many rows down and columns to the right each action goes."""
+"""Offset of each action: rows down, columns to the right."""
 
 
 @njit(cache=True)
 def back(action: int) -> int:
-    """Return the action, 1 to 8, that undoes a move."""
+    """Return the action that leads back from the destination of an action, both from 1 to 8."""
     return action + 4 if action <= 4 else action - 4
 
 
 def grid_size(shape: object, error: type[InvalidInputError]) -> int:
-    """Return the number of cells; raise unless `shape` is (rows, columns) of a grid."""
+    """Return the number of cells; raise unless `shape` is a valid pair (rows, columns)."""
     if not isinstance(shape, tuple) or len(shape) != 2:
         raise error(f"the shape is {shape!r}, expected (rows, columns)")
     rows = index(shape[0], 2**31, "the shape's rows", error)
     columns = index(shape[1], 2**31, "the shape's columns", error)
     if not 1 <= rows * columns < 2**31:
-        raise error(f"a grid of {rows} × {columns} cells has no cells, or too many")
+        raise error(f"a grid of {rows} × {columns} cells is empty or has 2^31 cells or more")
     return rows * columns
 
 
 @lru_cache(maxsize=8)
 def grid_graph(rows: int, columns: int, stay: bool = True) -> Moves:
-    """Return the graph of a grid, with or without the action `stay`; every move works."""
+    """Return the graph of a grid, with or without the action `stay`; every action works."""
     first = 0 if stay else 1
     state = np.arange(rows * columns, dtype=np.int32)
     row, column = np.divmod(state, np.int32(columns))
@@ -58,16 +58,18 @@ def grid_graph(rows: int, columns: int, stay: bool = True) -> Moves:
 
 
 def tried(moved: Transition, dest: IntArray, blocked: BoolArray) -> tuple[int, bool]:
-    """Return the destination of an attempted move, and whether it was reached.
+    """Return the destination of an observed move, and whether the move reached it.
 
-    Raise if the outcome is impossible on the graph `dest` [S, A] with `blocked` [S] cells.
+    Raise if the observation is impossible on the graph `dest` [S, A] with `blocked` [S] cells.
     """
     moved.check(*dest.shape)
     there = int(dest[moved.state, moved.action])
     if moved.next_state not in (moved.state, there):
         raise ImpossibleObservationError(
-            f"{moved} ends neither where it began nor at its destination s={there}"
+            f"{moved} ends neither in its start nor in its destination s={there}"
         )
     if blocked[moved.state]:
-        raise ImpossibleObservationError(f"{moved} began in cell s={moved.state}, which is blocked")
+        raise ImpossibleObservationError(
+            f"{moved} starts in cell s={moved.state}, which is blocked"
+        )
     return there, moved.next_state == there

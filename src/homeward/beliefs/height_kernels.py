@@ -45,8 +45,13 @@ class Ground(NamedTuple):
     height: FloatArray  # [S] m
     variance: FloatArray  # [S] m²
     blocked: BoolArray  # [S]
-    climb: FloatArray  # [A] m, largest rise of each move
-    descend: FloatArray  # [A] m, largest drop of each move
+    climb: FloatArray  # [S, A] m, largest rise of each move; [1, A] if it is the same everywhere
+    descend: FloatArray  # largest drop, alike
+
+    def limits(self, state: IntArray, action: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the largest drop and the largest rise [n] of moves [n], in m."""
+        row = np.minimum(state, len(self.climb) - 1)
+        return self.descend[row, action], self.climb[row, action]
 
 
 @njit(cache=True)
@@ -61,20 +66,13 @@ def chance(near: float, far: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def limits(
-    here: float, there: float, spread: float, climb: float, descend: float
-) -> tuple[float, float, float, float]:
-    """Return near and far of a move between two heights, then those of its reverse.
+def limits(rise: float, per: float, climb: float, descend: float) -> tuple[float, float]:
+    """Return near and far of a move.
 
-    ``spread`` [m²] is the sum of their variances; ``climb`` and ``descend`` [m] are the limits.
+    ``rise`` [m] is its mean, ``per`` 1/(√2 standard deviations); ``climb`` and ``descend`` [m] are
+    the limits.
     """
-    rise, per = there - here, 1.0 / math.sqrt(2.0 * spread)
-    return (
-        per * max(-descend - rise, rise - climb),
-        per * max(climb - rise, descend + rise),
-        per * max(rise - descend, -climb - rise),
-        per * max(climb + rise, descend - rise),
-    )
+    return per * max(-descend - rise, rise - climb), per * max(climb - rise, descend + rise)
 
 
 @njit(cache=True, error_model="numpy")
@@ -89,14 +87,15 @@ def fill_row(row: int, ground: Ground, success: FloatArray) -> None:
     for a in range(FIRST, LAST + 1):
         if row + DOWN[a] >= rows:
             continue
-        offset, most, least = DOWN[a] * columns + RIGHT[a], climb[a], descend[a]
+        offset, last = DOWN[a] * columns + RIGHT[a], len(climb) - 1
         first, end = max(0, -RIGHT[a]), columns - max(0, RIGHT[a])
         for column in range(first, end):
             s = start + column
             t = s + offset
-            found[0, column], found[1, column], found[2, column], found[3, column] = limits(
-                height[s], height[t], variance[s] + variance[t], most, least
-            )
+            rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
+            i, j, b = min(s, last), min(t, last), back(a)
+            found[0, column], found[1, column] = limits(rise, per, climb[i, a], descend[i, a])
+            found[2, column], found[3, column] = limits(-rise, per, climb[j, b], descend[j, b])
         for column in range(first, end):
             s = start + column
             t = s + offset
@@ -120,6 +119,7 @@ def fill(ground: Ground, success: FloatArray) -> None:
 def refresh(ground: Ground, changed: BoolArray, success: FloatArray) -> None:
     """Write the success probabilities of the moves to and from cells that ``changed`` [S]."""
     rows, columns, height, variance, blocked, climb, descend = ground
+    last = len(climb) - 1
     for c in range(rows * columns):
         if not changed[c]:
             continue
@@ -133,12 +133,13 @@ def refresh(ground: Ground, changed: BoolArray, success: FloatArray) -> None:
                 if changed[t]:
                     continue  # this pair is computed from that cell
                 s, t, forward = t, c, back(a)
-            near, far, near_back, far_back = limits(
-                height[s], height[t], variance[s] + variance[t], climb[forward], descend[forward]
-            )
+            rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * (variance[s] + variance[t]))
+            i, j, b = min(s, last), min(t, last), back(forward)
             is_open = not (blocked[s] or blocked[t])
+            near, far = limits(rise, per, climb[i, forward], descend[i, forward])
             success[s, forward] = chance(near, far) if is_open else 0.0
-            success[t, back(forward)] = chance(near_back, far_back) if is_open else 0.0
+            near, far = limits(-rise, per, climb[j, b], descend[j, b])
+            success[t, b] = chance(near, far) if is_open else 0.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -189,7 +190,8 @@ def doubts(edges: Edges, height: FloatArray, variance: FloatArray, doubt: FloatA
             rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * spread)
             doubt[i] = 0.5 * (math.erfc(per * (up[i] - rise)) + math.erfc(per * (down[i] + rise)))
         else:
-            near, far, _, _ = limits(height[s], height[t], spread, up[i], down[i])
+            per = 1.0 / math.sqrt(2.0 * spread)
+            near, far = limits(height[t] - height[s], per, up[i], down[i])
             doubt[i] = chance(near, far)
 
 

@@ -1,8 +1,9 @@
 """Independent normal heights on a grid: the belief of a vehicle on measured terrain.
 
-A move to one of eight neighbours works if the slope over the true distance is between a descent and
-a climb limit; given the heights it works surely or never. No move leads into or out of a blocked
-cell. Measurements are normal around the true height, so updates are Kalman updates.
+A move to one of eight neighbours works if the rise between the cells is between two limits. By
+default they are the slopes between the cells' centres. Given the heights, a move works surely or
+never. No move leads into or out of a blocked cell. Measurements are normal around the true height,
+so updates are Kalman updates.
 
 An attempted move is known from then on: it works surely or never. Its effect on other moves is
 bounded, see `attempt_bounds`; the mean model then has lower bounds on their success probabilities.
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 from homeward import arrays
-from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, settle, unless_given
+from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, set_fields, unless_given
 from homeward.beliefs import height_kernels as kernels
 from homeward.beliefs.attempt_bounds import move_bounds
 from homeward.beliefs.attempts import SURE, Attempts, Edges, draw
@@ -71,8 +72,8 @@ class Heights:
             raise error(f"the measured cells have shape {cells.shape}, expected [n]")
         heights = arrays.numbers(self.heights, "the measured heights", cells.shape, error)
         variances = arrays.numbers(self.variances, "their variances", cells.shape, error)
-        settle(self, cells=cells, heights=arrays.own(heights, self.heights))
-        settle(self, variances=arrays.own(variances, self.variances))
+        set_fields(self, cells=cells, heights=arrays.own(heights, self.heights))
+        set_fields(self, variances=arrays.own(variances, self.variances))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,9 @@ class TerrainBelief:
     descend : Degrees, steepest slope down
     blocked : [S] cells that can't be entered; no cell by default
     attempts : Moves tried so far; empty by default
+    looked : [S] cells from which was measured: those measured with the least error at once
+    limits : [S, A] m, largest drop and largest rise of each move, −inf if it never works; from the
+        slopes between the cells' centres by default
     """
 
     shape: tuple[int, int]
@@ -99,6 +103,8 @@ class TerrainBelief:
     descend: float = 45.0
     blocked: BoolArray = unless_given()
     attempts: Attempts = unless_given()
+    looked: BoolArray = unless_given()
+    limits: tuple[FloatArray, FloatArray] | None = None
 
     moves_work_or_never: ClassVar[bool] = True
 
@@ -120,8 +126,19 @@ class TerrainBelief:
             if not 0.0 <= arrays.number(getattr(self, name), name, error) < 90.0:
                 raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
         attempts = Attempts.none() if self.attempts is None else self.attempts
-        settle(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
-        settle(self, cell=(float(sides[0]), float(sides[1])))
+        set_fields(self, blocked=blocked, height=height, variance=variance, attempts=attempts)
+        looked = arrays.marks(self.looked, len(blocked), error)
+        set_fields(self, cell=(float(sides[0]), float(sides[1])), looked=looked)
+        if self.limits is not None:
+            limits = []
+            for given, what in zip(self.limits, ("drop", "rise"), strict=True):
+                shape = len(blocked), len(STEPS)
+                limit = arrays.numbers(given, f"the largest {what}", shape, error)
+                if np.isnan(limit).any():
+                    at = tuple(int(i) for i in np.argwhere(np.isnan(limit))[0])
+                    raise error(f"the largest {what} {arrays.place(at, 'sa')} is NaN")
+                limits.append(arrays.own(limit, given))
+            set_fields(self, limits=tuple(limits))
         if len(attempts):
             edges = self._edges
             shut = (edges.start == edges.end) | blocked[edges.start] | blocked[edges.end]
@@ -193,8 +210,7 @@ class TerrainBelief:
             )
         state, action = np.divmod(self.attempts.pairs, len(STEPS))
         ground, end = self._ground, dest[state, action].astype(np.int64)
-        limits = ground.descend[action], ground.climb[action]
-        return Edges(state, end, *limits, self.attempts.worked)
+        return Edges(state, end, *ground.limits(state, action), self.attempts.worked)
 
     @cached_property
     def _doubt(self) -> FloatArray:
@@ -220,11 +236,17 @@ class TerrainBelief:
 
     @property
     def _ground(self) -> kernels.Ground:
-        tall, wide = self.size
-        length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
-        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
-        limits = climb * length, descend * length
-        return kernels.Ground(*self.shape, self.height, self.variance, self.blocked, *limits)
+        if self.limits is None:
+            tall, wide = self.size
+            length = np.array([[math.hypot(tall * down, wide * right) for down, right in STEPS]])
+            drop, rise = (
+                frozen(math.tan(math.radians(slope)) * length)
+                for slope in (self.descend, self.climb)
+            )
+        else:
+            drop, rise = self.limits
+        rows, columns = self.shape
+        return kernels.Ground(rows, columns, self.height, self.variance, self.blocked, rise, drop)
 
     def correction(self) -> FloatArray:
         """Return Theorem 2's σ [S, A]."""
@@ -246,7 +268,7 @@ class TerrainBelief:
             new.__dict__.pop(name, None)
         if attempts is not self.attempts:
             new.__dict__.pop("_edges", None)
-            settle(new, attempts=attempts)
+            set_fields(new, attempts=attempts)
         if isinstance(observation, Transition):
             return new
         height, variance = self.height.copy(), self.variance.copy()
@@ -270,8 +292,12 @@ class TerrainBelief:
             known, changed = self.__dict__["_before"]
             measured |= changed
         if known is not None:
-            settle(new, _before=(known, measured))
-        settle(new, height=frozen(height), variance=frozen(variance))
+            set_fields(new, _before=(known, measured))
+        set_fields(new, height=frozen(height), variance=frozen(variance))
+        if len(observation.cells):
+            looked = self.looked.copy()
+            looked[observation.cells[observation.variances.argmin()]] = True
+            set_fields(new, looked=frozen(looked))
         return new
 
     def _attempts_after(self, moved: Transition) -> Attempts:
@@ -287,7 +313,9 @@ class TerrainBelief:
         pair = state * len(STEPS) + action
         try:
             attempts = self.attempts.with_outcome(pair, worked)
-            if self.climb == self.descend:  # a move works if and only if its reverse does
+            ways = np.array([[state, there], [action, back(action)]])
+            (drop, drop_back), (rise, rise_back) = self._ground.limits(*ways)
+            if (drop, rise) == (rise_back, drop_back):  # it works if and only if its reverse does
                 attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
         except ImpossibleObservationError as cause:
             raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause

@@ -1,4 +1,4 @@
-"""Unions of intervals, and the probability that independent normal heights lie in them."""
+"""Unions of intervals, and the probability that independent normal heights lie in these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE: Intervals = [(-math.inf, math.inf)]
 
 
 def mass(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return Pr(low < Z < high) of a standard normal, from the smaller tails; 0 if low ≥ high."""
+    """Return Pr(low < Z < high) for a standard normal Z, precise in both tails; 0 if low ≥ high."""
     upper = low > 0.0
     low, high = np.where(upper, -high, low), np.where(upper, -low, high)
     found: FloatArray = np.maximum(0.0, ndtr(high) - ndtr(low))
@@ -24,20 +24,20 @@ def mass(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def keep(intervals: Intervals, low: float, high: float) -> Intervals:
-    """Return the parts of disjoint intervals between two limits."""
+    """Return the intersection of disjoint intervals with [low, high]."""
     cut = ((max(a, low), min(b, high)) for a, b in intervals)
     return [(a, b) for a, b in cut if a < b]
 
 
 def drop(intervals: Intervals, low: float, high: float) -> Intervals:
-    """Return the parts of disjoint intervals outside two limits."""
+    """Return disjoint intervals without their intersection with [low, high]."""
     if low >= high:
         return intervals
     return sorted(keep(intervals, -math.inf, low) + keep(intervals, high, math.inf))
 
 
 def padded(sets: list[Intervals]) -> FloatArray:
-    """Return sets of intervals as one array [m, intervals, 2], padded with empty ones."""
+    """Return m lists of intervals as an array [m, intervals, 2], padded with empty intervals."""
     found = np.full((len(sets), max(map(len, sets), default=0), 2), np.inf)
     for row, intervals in zip(found, sets, strict=True):
         row[: len(intervals)] = np.array(intervals).reshape(-1, 2)
@@ -51,7 +51,7 @@ def mass_in(
     above: FloatArray | float = -np.inf,
     below: FloatArray | float = np.inf,
 ) -> FloatArray:
-    """Return Pr [e] that normal heights lie in intervals [e, n, 2] and between limits."""
+    """Return Pr [e] that each normal height lies in `intervals` [e, n, 2], `above` and `below`."""
     low = np.maximum(intervals[..., 0].T, above)
     high = np.minimum(intervals[..., 1].T, below)
     found: FloatArray = mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)
@@ -68,11 +68,11 @@ def mass_with_rise(
     down: FloatArray,
     up: FloatArray,
 ) -> FloatArray:
-    """Return Pr [e] that both heights lie in their intervals [e, n, 2] and −down ≤ rise ≤ up.
+    """Return Pr [e] that heights x, y lie in their intervals [e, n, 2] and −down ≤ y − x ≤ up.
 
-    {x ≤ a, y ≤ b, y − x ≤ c} is {x ≤ min(a, b − c), y − x ≤ c} and, if b − c < a, {b − c < x ≤ a,
-    y ≤ b}. The mass between two limits is a difference of masses below them, for x, y and the rise:
-    the first axes [2, 2, 2].
+    {x ≤ a, y ≤ b, y − x ≤ c} is the union of {x ≤ min(a, b − c), y − x ≤ c} and, if b − c < a,
+    {b − c < x ≤ a, y ≤ b}. The mass between two limits is the difference of the masses below them.
+    The first axes [2, 2, 2] are the two limits of x, of y and of y − x.
     """
     a = intervals.T[:, None, None, :, None]  # [2, 1, 1, n, 1, e]
     b = intervals_there.T[None, :, None, None]  # [1, 2, 1, 1, m, e]

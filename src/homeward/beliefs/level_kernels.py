@@ -1,6 +1,6 @@
-"""Compiled passes over categorical heights: success probabilities of moves, and updates.
+"""Compiled functions for categorical heights: success probabilities of moves, and updates.
 
-The arithmetic of a move is in `chance` alone, so an update equals a new belief bit by bit.
+Only `chance` computes the probability of a move, so an updated belief equals a new one bit by bit.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
 WALL, UNKNOWN = -1, 0
-"""Codes in place of a height: the square is a wall, or unknown."""
+"""Codes instead of a height: the square is a wall, or its height is unknown."""
 
 FINE, OUTSIDE, NO_HEIGHT, CONTRADICTED, RULED_OUT = range(5)
-"""Results of `find_fault`."""
+"""Codes that `find_fault` returns; FINE means that no observation is invalid."""
 
 
 class Tables(NamedTuple):
-    """The prior of the squares; each table has a single row if all squares share it."""
+    """The prior of the squares; a table has one row if all squares have the same prior."""
 
     mass: FloatArray  # [1 or S, H] probability of each height from 1 to H
-    below: FloatArray  # [1 or S, H + 2] probability of a height of at most 0, 1, ..., H + 1
-    wall: FloatArray  # [1 or S] probability to be a wall
+    below: FloatArray  # [1 or S, H + 2] probability that the height is at most 0, 1, ..., H + 1
+    wall: FloatArray  # [1 or S] probability that a square is a wall
 
 
 @njit(cache=True)
 def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
     """Return the probability that the move from s to its neighbour t works.
 
-    No move leads out of a wall: its code −1 is two below the lowest height.
+    Moves out of a wall never work, since its code −1 is two below the lowest height.
     """
     mass, below, wall = tables
     here, there = known[s], known[t]
@@ -61,7 +61,7 @@ def chance(s: int, t: int, known: IntArray, tables: Tables) -> float:
 def fill(
     dest: IntArray, tables: Tables, known: IntArray, success: FloatArray, unseen: IntArray
 ) -> None:
-    """Write `success` [S, A] and `unseen` [S] of all squares from `known` [S]."""
+    """Compute `success` [S, A] and `unseen` [S] of all squares from `known` [S], in place."""
     first = dest.shape[1] - 8  # the action north comes after `stay`, if that exists
     states, actions = dest.shape
     for s in range(states):
@@ -79,7 +79,10 @@ def fill(
 def find_fault(
     cells: IntArray, heights: IntArray, known: IntArray, tables: Tables
 ) -> tuple[int, int, int]:
-    """Return the first fault of seen heights [n], its position, and how many squares are new."""
+    """Return the code of the first invalid height of `heights` [n], its index, and a count.
+
+    The count is the number of squares up to there whose height was unknown.
+    """
     mass, _, wall = tables
     news = 0
     for i in range(len(cells)):
@@ -112,7 +115,10 @@ def learn(
     success: FloatArray,
     unseen: IntArray,
 ) -> int:
-    """Write seen heights [n] and their effects; return the first contradiction or −1."""
+    """Add seen heights [n] to `known` [S], and update `success` [S, A] and `unseen` [S] in place.
+
+    Returns the index of the first height that contradicts an earlier one, or −1.
+    """
     first = dest.shape[1] - 8
     new = np.empty(len(cells), np.int32)
     news = 0

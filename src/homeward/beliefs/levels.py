@@ -1,16 +1,16 @@
 """Categorical heights on a grid: the belief of the paper's first experiment.
 
 Every square has a height from 1 to H, drawn independently from its prior, or is a wall. A move to
-one of eight neighbours works if the destination is at most one higher, however deep the drop; no
-move works off the map or into a wall. In each world a move works surely or never. Heights are seen
-exactly, so a square is either known or has its prior.
+one of eight neighbours works if the destination is at most one level higher; drops of any depth
+work. Moves off the map or into a wall never work. In each world a move works surely or never.
+Heights are seen exactly, so the height of a square is either known or distributed as its prior.
 
-With F the distribution function of a square's height and w its probability to be a wall,
+With F[t] the cumulative distribution of t's height and w[t] the probability that t is a wall,
 
     p[s → t] = (1 − w[t]) · Σ_h Pr(height[s] = h) · F[t](h + 1).
 
-A wall has a hidden height too. Moves out of it do not matter, since no explorer can be there; so
-the risk that s is a wall is counted once, on the way in. No move leads out of a known wall.
+In this model a wall has a height too. An explorer is never in a wall, so moves out of a wall do not
+matter: the risk that s is a wall counts only for moves into s. No move out of a known wall works.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from homeward.arrays import (
     frozen,
     index,
     indices,
-    settle,
+    set_fields,
     unless_given,
 )
 from homeward.beliefs.corrections import blocked_moves, changes_state
@@ -56,21 +56,21 @@ if TYPE_CHECKING:
     from homeward.models import Moves
 
 LEVELS = 5
-"""Number of heights in the paper's worlds."""
+"""Number of different heights in the paper's worlds."""
 
 MAX_HEIGHT = 2**30
-"""Largest height of a world; one more still fits an int32."""
+"""Largest height of a square; `MAX_HEIGHT` + 1 still fits an int32."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reveal:
-    """The exact heights of some squares were seen from one of them.
+    """An observation of the exact heights of squares.
 
     Attributes
     ----------
     cells : [n] seen squares
     heights : [n] their heights, or WALL
-    here : Square of the explorer, which counts as visited; None if unknown
+    here : Square of the explorer, which is marked as visited; None if unknown
     """
 
     cells: IntArray
@@ -82,20 +82,20 @@ class Reveal:
         shape = shape_of(self.cells, "the seen squares", "n", error)
         cells = indices(self.cells, "seen square", shape, (0, limit), "n", error)
         heights = indices(self.heights, "seen height", shape, (WALL, limit), "n", error)
-        settle(self, cells=cells, heights=heights)
+        set_fields(self, cells=cells, heights=heights)
         if self.here is not None:
-            settle(self, here=index(self.here, limit, "the square here", error))
+            set_fields(self, here=index(self.here, limit, "the square here", error))
 
 
 @dataclass(frozen=True, eq=False)
 class HeightBelief:
-    """Independent heights, each unknown or seen, one per square of a grid; states are row-major.
+    """Independent heights of the squares of a grid, each known or unknown; states are row-major.
 
     Attributes
     ----------
     shape : Rows and columns
-    prior : [H] for every square or [S, H] probability of each height; uniform on 1 to 5 by default
-    walls : [S], or one number for all: probability to be a wall, 1 for a known wall
+    prior : [H] or [S, H] probability of each height; uniform on 1 to 5 by default
+    walls : [S] or a number: probability that a square is a wall; 1 for a known wall
     stay : Whether the first action is `stay`; the others are N, NE, E and so on clockwise
     known : [S] height, WALL or UNKNOWN
     visited : [S] whether the explorer has been in a square
@@ -130,37 +130,40 @@ class HeightBelief:
             fault, at, _ = find_fault(frozen(cells), frozen(given[cells]), frozen(known), tables)
             if fault != FINE:
                 at = cells[at]
-                raise error(f"square s={at} is known as {_shown(given[at])}, which is ruled out")
+                raise error(
+                    f"square s={at} is given as {_shown(given[at])}, which the prior excludes"
+                )
             known[cells] = given[cells]
         visited = arrays.marks(self.visited, states, error)
         if visited[known == WALL].any():
-            raise error(f"square s={int(np.argmax(visited & (known == WALL)))} is a wall, visited")
+            at = int(np.argmax(visited & (known == WALL)))
+            raise error(f"square s={at} is marked as visited, but it is a wall")
         if not isinstance(self.stay, bool):
             raise error(f"stay is {self.stay!r}, expected True or False")
         dest = grid_graph(*self.shape, self.stay).dest
         success, unseen = np.empty(dest.shape), np.empty(states, np.int32)
         fill(dest, tables, known, success, unseen)
-        settle(self, prior=prior, walls=np.broadcast_to(walls, states), visited=visited)
-        settle(self, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
-        settle(self, tables=tables)
+        set_fields(self, prior=prior, walls=np.broadcast_to(walls, states), visited=visited)
+        set_fields(self, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
+        set_fields(self, tables=tables)
 
     @property
     def seen(self) -> BoolArray:
-        """Which squares [S] are known: seen, or a wall from the beginning."""
+        """Mask [S] of the squares that are known: seen, or a wall from the beginning."""
         found: BoolArray = self.known != UNKNOWN
         return found
 
     @property
     def counts(self) -> FloatArray:
-        """Number of observations [S, A] of a move: infinite once its start was visited.
+        """Number of observations [S, A] of a move: infinite if its start was visited, else 0.
 
-        From a square all its neighbours are seen, so its moves are known exactly.
+        A visit to a square reveals all its neighbours, so its moves are known exactly.
         """
         known = np.where(self.visited, np.inf, 0.0)
         return np.broadcast_to(known[:, None], self.success.shape)
 
     def mean(self) -> Moves:
-        """Return the mean model: each move's probability to work."""
+        """Return the mean model, whose success [S, A] is the probability that a move works."""
         return self._mean
 
     @cached_property
@@ -177,22 +180,22 @@ class HeightBelief:
         return returning, (2.0 - discount) * returning
 
     def blocked_probability(self) -> FloatArray:
-        """Return Pr(P = 0) = 1 − p [S, A]; 0 where a move leads nowhere."""
+        """Return Pr(P = 0) = 1 − p [S, A]; 0 for actions whose destination is the same state."""
         return blocked_moves(self._mean.dest, self._mean.success)
 
     def uncovers(self) -> FloatArray:
         """Return the expected number [S, A] of unseen squares that a move would reveal.
 
-        It is the move's probability to work times the number of unseen squares among its
-        destination and the neighbours of that; `stay` reveals nothing.
+        It is the probability that the move works times the number of unseen squares among its
+        destination and the destination's neighbours. It is 0 for `stay`.
         """
         dest = self._mean.dest
         return np.where(changes_state(dest), self.success * self.unseen[dest], 0.0)
 
     def update(self, observation: Reveal | Transition) -> Self:
-        """Return the belief after seen heights, or after a move from a square that was seen.
+        """Return the belief after heights were seen, or after a move from a square of known height.
 
-        Only moves at squares that were unknown are computed again.
+        Only the moves into and out of squares whose heights are new are computed again.
         """
         if isinstance(observation, Transition):
             return self._after_move(observation)
@@ -202,7 +205,7 @@ class HeightBelief:
         fault, at, news = find_fault(cells, heights, self.known, self.tables)
         if fault != FINE:
             raise self._refusal(fault, int(cells[at]), int(heights[at]))
-        new = object.__new__(type(self))  # skips the checks: all values are valid already
+        new = object.__new__(type(self))  # no `__post_init__`: all values are valid already
         new.__dict__.update(self.__dict__)
         if news:
             known, success, unseen = self.known.copy(), self.success.copy(), self.unseen.copy()
@@ -211,23 +214,25 @@ class HeightBelief:
             if at >= 0:
                 seen = _shown(known[cells[at]]), _shown(heights[at])
                 raise ImpossibleObservationError(
-                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]}"
+                    f"square s={cells[at]} is seen as {seen[0]} and as {seen[1]} at once"
                 )
             new.__dict__.pop("_mean", None)
-            settle(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
+            set_fields(new, known=frozen(known), success=frozen(success), unseen=frozen(unseen))
         if here is not None:
             here = index(here, len(self.known), "the square here", InvalidBeliefError)
             if new.known[here] == WALL:
-                raise ImpossibleObservationError(f"the explorer is in square s={here}, a wall")
+                raise ImpossibleObservationError(
+                    f"the explorer is in square s={here}, which is a wall"
+                )
             if not self.visited[here]:
                 visited = self.visited.copy()
                 visited[here] = True
-                settle(new, visited=frozen(visited))
+                set_fields(new, visited=frozen(visited))
                 return new
         return new if news else self
 
     def _after_move(self, moved: Transition) -> Self:
-        """Condition the height of a move's destination on the outcome of the move."""
+        """Return the belief in which a move's destination is conditioned on the move's outcome."""
         state = moved.state
         there, worked = tried(moved, self._mean.dest, self.known == WALL)
         if there == state:
@@ -239,7 +244,8 @@ class HeightBelief:
             return self
         if self.known[state] == UNKNOWN:
             raise InvalidBeliefError(
-                f"{moved} began on a square of unknown height: reveal s={state} first"
+                f"{moved} starts in a square of unknown height: update with a Reveal of "
+                f"s={state} first"
             )
         states, top = len(self.known), self.tables.mass.shape[1]
         prior, walls = np.broadcast_to(self.prior, (states, top)).copy(), np.array(self.walls)
@@ -249,11 +255,11 @@ class HeightBelief:
         if kept.sum() > 0.0:
             prior[there] = kept / kept.sum()
         else:
-            walls[there] = 1.0  # only a wall can have blocked it
+            walls[there] = 1.0  # every height allows the move, so the destination is a wall
         return replace(self, prior=prior, walls=np.minimum(walls, 1.0))
 
     def sample(self, rng: np.random.Generator) -> Moves:
-        """Draw all unknown heights, and with them which moves work."""
+        """Return a model drawn from the belief: with drawn heights, each move works or does not."""
         states = len(self.known)
         seen, free = self.known != UNKNOWN, self.known != WALL
         heights = np.where(seen, self.known, draw_heights(self.prior, states, rng))
@@ -261,21 +267,21 @@ class HeightBelief:
         return _model(self.shape, self.stay, heights, enters)
 
     def _refusal(self, fault: int, cell: int, height: int) -> Exception:
-        """Return the error for an observed height of a square."""
+        """Return the exception for an invalid observed height, given the code of `find_fault`."""
         seen, states, top = f"square s={cell} is seen", len(self.known), self.tables.mass.shape[1]
         if fault == OUTSIDE:
             return InvalidBeliefError(f"a seen square is s={cell}, outside 0..{states - 1}")
         if fault == NO_HEIGHT:
-            expected = f"expected 1 to {top} or {WALL}, a wall"
+            expected = f"expected 1 to {top}, or {WALL} for a wall"
             return InvalidBeliefError(f"{seen} at height {height}, {expected}")
-        why = ", which the prior rules out"
+        why = ", which the prior excludes"
         if fault == CONTRADICTED:
-            why = f" and known as {_shown(self.known[cell])}"
+            why = f", but is known as {_shown(self.known[cell])}"
         return ImpossibleObservationError(f"{seen} as {_shown(height)}{why}")
 
 
 def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = True) -> Moves:
-    """Return the model of a world with these heights [S], or WALL: each move works or does not."""
+    """Return the model of a world with `heights` [S], WALL for walls; success is 0 or 1."""
     error = InvalidBeliefError
     states = grid_size(shape, error)
     known = indices(heights, "the height", (states,), (WALL, MAX_HEIGHT + 1), "s", error)
@@ -285,7 +291,7 @@ def model_of_heights(shape: tuple[int, int], heights: ArrayLike, stay: bool = Tr
 
 
 def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolArray) -> Moves:
-    """Return the model in which moves climb by at most one, into squares that can be entered."""
+    """Return the model in which a move works if it climbs at most 1 and `enters` [S] allows it."""
     graph = grid_graph(*shape, stay)
     works = heights[graph.dest] <= heights[:, None] + 1
     works &= enters[graph.dest] & changes_state(graph.dest)
@@ -295,7 +301,7 @@ def _model(shape: tuple[int, int], stay: bool, heights: IntArray, enters: BoolAr
 
 
 def shape_of(values: ArrayLike, name: str, axes: str, error: Error) -> tuple[int, ...]:
-    """Return the shape of `values`; raise unless they are an array with these axes."""
+    """Return the shape of `values`; raise unless they form an array with one axis per letter."""
     try:
         shape: tuple[int, ...] = np.shape(values)
     except ValueError as cause:
@@ -310,7 +316,7 @@ def _shown(height: int) -> str:
 
 
 def check_prior(prior: ArrayLike | None, states: int, error: Error) -> FloatArray:
-    """Return a checked distribution of heights, [H] or [S, H]; None is uniform from 1 to 5."""
+    """Return the checked prior of heights, [H] or [S, H]; None gives the uniform one on 1 to 5."""
     if prior is None:
         return frozen(np.full(LEVELS, 1.0 / LEVELS))
     mass = arrays.floats(prior, "the prior", None, error)
@@ -325,22 +331,25 @@ def check_prior(prior: ArrayLike | None, states: int, error: Error) -> FloatArra
     name = "the prior" if mass.ndim == 1 else f"the prior of square s={row}"
     if bad.any():
         height = int(np.argmax(bad[row]))
-        raise error(f"{name} has height {height + 1} at {rows[row, height]:g}, not a probability")
+        raise error(f"{name} of height {height + 1} is {rows[row, height]:g}, not a probability")
     if abs(sums[row] - 1.0) > arrays.SUM_TOLERANCE:
         raise error(f"{name} sums to {sums[row]:.10g}, expected 1")
     return mass
 
 
 def check_walls(walls: ArrayLike, states: int) -> FloatArray:
-    """Return checked probabilities of walls: [1], the same for all, or [S]."""
-    name, shape, error = "the chance of a wall", (states,), InvalidBeliefError
+    """Return the checked probabilities of walls: [S], or [1] if `walls` is one number for all."""
+    name, shape, error = "the probability of a wall", (states,), InvalidBeliefError
     if np.ndim(walls) == 0:
         walls, shape = [arrays.number(walls, name, error)], (1,)
     return arrays.probabilities(walls, name, shape, "s", error)
 
 
 def cumulative(mass: FloatArray) -> FloatArray:
-    """Return Pr(height ≤ 0, 1, ..., H + 1) [R, H + 2]; exactly 1 from the highest height on."""
+    """Return Pr(height ≤ h) [R, H + 2] for h = 0 to H + 1, from `mass` [R, H].
+
+    It is exactly 1 from the highest possible height on.
+    """
     below = np.zeros((len(mass), mass.shape[1] + 2))
     np.cumsum(mass, axis=1, out=below[:, 1:-1])
     np.minimum(below, 1.0, out=below)
@@ -350,7 +359,7 @@ def cumulative(mass: FloatArray) -> FloatArray:
 
 
 def draw_heights(prior: FloatArray, states: int, rng: np.random.Generator) -> IntArray:
-    """Draw heights [S] independently from a prior [H] or [S, H]."""
+    """Return heights [S] drawn independently from a prior [H] or [S, H]."""
     below = cumulative(np.atleast_2d(prior))
     drawn: IntArray = 1 + (rng.random((states, 1)) >= below[:, 1:-2]).sum(axis=1, dtype=np.int32)
     return drawn

@@ -1,4 +1,4 @@
-"""What is observed: visits, transitions and exact rows of a model; and the sensor of a vehicle."""
+"""Observations: visits, transitions and exact rows of a model; and the sensor of a rover."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from homeward.arrays import FloatArray, floats, index, number, settle
+from homeward.arrays import FloatArray, floats, index, number, set_fields
 from homeward.errors import InvalidBeliefError, InvalidProblemError
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The explorer is in `state`."""
+    """The observation that the explorer is in `state`."""
 
     state: int
 
@@ -24,7 +24,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`action` in `state` led to `next_state`, or ended the process (None)."""
+    """The observation that `action` in `state` led to `next_state`, or ended the process (None)."""
 
     state: int
     action: int
@@ -40,7 +40,10 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The exact transition probabilities [n, S] of n pairs (state, action) were seen."""
+    """The observation of the exact `probabilities` [n, S] of the next state for n `pairs`.
+
+    A pair is (state, action).
+    """
 
     pairs: tuple[tuple[int, int], ...]
     probabilities: FloatArray
@@ -49,7 +52,7 @@ class Rows:
         """Raise if a pair does not exist or the probabilities have another shape."""
         for pair in self.pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise InvalidBeliefError(f"{pair!r} is not a (state, action)")
+                raise InvalidBeliefError(f"{pair!r} is not a pair (state, action)")
             index(pair[0], states, f"the state of observed row {pair}", InvalidBeliefError)
             index(pair[1], actions, f"the action of observed row {pair}", InvalidBeliefError)
         shape = len(self.pairs), states
@@ -58,41 +61,44 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """Measures every height within ``range``, with the error's variance v(d) = noise·(d + offset)².
+    """A sensor of every height within ``range``; the error's variance is noise·(d + offset)².
 
-    The defaults are the paper's, whose sensor covers the whole map.
+    The defaults are those of the paper, whose sensor covers the whole map.
 
     Attributes
     ----------
-    range : m; None or inf: the whole map
+    range : Largest distance d in m; None or inf for the whole map
     noise : Variance in m² per m² of distance
-    offset : m
+    offset : Distance in m that is added to d
+    mast : m, height above the ground, for the line of sight; None or inf: nothing hides a cell
     """
 
     range: float | None = None
     noise: float = 1e-6
     offset: float = 1.0
+    mast: float | None = None
 
     def __post_init__(self) -> None:
         error = InvalidProblemError
-        if self.range is not None:
-            reach = number(self.range, "the sensor's range", error)
-            if not reach >= 0.0:
-                raise error(f"the sensor's range is {reach:g} m, expected >= 0")
-            settle(self, range=None if reach == math.inf else reach)
+        for name in ("range", "mast"):
+            if getattr(self, name) is not None:
+                length = number(getattr(self, name), f"the sensor's {name}", error)
+                if not length >= 0.0:
+                    raise error(f"the sensor's {name} is {length:g} m, expected >= 0")
+                set_fields(self, **{name: None if length == math.inf else length})
         for name in ("noise", "offset"):
             value = number(getattr(self, name), f"the sensor's {name}", error)
             if not 0.0 < value < math.inf:
                 raise error(f"the sensor's {name} is {value:g}, expected > 0")
-            settle(self, **{name: value})
+            set_fields(self, **{name: value})
 
     @property
     def reach(self) -> float:
-        """Range in m; infinite for the whole map."""
+        """The range in m; infinite if the sensor covers the whole map."""
         return math.inf if self.range is None else self.range
 
     def variance(self, distance: FloatArray | float) -> FloatArray:
-        """Return v(d) in m² at distances in m."""
+        """Return the variance in m² of the error at each `distance` in m."""
         away = np.asarray(distance, np.float64) + self.offset
         spread: FloatArray = self.noise * (away * away)
         return spread

@@ -1,8 +1,8 @@
 """The interface of a belief: a distribution over MDPs that can be planned on, updated and sampled.
 
 No base class is needed: an object with the four methods of `Belief` is a belief. The other
-protocols are optional. A belief that implements one has tighter bounds, or can be used with more
-bonuses and criteria; nothing is inferred from its numbers.
+protocols are optional. A belief that implements one of them gets tighter bounds, or can be used
+with more bonuses and criteria.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Belief(Protocol):
-    """A distribution over MDPs. Immutable: `update` returns a new one."""
+    """A distribution over MDPs. It is immutable: `update` returns a new belief."""
 
     def mean(self) -> Model:
         """Return the mean model: p = E[P] and r = E[R]."""
@@ -33,20 +33,20 @@ class Belief(Protocol):
         """Return the belief after an observation."""
 
     def sample(self, rng: np.random.Generator) -> Model:
-        """Draw one concrete model."""
+        """Return one model drawn from the belief."""
 
 
 @runtime_checkable
 class MoveBelief(Protocol):
-    """A belief over move-or-stay worlds that share their destinations."""
+    """A belief over move-or-stay worlds that have the same destinations."""
 
     def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
-        """Return the moves corrections (returning, exploring), each [S, A], under discount γ."""
+        """Return the moves corrections (returning, exploring), each [S, A], for discount γ."""
 
 
 @runtime_checkable
 class SureMoves(Protocol):
-    """A belief that declares whether moves can fail at random; without it, they can."""
+    """A belief that declares whether moves can fail at random; other beliefs' moves can."""
 
     @property
     def moves_work_or_never(self) -> bool:
@@ -55,23 +55,23 @@ class SureMoves(Protocol):
 
 @runtime_checkable
 class BlockedMoves(Protocol):
-    """A belief that knows how likely a move never works."""
+    """A belief that knows the probability that a move never works."""
 
     def blocked_probability(self) -> FloatArray:
-        """Return Pr(P = 0) [S, A], or an upper bound; 0 where a move leads nowhere."""
+        """Return Pr(P = 0) [S, A] or an upper bound; 0 if the destination is the same state."""
 
 
 @runtime_checkable
 class BoundedMoves(Protocol):
-    """A belief whose mean model holds lower bounds on some success probabilities."""
+    """A belief that knows only bounds on success probabilities; `mean` has the lower bounds."""
 
     def success_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Return bounds (low, high), each [S, A]; `mean` holds the lower one."""
+        """Return bounds (low, high), each [S, A]; the success of `mean` is `low`."""
 
 
 @runtime_checkable
 class RewardLimits(Protocol):
-    """A belief that knows the range of the rewards of its worlds."""
+    """A belief that knows the range of the rewards in its worlds."""
 
     def reward_limits(self) -> tuple[float, float]:
         """Return the least and the greatest finite reward of any world."""
@@ -82,7 +82,7 @@ class Counted(Protocol):
 
     @property
     def visited(self) -> BoolArray:
-        """Which states [S] were entered."""
+        """Mask [S] of the states that were visited."""
 
     @property
     def counts(self) -> IntArray:
@@ -92,7 +92,7 @@ class Counted(Protocol):
 def corrections_of(
     belief: Belief, model: Model, discount: float, kind: Correction | None = None
 ) -> Corrections:
-    """Return the corrections of a belief with that mean; by default the tightest available."""
+    """Return the corrections of a belief whose mean is `model`; by default the tightest kind."""
     moves = belief if isinstance(model, Moves) and isinstance(belief, MoveBelief) else None
     if kind is None:
         kind = Correction.GENERAL if moves is None else Correction.MOVES

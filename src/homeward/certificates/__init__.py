@@ -1,10 +1,10 @@
-"""Certificates: plans on disk with everything that is needed to check them, and the checks."""
+"""Certificates: plans stored with all data that a check needs, and the checks of their claims."""
 
 from homeward.certificates.archive import load_plan, save_plan, save_stored
 from homeward.certificates.certificate import certify
 from homeward.certificates.codecs import Codec, register_codec
 from homeward.certificates.sampling import Sampled
-from homeward.certificates.stored import StoredPlan
+from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, RunVerdict, ValueVerdict
 
 __all__ = [

@@ -1,12 +1,12 @@
 """Check of a plan's table of actions and of its flags, by recomputation.
 
-For each action in the current state the table has its value and the bounds that it keeps if it is
-taken now and the plan is followed afterwards. This is not a stationary policy, so on a move-or-stay
-graph its first step is charged with the general correction (``docs/theory.md``, section 5). The
-chosen action stands for the part of the plan that starts with it.
+For each action in the current state, the table has a value and a bound per criterion: those of
+taking the action now and following the plan afterwards. This is not a stationary policy, so on a
+move-or-stay graph its first step uses the general correction (``docs/theory.md``, section 5). The
+numbers of the chosen action are those of the policies in the mixture that start with it.
 
-A safety bound is refuted if it is too high. A bound that is too low is valid, but does not justify
-the verdict "unsafe": verdicts are judged by the recomputed bounds.
+A claimed bound is refuted if it is too high. A claimed bound that is too low is valid, but it does
+not justify the verdict "unsafe": verdicts are checked against the recomputed bounds.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from homeward.certificates.arithmetic import Recomputed
 
 ROUNDING = 1e-14
-"""Additional difference of a bound, as a fraction of the most that could be kept."""
+"""Additional tolerance of a claimed bound, as a fraction of the bound's largest possible value."""
 
 LEVEL_TOLERANCE = 2e-9
-"""Largest shortfall of a total that still keeps its level."""
+"""Largest shortfall of a total that still meets its level."""
 
 WORTHLESS = 1e-12
-"""Fraction of the largest possible value below which a plan counts as worthless."""
+"""A plan counts as worthless if its value is below this fraction of the largest possible value."""
 
 UNSURE_FACTOR = 10.0
-"""Within this factor of a threshold either answer is accepted."""
+"""If a number is within this factor of a threshold, both answers are accepted."""
 
 
 def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray) -> Iterator[str]:
-    """Yield a reason for each wrong flag of a plan, and for each wrong number of its table.
+    """Yield a sentence for each wrong flag of a plan, and for each wrong number of its table.
 
-    `ahead` are the mixture's values [S] one step on, of `worths` and `totals`. `bonus` [A] is that
-    of the actions in the current state.
+    `ahead` has the mixture's values [S] after the first step, for `worths` and then `totals`.
+    `bonus` [A] is the bonus of each action in the current state.
     """
     plan, chain, state = again.plan, again.chain, again.plan.state
     actions = chain.world.shape[1]
@@ -50,26 +50,26 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
     others[:, state] = 0.0
     leaves = others.sum(axis=1) + chain.world.ending[at]
     idle = (bonus == 0.0) & ~(chain.world.reward[state] > 0.0)
-    # Two answers: surely, and possibly, an action neither moves nor earns.
+    # Masks [A] of the actions that surely, and that possibly, neither move nor earn.
     stays = [idle & (leaves <= x) for x in (WORTHLESS / UNSURE_FACTOR, WORTHLESS * UNSURE_FACTOR)]
-    # The value of an action that leaves the set includes all that follows: more rounding.
+    # The value of an exit includes all later steps, so its rounding error is larger.
     unsure = UNSURE_FACTOR * (chain.span if chain.exits.any() else 1.0)
 
     def is_zero(value: float) -> tuple[bool, bool]:
-        """Return whether a value surely, and possibly, is only rounding."""
+        """Return whether a value is surely, and whether it is possibly, only rounding."""
         least = WORTHLESS * again.scale
         return abs(value) <= least / unsure, abs(value) <= least * unsure
 
     surely, possibly = is_zero(again.value)
     if plan.worthless and not possibly:
-        yield f"the plan is claimed to have no value, but is worth {again.value:.6g}"
+        yield f"the plan is claimed to have no value, but its value is {again.value:.6g}"
     if surely and not plan.worthless:
-        yield "the plan has no value, but does not say so"
+        yield "the plan has no value, but its flag `worthless` is false"
     zero = is_zero(again.kept_value)
     if plan.waits and not (zero[1] or stays[1][plan.action]):
-        yield f"{taken} is claimed to wait without gain, but does not"
+        yield f"{taken} is claimed to wait without gain, but it moves or gains"
     if not plan.waits and (zero[0] or stays[0][plan.action]):
-        yield f"{taken} waits without gain, but the plan does not say so"
+        yield f"{taken} waits without gain, but the plan's flag `waits` is false"
 
     found = []
     for total, values in zip((*again.worths, *again.totals), ahead, strict=True):
@@ -80,7 +80,7 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
         onward = now + chain.discount * (rows @ values)
         found.append(np.where(chain.exits[state], leaving[state], onward))
     worths, sizes, *safety = found
-    slacks = [  # of each total; earnings relative to their range in reachable states
+    slacks = [  # tolerance of each total; for earnings, relative to the range in reachable states
         CLAIM_TOLERANCE
         * (float(np.ptp(np.asarray(t.leaving))) * chain.span if c.kind == "earn" else 1.0)
         for c, t in zip(plan.criteria, again.totals, strict=True)
@@ -90,7 +90,7 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
     closed = ~np.isfinite(again.worths[0].reward[state])
 
     def verdicts(action: int) -> list[str]:
-        """Return the verdicts that an action may have; two if rounding decides between them."""
+        """Return the correct verdict of an action, or two if rounding decides between them."""
         if action == plan.action:
             return ["chosen"]
         if closed[action]:
@@ -118,17 +118,23 @@ def objections(again: Recomputed, ahead: Sequence[FloatArray], bonus: FloatArray
         if closed[a]:
             continue
         if not abs(said.leaves - leave) <= CLAIM_TOLERANCE:
-            yield f"{name} is claimed to leave with {said.leaves:.6g}, but does with {leave:.6g}"
+            yield (
+                f"{name} is claimed to leave the state with probability {said.leaves:.6g}, "
+                f"but the probability is {leave:.6g}"
+            )
         worth, size = float(worths[a]), float(sizes[a])
         if chosen:
             worth, size = again.kept_value, again.kept_size
         if not abs(said.exploration - worth) <= CLAIM_TOLERANCE * size + again.rounding:
-            yield f"{name} is claimed to be worth {said.exploration:.6g}, but is worth {worth:.6g}"
+            yield (
+                f"{name} is claimed to have value {said.exploration:.6g}, but its value is "
+                f"{worth:.6g}"
+            )
         for k, (total, claimed) in enumerate(zip(again.totals, said.safety, strict=True)):
             kept = again.bounds["action"][k] if chosen else total.bound(float(safety[k][a]))
             rounding = ROUNDING * (abs(total.least) + total.unit)
             if not claimed <= kept + slacks[k] * total.unit + rounding:
                 yield (
-                    f"{name} is claimed to keep {claimed:.6g} of {plan.criteria[k].name!r}, "
-                    f"but keeps {kept:.6g}"
+                    f"{name} is claimed to have the bound {claimed:.6g} for "
+                    f"{plan.criteria[k].name!r}, but the bound is {kept:.6g}"
                 )

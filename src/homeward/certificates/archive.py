@@ -1,9 +1,9 @@
-"""Plans on disk: one file, an npz archive whose ``header.json`` lists its arrays.
+"""Plan files: an npz archive whose ``header.json`` lists its arrays.
 
-Nothing in the file is executed, and equal plans give equal bytes. A file that is cut short, is
-damaged, or is of another program or a newer format raises an `InvalidFileError`. An array that the
-header does not list, or that is larger than listed, is refused before it is unpacked, so a small
-file can't fill the memory.
+Reading a file executes nothing in it. Equal plans give equal bytes. A file that is truncated or
+damaged, or that has another format, raises an `InvalidFileError`. If an array is not listed in the
+header, or is larger than listed, the file is refused before the array is unpacked, so a small file
+can't fill the memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from homeward import __version__
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.claims import ActionClaims, CriterionClaims, PlanClaims
 from homeward.certificates.codecs import decode_belief, encode_belief
-from homeward.certificates.stored import StoredPlan
+from homeward.certificates.stored_plan import StoredPlan
 from homeward.errors import HomewardError, InvalidFileError
 from homeward.files import refusing, replace_file, spelled
 from homeward.solvers import Status
@@ -39,7 +39,7 @@ KIND, FORMAT = "homeward plan", 1
 HEADER = "header.json"
 MAX_HEADER_BYTES = 2**26
 MAX_PREFACE_BYTES = 2**14
-"""Largest size of the header of an array's member."""
+"""Largest size in bytes of the npy header of an array."""
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ def save_stored(stored: StoredPlan, path: Path | str) -> None:
 
 
 def load_plan(path: Path | str) -> StoredPlan:
-    """Return a saved plan; raise `InvalidFileError` if the file does not contain one."""
+    """Return the plan of a file; raise `InvalidFileError` if the file does not contain a plan."""
     path = Path(path)
     with refusing(path, "can't be read"):
         data = path.read_bytes()
@@ -67,13 +67,13 @@ def load_plan(path: Path | str) -> StoredPlan:
         raise InvalidFileError(f"{path}: {cause}") from cause
     except HomewardError as cause:
         raise InvalidFileError(f"{path}: contains an invalid plan: {cause}") from cause
-    except Exception as cause:  # a damaged archive can make its readers raise anything
+    except Exception as cause:  # zipfile and numpy raise various exceptions on a damaged archive
         said = f"{type(cause).__name__}: {cause}"
         raise InvalidFileError(f"{path}: is damaged or not a plan: {said}") from cause
 
 
 def pack(stored: StoredPlan) -> bytes:
-    """Return a stored plan as bytes."""
+    """Return the bytes of a plan file."""
     plan = stored.plan
     name, (values, belief) = encode_belief(stored.belief)
     arrays: dict[str, NDArray[Any]] = {f"belief.{key}": array for key, array in belief.items()}
@@ -105,7 +105,7 @@ def pack(stored: StoredPlan) -> bytes:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
         def add(name: str, content: bytes) -> None:
-            about = zipfile.ZipInfo(name)  # without a date, so that equal plans give equal bytes
+            about = zipfile.ZipInfo(name)  # with a fixed date, so that equal plans give equal bytes
             about.compress_type = zipfile.ZIP_DEFLATED
             about.external_attr = 0o644 << 16
             archive.writestr(about, content)
@@ -119,9 +119,9 @@ def pack(stored: StoredPlan) -> bytes:
 
 
 def unpack(data: bytes) -> StoredPlan:
-    """Return what `pack` wrote."""
+    """Return the stored plan from the bytes of a plan file."""
     if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise InvalidFileError("is not a plan, or was cut short")
+        raise InvalidFileError("is not a plan, or is truncated")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         header = _header_of(archive)
         arrays = _arrays_of(archive, header["arrays"])
@@ -159,7 +159,7 @@ def unpack(data: bytes) -> StoredPlan:
 
 
 def _written(claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON; its arrays are added to `arrays` instead."""
+    """Return the fields of a dataclass that are not arrays, as JSON; add the others to `arrays`."""
     values = {field.name: getattr(claims, field.name) for field in fields(claims)}
     arrays |= {prefix + key: v for key, v in values.items() if isinstance(v, np.ndarray)}
     return {key: spelled(v) for key, v in values.items() if not isinstance(v, np.ndarray)}
@@ -168,7 +168,7 @@ def _written(claims: Any, arrays: dict[str, NDArray[Any]], prefix: str) -> dict[
 def _read(
     cls: type[T], said: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str, **known: Any
 ) -> T:
-    """Return a dataclass whose fields `_written` wrote; those that are `known` are not read."""
+    """Return a dataclass from the fields that `_written` wrote; `known` fields are not read."""
     values = dict(known)
     for field in fields(cls):  # type: ignore[arg-type]
         name, kind = field.name, str(field.type)
@@ -183,7 +183,7 @@ def _read(
 
 
 def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return the header of an archive; raise if it is of another program or format."""
+    """Return the header of an archive; raise if it is not that of a plan in this format."""
     found = [about for about in archive.infolist() if about.filename == HEADER]
     if len(found) != 1:
         raise InvalidFileError("is an archive, but was not written by homeward")
@@ -201,13 +201,18 @@ def _header_of(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that a header lists; others, and larger ones, are not unpacked."""
+    """Return the arrays of an archive; raise unless they are exactly those in `listed`.
+
+    An array that is not listed, or larger than listed, is not unpacked.
+    """
     members = [about for about in archive.infolist() if about.filename != HEADER]
     lost = Counter(about.filename for about in members)
     lost.subtract(f"{key}.npy" for key in listed)
     wrong = sorted(name for name, count in lost.items() if count)
     if wrong:
-        raise InvalidFileError(f"its arrays differ from its header: {', '.join(wrong)}")
+        raise InvalidFileError(
+            f"these arrays are missing, or are not listed in the header: {', '.join(wrong)}"
+        )
     arrays = {}
     for about in members:
         key = about.filename.removesuffix(".npy")
@@ -215,14 +220,14 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
         size = np.dtype(dtype).itemsize * math.prod(int(count) for count in shape)
         if about.file_size > size + MAX_PREFACE_BYTES:
             raise InvalidFileError(
-                f"its array {key} unpacks to {about.file_size} bytes, and is listed as {dtype} of "
-                f"shape {tuple(shape)}"
+                f"the array {key} unpacks to {about.file_size} bytes, but the header lists {dtype} "
+                f"of shape {tuple(shape)}"
             )
         content = io.BytesIO(archive.read(about))
         array = np.lib.format.read_array(content, allow_pickle=False)
         if _listed(array) != [dtype, shape]:
             raise InvalidFileError(
-                f"its array {key} is {array.dtype} of shape {array.shape}, and is listed as "
+                f"the array {key} is {array.dtype} of shape {array.shape}, but the header lists "
                 f"{dtype} of shape {tuple(shape)}"
             )
         arrays[key] = array
@@ -230,5 +235,5 @@ def _arrays_of(archive: zipfile.ZipFile, listed: Mapping[str, Any]) -> dict[str,
 
 
 def _listed(array: NDArray[Any]) -> list[Any]:
-    """Return the type and the shape of an array, as the header lists them."""
+    """Return the header's entry for an array: [dtype, shape]."""
     return [array.dtype.str, list(array.shape)]

@@ -1,23 +1,23 @@
 r"""Recomputation of all numbers of a plan by methods independent of the planner.
 
-The mean model and the corrections come from the belief's definition (`mean_model`). Every policy of
-the plan is evaluated by one sparse linear solve, or step by step if the recall is fixed. The value
-of every safe plan is bounded from above by the Lagrangian at the plan's own multipliers, maximised
-by plain policy iteration.
+The mean model and the corrections are computed from the belief's definition (`mean_model`). Every
+policy of the plan is evaluated by one sparse linear solve, or step by step if the recall is fixed.
+The Lagrangian at the plan's own multipliers, maximised by plain policy iteration, is an upper bound
+on the value of every safe plan.
 
-Only the states that the plan can reach count: numbers elsewhere, however large, affect neither the
-results nor the tolerances.
+Only states that the plan can reach are used. Numbers in other states, however large, change neither
+the results nor the tolerances.
 
-What is proven, with the formulas of ``docs/theory.md``:
+These claims are checked with the formulas of ``docs/theory.md``:
 
-- the way home: the stored return policy's own value v [S]. A state from which it can't end, or
-  whose value would be negative, counts as giving up: 0 is below any probability;
-- a criterion's bound: the total of its corrected rewards under the stored mixture, with that v;
-- that nothing is safe: if U(λ) without f is below 0 for some λ ≥ 0, no mixture keeps the levels.
-  All rounding counts against it, and v is that of the best way home, not of the stored one;
-- the upper bound: U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k) is above the value of every mixture
-  that keeps the levels, for every λ ≥ 0, again with the best way home. The error bound of policy
-  iteration, over 1/(1 − γ) steps, is added.
+- The return probability is the value v [S] of the stored return policy. A state from which this
+  policy never ends, or whose value would be negative, counts as giving up: v = 0.
+- A criterion's bound is the total of its corrected rewards under the stored mixture, with this v.
+- The claim that no plan is safe holds if U(λ) without f is below 0 for a λ ≥ 0. The check adds all
+  rounding errors to U(λ), and uses the v of the best return policy instead of the stored one.
+- The upper bound is U(λ) = max_π f(π) + Σ λ_k (g_k(π) − level_k), with the best return policy. For
+  every λ ≥ 0 it is at least the value of every mixture that meets the levels. The error bound of
+  policy iteration is added.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from homeward.certificates.return_bounds import return_bounds
 if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.stored import StoredPlan
+    from homeward.certificates.stored_plan import StoredPlan
 
 ROUNDING = 1e-14
-"""Error of a value, as a fraction of the most that a plan could collect."""
+"""Rounding error of a value, as a fraction of the largest value that a plan could have."""
 
 ANYWHERE_ROUNDING = 1e-25
-"""Additional error, as a fraction of what a plan could collect in all states."""
+"""Additional rounding error, as a fraction of that value if all states were reachable."""
 
 
 class Recomputed:
     """The numbers of a plan, recomputed from its belief and its policies.
 
-    `plan`, `chain`, `worths` and `totals` are on the states that the plan can reach: its policies,
-    the mean model, the exploration reward with its absolute value, and each criterion's corrected
-    reward.
+    These attributes are restricted to the states that the plan can reach: `plan` has the policies,
+    `chain` the mean model, `worths` the exploration reward and its absolute value, and `totals` the
+    corrected reward of each criterion.
     """
 
     def __init__(self, stored: StoredPlan) -> None:
@@ -94,7 +94,7 @@ class Recomputed:
         whole = mixed(plan.weights, plan.outbound)
         kept = mixed(plan.kept_weights, plan.kept_outbound)
         ahead = whole if plan.steps is None else mixed(plan.weights, plan.outbound, 1)
-        # Exploration values, and the same with the absolute value of every reward.
+        # The exploration value, and the same value with absolute rewards.
         self.value, self.size, *planned = (float(values[plan.state]) for values in whole)
         self.kept_value, self.kept_size, *taken = (float(values[plan.state]) for values in kept)
         self.bounds = {
@@ -102,15 +102,15 @@ class Recomputed:
             for name, values in (("plan", planned), ("action", taken))
         }
         largest = [np.abs(x[np.isfinite(x)]).max() for x in (stored.bonus, world.reward)]
-        # The most that a plan could collect in all states, and in those it can reach.
+        # Upper bounds on the value of a plan: over all states, and over reachable states.
         self.anywhere = float(sum(largest)) * chain.span
         self.scale = float(np.abs(gains[np.isfinite(gains)]).max()) * chain.span
         self.rounding = ROUNDING * self.scale + ANYWHERE_ROUNDING * self.anywhere
         self.said = tuple(objections(self, ahead, stored.bonus[stored.plan.state]))
         prices = [c.multiplier * t.unit for c, t in zip(plan.criteria, totals, strict=True)]
         self.prices = float(sum(prices))
-        self.upper: float | None = None  # bound on the value of a safe plan, if the plan claims one
-        self.short: float | None = None  # if infeasible: bound on every plan's shortfall, Σ λ = 1
+        self.upper: float | None = None  # upper bound on the value of safe plans, if claimed
+        self.short: float | None = None  # if infeasible: lower bound on all shortfalls, Σ λ = 1
         if np.isfinite(plan.upper_bound):
             self.upper = _upper(self, explore, highest, prices)
         elif plan.upper_bound == -np.inf:
@@ -118,16 +118,19 @@ class Recomputed:
 
 
 def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
-    """Return a reason for each policy that takes an action that can't be chosen."""
+    """Return a sentence for each policy that takes an action which can't be chosen."""
     plan, each = stored.plan, np.arange(world.shape[0])
     shut = ~np.isfinite(world.reward)
-    policies = [("the plan", plan.outbound), ("the part of the action", plan.kept_outbound)]
+    policies = [
+        ("the plan", plan.outbound),
+        ("the mixture that starts with the action", plan.kept_outbound),
+    ]
     if plan.afterwards is not None:
-        policies.append(("the policy outside", plan.afterwards))
+        policies.append(("the policy outside the set", plan.afterwards))
     for k, criterion in enumerate(plan.criteria):
-        policies.append((f"the way home of criterion {k}", criterion.return_policies))
+        policies.append((f"the return policy of criterion {k}", criterion.return_policies))
     return [
-        f"{name} takes an action in {plan.state_name(int(at[-1]))} that can't be chosen there"
+        f"{name} takes an action that can't be chosen in {plan.state_name(int(at[-1]))}"
         for name, policy in policies
         for at in np.argwhere(shut[each, np.maximum(policy, 0)] & (policy >= 0))[:1]
     ]
@@ -136,9 +139,9 @@ def _closed(stored: StoredPlan, world: MeanModel) -> list[str]:
 def _totals(
     stored: StoredPlan, world: MeanModel, k: int, criterion: CriterionClaims, faults: list[str]
 ) -> tuple[Total, Total]:
-    """Return the corrected reward of a criterion, with the stored way home and with the best one.
+    """Return a criterion's corrected reward, for its stored and for the best return policy.
 
-    Reasons against wrong claims are added to `faults`.
+    A sentence for each wrong claim is added to `faults`.
     """
     plan, discount = stored.plan, stored.plan.discount
     moves, fixed = plan.correction == "moves", plan.steps is not None
@@ -164,15 +167,17 @@ def _totals(
             sigma, span = np.zeros(world.shape), 1.0
         least, unit, best = low * plan.expected_steps, span * plan.expected_steps, each
         if abs(unit - criterion.unit) > CLAIM_TOLERANCE * max(unit, criterion.unit):
-            faults.append(f"its range is {unit:g}, claimed as {criterion.unit:g}")
+            faults.append(
+                f"the range of earnings is {unit:g}, but is claimed to be {criterion.unit:g}"
+            )
     elif criterion.kind == "return":
         way, highest = return_bounds(world, plan.correction, criterion)
         over = criterion.way_home - way
         worst = int(np.argmax(over))
         if over[worst] > CLAIM_TOLERANCE:
             faults.append(
-                f"the way home from {plan.state_name(worst)} is claimed to work with "
-                f"{criterion.way_home[worst]:.6f}, but is {way[worst]:.6f}"
+                f"the return from {plan.state_name(worst)} is claimed to have probability "
+                f"{criterion.way_home[worst]:.6f}, but the bound is {way[worst]:.6f}"
             )
         each, best = (np.repeat(v[:, None], world.shape[1], axis=1) for v in (way, highest))
     level = (criterion.level - least) / unit
@@ -190,7 +195,7 @@ def _totals(
 
 
 def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> tuple[float, float]:
-    """Return the least and the greatest reward of a step in any world."""
+    """Return the least and the greatest reward of one step in any world."""
     given, limits = stored.rewards[k], stored.limits[k]
     if given is not None:
         paid = given[np.isfinite(world.reward)]
@@ -200,7 +205,8 @@ def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> t
         slack = 1e-12 * max(abs(least), abs(most))
         if least < low - slack or most > high + slack:
             faults.append(
-                f"worlds pay between {least:g} and {most:g}, outside the limits ({low:g}, {high:g})"
+                f"rewards of the worlds range from {least:g} to {most:g}, outside the limits "
+                f"({low:g}, {high:g})"
             )
     else:
         low, high = world.paid
@@ -210,7 +216,7 @@ def _range(stored: StoredPlan, world: MeanModel, k: int, faults: list[str]) -> t
 def _upper(
     again: Recomputed, explore: FloatArray, totals: list[Total], prices: list[float]
 ) -> float:
-    """Return an upper bound on the value of every plan that keeps the levels."""
+    """Return an upper bound on the value of every plan that meets the levels."""
     chain, plan = again.chain, again.plan
     after, error_after = None, 0.0
     if chain.exits.any() and plan.afterwards is not None:
@@ -231,9 +237,9 @@ def _upper(
 
 
 def _short(again: Recomputed, totals: list[Total], prices: list[float]) -> float:
-    """Return a lower bound on the shortfall of every plan, weighted by λ: if > 0, all fall short.
+    """Return a lower bound on the λ-weighted shortfall of every plan; above 0, no plan is safe.
 
-    An infinite λ counts as 1, and finite ones beside it as 0.
+    The weights λ are normalised to sum 1. If any λ is infinite, the finite ones count as 0.
     """
     infinite = [price == np.inf for price in prices]
     weights = [float(e) for e in infinite] if any(infinite) else prices

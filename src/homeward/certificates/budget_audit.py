@@ -1,20 +1,20 @@
 """Audit of the risk budget of a run whose level δ holds for the whole run.
 
-After each step a run relies on a set E of edges. Let Y = Pr(every edge of E works | observations)
-if E contains a way home from the current state, and else 0. Observations do not change E[Y]; only a
-change of E does. With b(e) the probability that an edge never works, given the observations before
-the step, going from E to E' lowers Y by at most each of
+After each step, a run relies on a set E of edges. Let Y = Pr(every edge of E works | observations)
+if E contains a path home from the current state, and Y = 0 otherwise. Observations do not change
+the expectation of Y; only a change of E does. Let b(e) be the probability that edge e never works,
+given the observations before the step. A change from E to E' lowers Y by at most each of
 
-- Σ b(e) over the edges of E' that are not in E, if E' contains a way home: Y' ≥ Y − Pr(one of them
+- Σ b(e) over the edges of E' that are not in E, if E' contains a path home: Y' ≥ Y − Pr(a new edge
   never works);
-- (1 − max b(e) over the way home of E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
-  the smallest possible Y'. If a way home is missing, its side is 0.
+- (1 − max b(e) over the path home in E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
+  the smallest possible Y'. Without a path home in E or E', the respective term is 0.
 
-The run must have spent at least the smaller of the two. Then Y plus what was spent is a
-submartingale, and if at most 1 − δ is spent, E[Y] ≥ δ whenever the run is called off.
+The run must have spent at least the smaller of the two. Then Y plus the spent risk is a
+submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
 
-Nothing is taken from the planner except its records. Beliefs give b: an upper bound where it is
-summed, and a lower bound where its maximum counts.
+The audit uses only the records of the planner, and b from the beliefs: an upper bound on b in sums,
+and a lower bound on b in the maximum.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     from homeward.beliefs import Belief
 
 BUDGET_TOLERANCE = 1e-9
-"""Largest amount by which what is spent may exceed 1 − δ."""
+"""Largest amount by which the spent risk may exceed 1 − δ."""
 
 SUM_TOLERANCE = 1e-12
 """Largest relative error of a sum."""
 
 MAX_REASONS = 5
-"""Reasons that are listed per home; the others are only counted."""
+"""Largest number of reasons that are listed per home; further reasons are only counted."""
 
 Edge = tuple[int, int]
 """A state and an action."""
 
 
 class HomeClaim(NamedTuple):
-    """A run's claim that it keeps a way home."""
+    """A run's claim that it can return home with probability at least `level`."""
 
     name: str
     homes: frozenset[int]  # states that count as home
     level: float  # δ of the whole run
-    within: int | None = None  # largest number of moves; None for any number
+    within: int | None = None  # largest number of moves of a return; None for any number
 
 
 class Edges(NamedTuple):
@@ -64,8 +64,8 @@ class Edges(NamedTuple):
     at_once: bool  # whether an edge that ever works does so at the first attempt
 
 
-def why_not(belief: Belief) -> str | None:
-    """Return why a run on a belief can't be audited; None if it can."""
+def why_not_auditable(belief: Belief) -> str | None:
+    """Return the reason why a run with this belief can't be audited; None if it can."""
     model = belief.mean()
     if not isinstance(model, Moves):
         return "its model is not a move-or-stay graph"
@@ -79,9 +79,10 @@ def why_not(belief: Belief) -> str | None:
 def audit(
     claims: Sequence[HomeClaim], steps: Iterable[tuple[Any, Belief]]
 ) -> tuple[HomeVerdict, ...]:
-    """Return the verdict on each home: whether each step kept a way home and spent enough.
+    """Return one verdict per home: whether every step kept a path home and spent enough risk.
 
-    A step is its record (`step`, `state`, `next_state`, `holding`) and the belief before it.
+    A step is a pair: its record (`step`, `state`, `next_state`, `holding`), and the belief before
+    the step.
     """
     accounts = [_Account(claim) for claim in claims]
     for record, belief in steps:
@@ -92,7 +93,7 @@ def audit(
 
 
 def _edges(belief: Any) -> Edges:
-    """Return the edges with their probabilities; those that can't be chosen never work."""
+    """Return the edges with their probabilities; an edge that can't be chosen never works."""
     model = belief.mean()
     most = least = np.asarray(belief.blocked_probability(), np.float64)
     if isinstance(belief, BoundedMoves):
@@ -105,21 +106,21 @@ def _edges(belief: Any) -> Edges:
 
 
 class _Account:
-    """The edges relied on and the risk spent for one home, up to the last record that was read."""
+    """The edges that a run relies on for one home, and the spent risk, after the last record."""
 
     def __init__(self, claim: HomeClaim) -> None:
         self.claim, self.unread = claim, False
-        self.way: IntArray | None = None  # [S] action relied on in each state, −1 for none
+        self.way: IntArray | None = None  # [S] action of the edge out of each state, −1 for none
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
         self.reasons: list[str] = []
 
     def check(self, step: Any, k: int, edges: Edges) -> None:
-        """Check one step; steps after an unreadable record are not checked."""
+        """Check one step of home k; steps after an unreadable record are not checked."""
         if self.unread:
             return
         try:
             charge = 0.0
-            if self.way is None:  # the way home from the start is charged before the first step
+            if self.way is None:  # the path home from the start is charged before the first step
                 nothing = np.full(len(edges.dest), -1)
                 self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
                 charge = _risk(self.way, edges)
@@ -133,7 +134,7 @@ class _Account:
             return
         before = self._path(self.way, step.state, edges)
         after = self._path(way, step.next_state, edges)
-        # What the step has to spend: an upper bound on the decrease of Y.
+        # The risk that the step has to spend: an upper bound on the decrease of Y.
         most = 0.0 if before is None else 1.0
         most = min([most, *(1.0 - float(edges.least[edge]) for edge in before or ())])
         if after is not None:
@@ -143,21 +144,22 @@ class _Account:
         within = self.claim.within
         if after is None:
             if before is not None and not any(edges.least[e] >= 1.0 for e in before):
-                lost = f"the edges relied on contain no way home from state {step.next_state}"
+                lost = f"the recorded edges contain no path home from state {step.next_state}"
                 self._object(step, lost)
         elif within is not None and len(after) > within:
-            self._object(step, f"the way home takes {len(after)} moves, but {within} are allowed")
+            self._object(step, f"the path home has {len(after)} moves, but {within} are allowed")
         elif within is not None and after and not edges.at_once:
-            self._object(step, "moves may take several attempts: steps are not bounded")
+            self._object(step, "moves may need several attempts, so the steps are not bounded")
         if kept != max(0.0, 1.0 - max(spent)):
-            self._object(step, f"{kept:.6g} is claimed to be kept with {max(spent):.6g} spent")
+            claim = f"the record claims a return probability of {kept:.6g}"
+            self._object(step, f"{claim}, but {max(spent):.6g} is spent")
         if paid < 0.0:
             self._object(step, f"the spent risk falls from {self.spent:.6g} to {spent[k]:.6g}")
         elif not paid >= charge * (1.0 - SUM_TOLERANCE) - 4.0 * np.finfo(float).eps:
-            self._object(step, f"{paid:.6g} was spent, but {charge:.6g} is required")
+            self._object(step, f"the step spent {paid:.6g}, but had to spend {charge:.6g}")
         budget = 1.0 - self.claim.level
         if not spent[k] <= budget + BUDGET_TOLERANCE + SUM_TOLERANCE:
-            self._object(step, f"{spent[k]:.6g} is spent, but at most {budget:.6g} is allowed")
+            self._object(step, f"{spent[k]:.6g} is spent, but the budget is {budget:.6g}")
         self.way, self.spent = way, max(spent[k], self.spent)
         self.charged += charge
         self.steps += 1
@@ -171,7 +173,7 @@ class _Account:
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
 
     def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
-        """Return the edges of the way home from a state; None if there is none."""
+        """Return the edges of the path home from a state; None if there is no path."""
         passed: list[Edge] = []
         while state not in self.claim.homes:
             action = int(way[state])
@@ -186,13 +188,13 @@ class _Account:
 
 
 def _risk(way: IntArray, edges: Edges) -> float:
-    """Return the sum of the probabilities that an edge of a set [S] never works."""
+    """Return Σ Pr(edge never works) over the edges `way` [S], one action per state or −1."""
     states = np.flatnonzero(way >= 0)
     return float(edges.most[states, way[states]].sum())
 
 
 def _changed(way: IntArray, difference: Any, shape: tuple[int, ...]) -> IntArray:
-    """Return a set of edges [S] after a recorded change: states, and the new action in each."""
+    """Return the edges [S] after a recorded `difference`: a list of states, and of new actions."""
     found = way.copy()
     for state, action in zip(*difference, strict=True):
         if not (0 <= state < shape[0] and -1 <= action < shape[1]):

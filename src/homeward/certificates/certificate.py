@@ -1,14 +1,14 @@
-r"""The certificate of a plan: every claim, checked by up to three independent methods.
+r"""The certificate of a plan: each claim is checked by up to three independent methods.
 
 - *exact*: enumeration of a finite belief's worlds;
 - *sampling*: episodes in worlds drawn from the belief, and a confidence interval;
-- *arithmetic*: the plan's own numbers, recomputed.
+- *arithmetic*: recomputation of the plan's own numbers.
 
-A claim is refuted if the exact value, or the interval's upper limit, is below it by more than 1e-9
-of its unit, or if the arithmetic does not reproduce it. The unit is 1 for a probability. For
-earnings it is their range in the states that the plan can reach, recomputed and not taken from the
-plan. With confidence c and n claims each interval is wrong with probability ≤ (1 − c)/n, so all of
-them hold together with probability ≥ c (Bonferroni), even if the claims depend on each other.
+A claim is refuted if it exceeds the exact value, or the interval's upper limit, by more than 1e-9
+of its unit, or if it exceeds the recomputed number. The unit of a probability is 1. The unit of
+earnings is their range in the states that the plan can reach, which is recomputed. With confidence
+c and n claims, each interval is wrong with probability ≤ (1 − c)/n. So all intervals hold together
+with probability ≥ c (Bonferroni), even if the claims depend on each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.claims import CLAIM_TOLERANCE
-from homeward.certificates.policy_values import enumerate_worlds, why_not
+from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
 from homeward.errors import InvalidInputError
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from homeward.certificates.claims import PlanClaims
-    from homeward.certificates.stored import StoredPlan
+    from homeward.certificates.stored_plan import StoredPlan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
 METHODS: tuple[str, ...] = get_args(Method)
 
 EXACT_TOLERANCE = 1e-9
-"""Largest rounding, in units of a claim, by which the true value may be below it."""
+"""Largest amount, in units of a claim, by which a claim may exceed the true value."""
 
 LEVEL_TOLERANCE = 1e-9
-"""Fraction of its unit by which a bound of an optimal plan may be below its level."""
+"""Largest amount, in units of a claim, by which an optimal plan's bound may miss its level."""
 
 STEP_ROUNDING = 1e-14
-"""Relative rounding for each expected step of a plan."""
+"""Relative rounding error for each expected step of a plan."""
 
 GAP_TOLERANCE = 2e-6
-"""Largest gap of an optimal plan, as a fraction of the most that could be earned."""
+"""Largest gap of an optimal plan, as a fraction of the largest value that a plan could have."""
 
 MIN_SHORTFALL = 5e-10
-"""Least shortfall, summed over all levels, that proves a problem infeasible.
+"""Least total shortfall of all levels that proves a problem infeasible.
 
-A plan within 1e-9 of a level counts as keeping it, so an infeasible problem lacks more than this.
+A plan that misses a level by at most 1e-9 still meets it, so an infeasible problem misses by more.
 """
 
 UNCORRECTED = "the plan was made without a correction (naive): its bounds are believed, not proven"
@@ -67,25 +67,25 @@ def certify(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Certificate:
-    """Return the verdicts on every claim of a stored plan.
+    """Return a verdict on every claim of a stored plan.
 
     Parameters
     ----------
     stored
         The plan with its belief.
     method
-        ``"all"`` uses every method that the belief allows; a single method that is not possible
-        raises an `InvalidInputError`.
+        ``"all"`` uses every method that works for the belief. A single method that does not work
+        for it raises an `InvalidInputError`.
     episodes
-        Number of worlds to draw and play in.
+        Number of simulated episodes, each in a world drawn from the belief.
     confidence
         Probability that all intervals hold together.
     seed
         Random seed.
     jobs
-        Number of processes; the result does not depend on it.
+        Number of processes; the result does not depend on this number.
     progress
-        Called with the number of episodes that were played since its last call.
+        Function that is called with the number of episodes simulated since its last call.
     """
     if method not in METHODS:
         raise InvalidInputError(f"method is {method!r}, expected one of {', '.join(METHODS)}")
@@ -104,12 +104,12 @@ def certify(
     corrected = plan.correction is not Correction.NAIVE
     notes = [] if corrected else [UNCORRECTED]
     if len(plan.conflict) > 1 or (plan.conflict and len(plan.criteria) > 1):
-        notes.append("which of the criteria conflict is not checked")
+        notes.append("not checked: which criteria conflict")
     exactly = sampled = again = None
     if method in ("all", "exact"):
-        reason = why_not(stored)
+        reason = why_not_enumerable(stored)
         if reason is None:
-            exactly = enumerate_worlds(stored)
+            exactly = enumerated_values(stored)
         elif method == "exact":
             raise InvalidInputError(reason)
         else:
@@ -161,28 +161,29 @@ def certify(
 
 
 def _against(verdict: ClaimVerdict, asked: float) -> Iterator[tuple[str, str]]:
-    """Yield each method that refutes a claim, and why; rounding is in the unit `asked` for."""
+    """Yield (method, reason) for each method that refutes a claim; `asked` is the claimed unit."""
     claimed, again = verdict.claimed, verdict.recomputed
     least = claimed - EXACT_TOLERANCE * verdict.unit
     if verdict.exact is not None and verdict.exact < least:
-        yield "exact", f"it is exactly {verdict.exact:.6g}"
+        yield "exact", f"the exact value is {verdict.exact:.6g}"
     if verdict.sampled is not None and verdict.sampled.high < least:
-        yield "sampling", f"by sampling it is at most {verdict.sampled.high:.6g}"
+        yield "sampling", f"by sampling, the value is at most {verdict.sampled.high:.6g}"
     if again is not None and claimed > again + CLAIM_TOLERANCE * verdict.unit + 1e-14 * asked:
-        yield "arithmetic", f"the arithmetic comes to {again:.6g}"
+        yield "arithmetic", f"the recomputed bound is {again:.6g}"
 
 
 def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
-    """Return a reason for each level that an "optimal" plan misses by its own claims.
+    """Return a sentence for each level that the claimed bounds of an "optimal" plan miss.
 
-    The planner's tolerance is relative to the range of all rewards, unreachable ones included.
+    The tolerance is that of the planner: relative to the range of rewards in all states.
     """
     plan = stored.plan
     if plan.status is not Status.OPTIMAL:
         return []
     slack = LEVEL_TOLERANCE + STEP_ROUNDING * plan.expected_steps
     return [
-        f"the plan claims to be optimal, but {v.criterion!r} is {v.claimed:.6g}, below {v.level:g}"
+        f"the plan claims to be optimal, but its bound {v.claimed:.6g} for {v.criterion!r} is "
+        f"below {v.level:g}"
         for k, v in enumerate(verdicts[: len(plan.criteria)])
         if v.claimed < v.level - slack * unit_of(stored, k, anywhere=True)
     ]
@@ -193,28 +194,33 @@ def _judge_worth(worth: ValueVerdict, plan: PlanClaims, again: Recomputed) -> Va
     reasons, rounding = list(worth.reasons), STEP_ROUNDING * plan.expected_steps * again.scale
     for name, claimed, found, size in (
         ("the plan", worth.value, again.value, again.size),
-        ("the part of the action", plan.kept_value, again.kept_value, again.kept_size),
+        (
+            "the mixture that starts with the action",
+            *(plan.kept_value, again.kept_value, again.kept_size),
+        ),
     ):
         if not abs(claimed - found) <= CLAIM_TOLERANCE * size + again.rounding:
-            reasons.append(f"{name} is claimed to be worth {claimed:.6g}, but is worth {found:.6g}")
+            reasons.append(
+                f"{name} is claimed to have value {claimed:.6g}, but its value is {found:.6g}"
+            )
     if plan.status is Status.OPTIMAL and not plan.gap <= GAP_TOLERANCE * again.anywhere:
         reasons.append(f"the plan is claimed to be optimal, but its gap is {plan.gap:.6g}")
     if again.short is not None and not again.short * len(plan.criteria) > MIN_SHORTFALL:
-        reasons.append("the plan's multipliers do not prove that no plan keeps the levels")
+        reasons.append("the plan's multipliers do not prove that no plan meets the levels")
     if again.upper is not None:
-        # A forged plan may have any multiplier, so the slack that multipliers add is limited.
+        # A forged plan may have any multipliers, so the tolerance that these add is limited.
         size = max(again.size, abs(again.upper))
         slack = CLAIM_TOLERANCE * size + min(CLAIM_TOLERANCE * again.prices, GAP_TOLERANCE * size)
         if worth.upper < again.upper - slack - rounding:
             reasons.append(
-                f"no safe plan is claimed to be worth more than {worth.upper:.6g}, but only "
-                f"{again.upper:.6g} can be proven"
+                f"the claimed upper bound on safe plans is {worth.upper:.6g}, but the proven one "
+                f"is {again.upper:.6g}"
             )
-    # The planner's gap is relative to all states; here only reachable states count.
+    # The planner's tolerance is relative to all states; this one to reachable states.
     if not reasons and plan.status is Status.OPTIMAL and again.upper is not None:
         shown = again.upper - again.value
         if not shown <= 2.0 * GAP_TOLERANCE * again.scale + rounding:
-            reasons.append(f"the plan is claimed to be optimal, but a gap of {shown:.6g} is left")
+            reasons.append(f"the plan is claimed to be optimal, but the proven gap is {shown:.6g}")
     return replace(
         worth,
         recomputed_value=again.value,

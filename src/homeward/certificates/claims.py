@@ -1,6 +1,6 @@
-"""The claims of a plan: its decision, and its numbers on every criterion and action.
+"""The claims of a plan: its decision, and its numbers for every criterion and action.
 
-A plan is copied field by field, so nothing here depends on how plans are made.
+Claims are copied from a plan field by field, so this module does not import the planner.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 class ActionClaims(NamedTuple):
-    """The claims on one action: taken now, with the plan followed afterwards."""
+    """The claims on taking one action now and following the plan afterwards."""
 
     action: int
     leaves: float  # probability that the state changes
     exploration: float  # discounted reward plus bonus, on the mean model
-    safety: tuple[float, ...]  # per criterion, the corrected bound
-    weight: float  # weight of the policies in the mixture that start with it
-    verdict: str  # why it was taken or not, a code of `words.VERDICTS`
+    safety: tuple[float, ...]  # lower bound for each criterion
+    weight: float  # total weight of the policies in the mixture that start with this action
+    verdict: str  # code in `words.VERDICTS`: why the action was taken or not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,31 +44,31 @@ class CriterionClaims:
     name: str
     kind: str  # return, stay or earn
     level: float  # δ, or the total to earn
-    bound: float  # lower bound on the probability, or on what the mixture earns
-    kept_bound: float  # the same of the part that starts with the chosen action
-    multiplier: float  # λ: exploration value that one unit of `bound` costs
-    unit: float  # 1 for a probability; else the range of what can be earned
-    within: int | None  # steps that the way home may take; None for any number
-    home: IntArray  # [n] states; empty if the criterion asks for no way home
+    bound: float  # lower bound on the probability or the earnings of the mixture
+    kept_bound: float  # the bound for the policies that start with the chosen action
+    multiplier: float  # λ: loss of exploration value per unit of `level`
+    unit: float  # 1 for a probability; else the range of possible earnings
+    within: int | None  # largest number of steps of a return; None for any number
+    home: IntArray  # [n] states; empty if the criterion requires no return
     way_home: FloatArray  # [S] lower bound on the probability of returning
     return_policy: IntArray  # [S] action, −1 to give up or at home
-    allowed: BoolArray | None  # [S, A] the set to stay inside
-    return_layers: IntArray | None  # [L, S] return policies by steps left, if those are limited
-    return_since: IntArray | None  # [L] steps left from which on each of them is followed
+    allowed: BoolArray | None  # [S, A] mask of the set to stay inside
+    return_layers: IntArray | None  # [L, S] policies of a limited return, by steps left
+    return_since: IntArray | None  # [L] least number of steps left at which each is followed
 
     @classmethod
     def of(cls, criterion: Any) -> CriterionClaims:
-        """Copy the claims on a criterion from any object with these fields."""
+        """Return the claims copied from any object with these fields."""
         return _copied(cls, criterion)
 
     @property
     def return_policies(self) -> IntArray:
-        """The return policies [L, S] by steps left; one if steps are not limited."""
+        """The return policies [L, S] by steps left; L is 1 if the steps are not limited."""
         unlimited = self.within is None or self.return_layers is None
         return self.return_policy[None] if unlimited else np.asarray(self.return_layers)
 
     def stages(self) -> Iterator[tuple[IntArray, int]]:
-        """Yield each policy [S] of a limited way home and its number of steps, last steps first."""
+        """Yield each policy [S] of a limited return and its number of steps, last steps first."""
         assert self.within is not None
         assert self.return_since is not None
         changes = [h for h in self.return_since[1:].tolist() if 1 < h <= self.within]
@@ -79,33 +79,33 @@ class CriterionClaims:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanClaims:
-    """One decision, its policies, and what they are claimed to prove."""
+    """The claims of a plan: one decision, its policies, and their claimed values and bounds."""
 
     state: int
     action: int
     status: Status
-    weights: FloatArray  # [J] probability of each outbound policy; one is drawn, once
-    outbound: IntArray  # [J, S]; [J, n, S], by step, if the recall is fixed
-    exploration_value: float  # of the mixture: discounted reward plus bonus, on the mean model
-    upper_bound: float  # on the value of every safe mixture; −inf if none is safe
+    weights: FloatArray  # [J] probability of each outbound policy; one is drawn at the start
+    outbound: IntArray  # [J, S]; if the recall is fixed, [J, n, S] by step
+    exploration_value: float  # discounted reward plus bonus of the mixture, on the mean model
+    upper_bound: float  # upper bound on the value of every safe mixture; −inf if none is safe
     gap: float  # upper_bound − exploration_value
-    kept_weights: FloatArray  # [J'] the part of the mixture that starts with the action
-    kept_outbound: IntArray  # [J', S] or [J', n, S]
-    kept_value: float  # exploration value of that part
+    kept_weights: FloatArray  # [J'] weights of the policies that start with the action
+    kept_outbound: IntArray  # [J', S] or [J', n, S] policies that start with the action
+    kept_value: float  # exploration value of the mixture of these policies
     criteria: tuple[CriterionClaims, ...]
-    evidence: tuple[ActionClaims, ...]  # per action, in the current state
+    evidence: tuple[ActionClaims, ...]  # one entry per action in the current state
     correction: Correction
     discount: float  # γ
     method: str  # the solver: "columns" or "lp"
-    rounds: int  # ordinary MDPs that were solved (or LP iterations)
-    bonus_left: bool  # some state-action has a positive bonus
-    worthless: bool  # the best safe plan has no value
-    waits: bool  # the action neither moves nor earns bonus, or has no value
+    rounds: int  # number of ordinary MDPs solved, or of LP iterations
+    bonus_left: bool  # whether any state-action has a positive bonus
+    worthless: bool  # whether the best safe plan has no value
+    waits: bool  # whether the action has no value, or neither moves nor earns bonus
     state_names: tuple[str, ...] | None
     action_names: tuple[str, ...] | None
-    afterwards: IntArray | None  # [S] or [n, S] policy that is followed once a set is left
-    steps: int | None  # until recall if that is fixed; else it comes with probability 1 − γ
-    conflict: tuple[int, ...]  # if infeasible: fewest criteria that can't be kept together
+    afterwards: IntArray | None  # [S] or [n, S] policy that is followed after an exit
+    steps: int | None  # steps until a fixed recall; None if it comes with probability 1 − γ
+    conflict: tuple[int, ...]  # if infeasible: fewest criteria that can't be met together
 
     def __post_init__(self) -> None:
         for name in ("weights", "outbound", "kept_weights", "kept_outbound", "afterwards"):
@@ -114,7 +114,7 @@ class PlanClaims:
 
     @classmethod
     def of(cls, plan: Any) -> PlanClaims:
-        """Copy the claims of a plan: any object with these fields, such as `homeward.Plan`."""
+        """Return the claims of a plan: any object with these fields, such as `homeward.Plan`."""
         evidence = tuple(
             ActionClaims(e.action, e.leaves, e.exploration, e.safety, e.weight, str(e.verdict))
             for e in plan.evidence
@@ -124,7 +124,7 @@ class PlanClaims:
 
     @property
     def expected_steps(self) -> float:
-        """The expected number of steps until recall: 1/(1 − γ), or the fixed number."""
+        """The expected number of steps until the recall: 1/(1 − γ), or the fixed number."""
         return 1.0 / (1.0 - self.discount) if self.steps is None else float(self.steps)
 
     def action_name(self, action: int) -> str:
@@ -142,6 +142,6 @@ class PlanClaims:
 
 
 def _copied(cls: type[T], source: Any, **changed: Any) -> T:
-    """Return a dataclass with the fields of another object, some of them changed."""
+    """Return a dataclass with the field values of `source`, except for those in `changed`."""
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     return cls(**{n: changed[n] if n in changed else getattr(source, n) for n in names})

@@ -1,6 +1,6 @@
-"""Codecs: how each kind of belief is written as a JSON object and named arrays, and read back.
+"""Codecs, which encode each type of belief as a JSON object and named arrays, and decode it.
 
-A belief without a codec is refused. `register_codec` adds a codec.
+A belief without a codec can't be stored. `register_codec` adds a codec.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Written: TypeAlias = "tuple[dict[str, Any], dict[str, NDArray[Any]]]"
 
 
 class Codec(NamedTuple):
-    """How one kind of belief is written as a JSON object and named arrays, and read back."""
+    """Functions that encode one type of belief as a JSON object and named arrays, and decode it."""
 
     name: str
     type: type
@@ -37,27 +37,27 @@ class Codec(NamedTuple):
 
 
 def encode_belief(belief: Belief) -> tuple[str, Written]:
-    """Return the name of a belief's codec and what it writes; raise if there is no codec."""
+    """Return the name of a belief's codec and the encoded belief; raise if there is no codec."""
     for codec in _CODECS.values():
         if type(belief) is codec.type:
             return codec.name, codec.encode(belief)
     raise InvalidInputError(
-        f"a {type(belief).__name__} can't be stored: it has no codec, see register_codec "
-        f"(known: {', '.join(c.type.__name__ for c in _CODECS.values())})"
+        f"a {type(belief).__name__} can't be stored, because it has no codec: see register_codec "
+        f"(types with a codec: {', '.join(c.type.__name__ for c in _CODECS.values())})"
     )
 
 
 def decode_belief(name: str, values: Mapping[str, Any], arrays: Arrays) -> Belief:
-    """Return the belief that a codec wrote."""
+    """Return the belief that the codec `name` encoded."""
     codec = _CODECS.get(name)
     if codec is None:
-        raise InvalidFileError(f"it contains a belief of the unknown kind {name!r}")
+        raise InvalidFileError(f"contains a belief of the unknown type {name!r}")
     belief: Belief = codec.decode(values, arrays)
     return belief
 
 
 def register_codec(codec: Codec) -> Codec:
-    """Add a codec in this process; raise if another one has its name."""
+    """Add a codec for this process and return it; raise if another codec has its name."""
     if _CODECS.get(codec.name, codec) is not codec:
         raise InvalidInputError(f"another codec is already named {codec.name}")
     _CODECS[codec.name] = codec
@@ -88,7 +88,7 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
     reward = arrays["reward"]
     count, states, actions = reward.shape
     if count != values["worlds"]:
-        raise InvalidFileError(f"it contains {count} worlds, expected {values['worlds']}")
+        raise InvalidFileError(f"contains {count} worlds, expected {values['worlds']}")
     worlds: list[Moves | SparseMDP] = []
     names = [values[name] for name in _NAMES]
     for i in range(count):
@@ -101,7 +101,7 @@ def _decode_finite(values: Mapping[str, Any], arrays: Arrays) -> FiniteBelief:
         worlds.append(SparseMDP(matrix, reward[i], *names))
     weights = arrays["weights"]
     belief = FiniteBelief(worlds, weights, arrays["visited"], arrays["counts"])
-    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # keep them exact
+    if np.abs(belief.weights - weights).max() < SUM_TOLERANCE:  # undo rounding by normalisation
         object.__setattr__(belief, "weights", frozen(weights))
     return belief
 
@@ -112,21 +112,29 @@ def _encode_terrain(belief: TerrainBelief) -> Written:
     arrays = {name: getattr(belief, name) for name in ("height", "variance", "blocked")}
     if len(belief.attempts):
         arrays |= {"tried": belief.attempts.pairs, "worked": belief.attempts.worked}
+    if belief.limits is not None:
+        arrays |= dict(zip(("drop", "rise"), belief.limits, strict=True))
     return values, arrays
 
 
 def _decode_terrain(values: Mapping[str, Any], arrays: Arrays) -> TerrainBelief:
     (rows, columns), (high, wide) = values["shape"], values["cell"]
     height, variance, blocked = (arrays[name] for name in ("height", "variance", "blocked"))
-    limits = values["climb"], values["descend"]
-    tried = Attempts.none()
-    if "tried" in arrays:
-        tried = Attempts(arrays["tried"], arrays["worked"])
-    return TerrainBelief((rows, columns), height, variance, (high, wide), *limits, blocked, tried)
+    return TerrainBelief(
+        (rows, columns),
+        height,
+        variance,
+        (high, wide),
+        values["climb"],
+        values["descend"],
+        blocked,
+        Attempts(arrays["tried"], arrays["worked"]) if "tried" in arrays else Attempts.none(),
+        limits=(arrays["drop"], arrays["rise"]) if "drop" in arrays else None,
+    )
 
 
 def _by_fields(name: str, cls: type, plain: Sequence[str], arrays: Sequence[str]) -> Codec:
-    """Return the codec of a belief whose constructor takes these attributes by name."""
+    """Return the codec of a belief whose constructor takes these attributes as keywords."""
 
     def encode(belief: Any) -> Written:
         values = {key: getattr(belief, key) for key in plain}

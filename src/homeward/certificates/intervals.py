@@ -1,7 +1,7 @@
 """Confidence intervals for a binomial probability and for the mean of bounded values.
 
-The exact limits are quantiles of the beta distribution. `scipy.stats.binomtest` searches for the
-same numbers by bisection, which is slower and less exact for small `doubt`.
+The exact limits are quantiles of the beta distribution. `scipy.stats.binomtest` finds the same
+limits by bisection, which is slower and less precise for small `doubt`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import math
 from scipy.special import betainccinv, betaincinv
 
 RETURN_DOUBT = 0.01
-"""Probability that a limit of a `ReturnCount` is on the wrong side of the truth, at most."""
+"""Largest probability that a limit of a `ReturnCount` is wrong."""
 
 
 def lower_limit(hits: int, trials: int, doubt: float) -> float:
-    """Return Clopper and Pearson's one-sided lower limit of a probability.
+    """Return Clopper and Pearson's one-sided lower limit p of a probability.
 
-    Under it, this many hits or more have probability `doubt`.
+    If the probability is p, the chance of `hits` or more in `trials` is `doubt`.
     """
     return float(betaincinv(hits, trials - hits + 1, doubt)) if hits else 0.0
 
 
 class ReturnCount:
-    """Number of worlds in which the explorer came home; limits are one-sided at 99 %."""
+    """Number of worlds in which the explorer came home; limits have 99 % one-sided confidence."""
 
     __slots__ = ()
     home: int
@@ -31,34 +31,35 @@ class ReturnCount:
 
     @property
     def fraction(self) -> float:
-        """The fraction that came home."""
+        """The fraction of worlds in which the explorer came home."""
         return self.home / self.worlds
 
     @property
     def lower(self) -> float:
-        """The lower limit of the true probability."""
+        """The lower limit of the probability of coming home."""
         return lower_limit(self.home, self.worlds, RETURN_DOUBT)
 
     @property
     def upper(self) -> float:
-        """The upper limit of the true probability."""
+        """The upper limit of the probability of coming home."""
         return 1.0 - lower_limit(self.worlds - self.home, self.worlds, RETURN_DOUBT)
 
 
 def clopper_pearson(hits: int, trials: int, doubt: float) -> tuple[float, float]:
-    """Return the limits that miss the true probability with chance ≤ `doubt`, half on each side.
+    """Return two-sided limits (low, high); each is wrong with probability at most doubt/2.
 
-    Under the upper limit, this many hits or fewer have probability doubt/2.
+    If the probability is `high`, the chance of `hits` or fewer in `trials` is doubt/2.
     """
     high = float(betainccinv(hits + 1, trials - hits, doubt / 2.0)) if hits < trials else 1.0
     return lower_limit(hits, trials, doubt / 2.0), high
 
 
 def bernstein(variance: float, trials: int, width: float, doubt: float) -> float:
-    """Return the half-width of an interval that misses the true mean with chance ≤ `doubt`.
+    """Return the half-width of an interval that misses the true mean with probability ≤ `doubt`.
 
-    For independent values in an interval of that width: the empirical Bernstein bound of Maurer and
-    Pontil (2009), √(2 V ln(4/doubt)/n) + 7·width·ln(4/doubt)/(3(n − 1)) with V the sample variance.
+    The values are independent and lie in an interval of length `width`. This is the empirical
+    Bernstein bound of Maurer and Pontil (2009), √(2 V ln(4/doubt)/n) +
+    7·width·ln(4/doubt)/(3(n − 1)), with V the sample variance and n the number of trials.
     """
     if trials < 2:
         return math.inf

@@ -1,20 +1,20 @@
 r"""The mean model of a belief and its corrections, recomputed from the belief's definition.
 
-Nothing here calls a belief's own `mean` or `correction`, or any solver. The numbers that define a
-belief give its mean model and its corrections by the formulas of ``docs/theory.md``. With
-f(P) = (1 − γ)/(1 − γ + γP):
+This module calls no solver, and not the belief's own `mean` or `correction`. It computes both from
+the numbers that define the belief, by the formulas of ``docs/theory.md``. With
+f(P) = (1 − γ)/(1 − γ + γP), the corrections are:
 
 - general: Σ_t E[min(0, P[t] − p[t])], for any model;
 - on a move-or-stay graph, with P the probability that a move works in a world and p its mean:
-  returning −p·Pr(P = 0), exploring −E[|P − p| f(P)], and staying inside half of that, or
-  −(1 − γ)p(1 − p) if every move either always works or never.
+  −p·Pr(P = 0) for returning, −E[|P − p| f(P)] for exploring, and half of the latter for staying
+  inside a set. If every move works surely or never in each world, staying has −(1 − γ)p(1 − p).
 
-For such a move P is 1 with probability p and else 0. An entry of a Dirichlet row is X ~ Beta(a, b)
-with mean μ, and E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is
-the regularised incomplete beta function. If a + b is so large that only rounding would be left,
-asymptotic limits are used. They are symmetric in a and b, so let a be the smaller: −√(2/π)/2 of a
-standard deviation if both are large, else −μ aᵃe⁻ᵃ/Γ(a + 1) of the gamma distribution, times
-√(b/(a + b)), which is within 1/b of the beta's.
+An entry of a Dirichlet row is X ~ Beta(a, b) with mean μ, and
+E[min(0, X − μ)] = −∫₀^μ Pr(X ≤ x) dx = −μ(I(a, b; μ) − I(a + 1, b; μ)), where I is the regularised
+incomplete beta function. If a + b is so large that this difference would be mostly rounding,
+asymptotic limits are used. They are symmetric in a and b, so let a be the smaller. If both are
+large, the limit is −√(2/π)/2 standard deviations. Otherwise it is −μ aᵃe⁻ᵃ/Γ(a + 1), from the gamma
+distribution, times √(b/(a + b)); its relative error is at most about 1/b.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
 Support = list[tuple["FloatArray | float", "FloatArray | float"]]
 
 COMPASS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
-"""Rows down and columns right, from N clockwise."""
+"""Offset of each move: rows down, columns to the right; from N clockwise."""
 
 WALL, UNKNOWN, END = -1, 0, -1
 MAX_CONCENTRATION = 1e12
-"""Concentration a + b above which a shortfall is taken from its limits."""
+"""Sum a + b above which the asymptotic limits of a shortfall are used."""
 
 MIN_NORMAL_CONCENTRATION = 1e6
-"""Smaller concentration above which that limit is the normal distribution, else the gamma."""
+"""If min(a, b) is above this, the normal limit is used, otherwise the gamma limit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A move-or-stay graph whose moves work with random probabilities P."""
+    """A move-or-stay graph in which P, the probability that a move works, is random."""
 
-    dest: IntArray  # [S, A]
+    dest: IntArray  # [S, A] destinations
     success: FloatArray  # [S, A] p, the mean of P
-    support: Support  # pairs (probability, value of P), each [S, A] or one for all
+    support: Support  # pairs (probability, value of P), each [S, A] or one number for all moves
 
     def expect(self, what: Callable[[Any], Any]) -> FloatArray:
-        """Return E[what(P)] [S, A]; zero if a move would not change the state."""
+        """Return E[what(P)] [S, A]; 0 for a move whose destination is its own state."""
         total = np.zeros(self.dest.shape)
         for chance, works in self.support:
             total += chance * what(works)
@@ -74,7 +74,7 @@ class Graph:
         return self._held(np.abs, discount)
 
     def staying(self, discount: float) -> FloatArray:
-        """Return half of exploring [S, A]; −(1 − γ)p(1 − p) if every move always works or never."""
+        """Return the correction [S, A] of staying inside a set; see the top of this module."""
         between = self.expect(lambda works: (np.greater(works, 0.0) & np.less(works, 1.0)) * 1.0)
         if between.any():
             return 0.5 * self.exploring(discount)
@@ -90,13 +90,13 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanModel:
-    """The mean model and its corrections."""
+    """The mean model of a belief and its corrections."""
 
     rows: csr_array  # [S·A, S] mean probabilities of the next state
     ending: FloatArray  # [S·A] mean probability that the process ends
-    reward: FloatArray  # [S, A] mean; −inf where an action can't be chosen
+    reward: FloatArray  # [S, A] mean reward; −inf if an action can't be chosen
     general: FloatArray  # [S, A] Theorem 2's σ
-    graph: Graph | None  # if the worlds are move-or-stay graphs
+    graph: Graph | None  # the graph if the worlds are move-or-stay; else None
     paid: tuple[float, float]  # the least and the greatest reward of any world
 
     @property
@@ -106,7 +106,7 @@ class MeanModel:
         return int(states), int(actions)
 
     def among(self, states: IntArray) -> MeanModel:
-        """Return the same on some states [n] alone, in that order; no action may leave them."""
+        """Return the model restricted to `states` [n], in this order; no action may leave these."""
         actions = self.shape[1]
         at = (states[:, None] * actions + np.arange(actions)).ravel()
         rows, reward, general = self.rows[at][:, states], self.reward[states], self.general[states]
@@ -114,7 +114,7 @@ class MeanModel:
 
 
 def mean_model(belief: Belief) -> MeanModel:
-    """Return the mean model of a belief; raise `InvalidInputError` if its kind is not known."""
+    """Return the mean model of a belief; raise `InvalidInputError` if its type is not known."""
     known: tuple[tuple[type, Callable[[Any], MeanModel]], ...] = (
         (FiniteBelief, _finite),
         (DirichletBelief, _dirichlet),
@@ -125,8 +125,8 @@ def mean_model(belief: Belief) -> MeanModel:
         if isinstance(belief, kind):
             return recompute(belief)
     raise InvalidInputError(
-        f"the arithmetic of a {type(belief).__name__} can't be checked: only its own code defines "
-        "its mean model"
+        f"the arithmetic of a {type(belief).__name__} can't be checked: no formula for its mean "
+        "model is known"
     )
 
 
@@ -157,11 +157,11 @@ def _finite(belief: FiniteBelief) -> MeanModel:
         support: Support = [(float(w), p) for w, p in zip(weights, chances, strict=True)]
         return _of_graph(first.dest, success, support, reward, paid)
     each = []
-    for world in worlds:  # rows whose sum is above 1 are scaled down to it
+    for world in worlds:  # rows whose sum is above 1 are normalised
         rows = world.sparse().transitions
         each.append(diags_array(1.0 / np.maximum(np.asarray(rows.sum(axis=1)), 1.0)) @ rows)
     mean = sum(w * rows for w, rows in zip(weights, each, strict=True))
-    lacks = [1.0 - np.asarray(rows.sum(axis=1)) for rows in each]  # below 1e-15 it is rounding
+    lacks = [1.0 - np.asarray(rows.sum(axis=1)) for rows in each]  # below 1e-15 counts as rounding
     left = sum(w * np.where(x > 1e-15, x, 0.0) for w, x in zip(weights, lacks, strict=True))
     short = sum(
         w * (rows - mean).minimum(0).sum(axis=1) for w, rows in zip(weights, each, strict=True)
@@ -206,7 +206,7 @@ def _shortfall(a: float, b: float) -> float:
 
 
 def _neighbours(shape: tuple[int, int]) -> IntArray:
-    """Return the neighbours [S, 8] of every cell; the cell itself if a neighbour is off the map."""
+    """Return the neighbours [S, 8] of each cell; the cell itself for a neighbour off the map."""
     rows, columns = shape
     cells = np.arange(rows * columns)[:, None]
     down, right = np.array(COMPASS).T
@@ -218,10 +218,10 @@ def _neighbours(shape: tuple[int, int]) -> IntArray:
 def _on_grid(
     success: FloatArray, dest: IntArray, stay: bool, high: FloatArray | None = None
 ) -> MeanModel:
-    """Return the mean model of moves [S, 8] that always work or never, with staying if allowed.
+    """Return the mean model of moves [S, 8] that work surely or never; `stay` adds action 0.
 
-    If `success` is only a lower bound, `high` is an upper one; each outcome then has the larger of
-    its probabilities.
+    If `success` is only a lower bound, `high` is an upper bound. Corrections then use the largest
+    probability of each outcome: 1 − success for failure, and high for success.
     """
     high = success if high is None else high
     if stay:
@@ -248,20 +248,24 @@ def _heights(belief: HeightBelief) -> MeanModel:
 
 def _terrain(belief: TerrainBelief) -> MeanModel:
     dest = _neighbours(belief.shape)
-    high, wide = belief.size
-    length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
-    climb, descend = (math.tan(math.radians(x)) * length for x in (belief.climb, belief.descend))
+    if belief.limits is None:
+        high, wide = belief.size
+        length = np.array([math.hypot(high * down, wide * right) for down, right in COMPASS])
+        slopes = belief.descend, belief.climb
+        descend, climb = (math.tan(math.radians(slope)) * length for slope in slopes)
+    else:
+        descend, climb = (limit[:, 1:] for limit in belief.limits)
     rise = belief.height[dest] - belief.height[:, None]
     variance = np.where(belief.blocked, 1.0, belief.variance)
     spread = np.sqrt(variance[dest] + variance[:, None])
     up, down = (climb - rise) / spread, (descend + rise) / spread
-    # Pr(not too steep up) − Pr(too steep down), from the tail that is smaller.
+    # Pr(not too steep up) − Pr(too steep down), computed from the smaller tails.
     success = np.where(up < down, ndtr(up) - ndtr(-down), ndtr(down) - ndtr(-up))
     shut = belief.blocked[dest] | belief.blocked[:, None]
     success = np.where(shut, 0.0, np.clip(success, 0.0, 1.0))
     if not len(belief.attempts):
         return _on_grid(success, dest, True)
-    # Moves at cells with attempts are taken from the belief; only sampling checks them.
+    # For moves at cells with attempts the belief's own bounds are used; only sampling checks these.
     start, action = np.divmod(belief.attempts.pairs, len(COMPASS) + 1)
     tried = np.zeros(len(dest), dtype=bool)
     tried[start] = tried[dest[start, action - 1]] = True

@@ -1,12 +1,12 @@
 r"""Policy evaluation and optimisation on the mean model: totals of rewards until recall.
 
 A policy is evaluated by one sparse linear solve, or step by step if the recall is fixed. A total is
-maximised by plain policy iteration, which stops where no action gains more than rounding. Values v
-that no action raises by more than ε are at most ε/(1 − γ) below the maximum. This error bound is
-returned with them; it includes the rounding of v itself.
+maximised by plain policy iteration, which stops if no action gains more than rounding. If no action
+raises the values v by more than ε, then v is at most ε/(1 − γ) below the maximum. This error bound
+is returned with v; it includes the rounding of v.
 
-A system ``(I − γP)v = c`` is built from the probability of leaving a state, (1 − γ) + γ·leaving,
-and never from 1 − the probability of staying, so rare moves keep their digits.
+The diagonal of a system ``(I − γP)v = c`` is computed as (1 − γ) + γ·Pr(leaving the state) and not
+from Pr(staying), so that small probabilities keep their digits.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
     from homeward.certificates.mean_model import MeanModel
 
 GAIN_TOLERANCE = 1e-14
-"""Fraction of the largest value below which a gain counts as rounding."""
+"""Largest gain that counts as rounding, as a fraction of the largest value."""
 
 MAX_ROUNDS = 10_000
-"""Rounds of policy iteration after which it stops."""
+"""Largest number of rounds of policy iteration."""
 
 UNIT_ROUNDOFF = 2.0**-53
 
 OPERATIONS = 16
-"""Operations per action value, beside one for each next state."""
+"""Number of floating-point operations per action value, in addition to one per next state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Total:
-    """A reward of the mean model whose total bounds a criterion, or an exploration value.
+    """A reward on the mean model. Its total is a criterion's bound or an exploration value.
 
-    A total x in 0..1 stands for least + unit·x in the criterion's own measure.
+    For a criterion, a total x in [0, 1] means least + unit·x, a probability or earnings.
     """
 
-    reward: FloatArray  # [S, A] each step
-    leaving: FloatArray | None = None  # [S, A] or [n, S, A] paid once by an action out of `exits`
-    final: FloatArray | float = 0.0  # [S] at a fixed recall
+    reward: FloatArray  # [S, A] reward of each step
+    leaving: FloatArray | None = None  # [S, A] or [n, S, A] total from an exit on
+    final: FloatArray | float = 0.0  # [S] final reward at a fixed recall
     least: float = 0.0
     unit: float = 1.0
     level: float = 0.0
 
     def bound(self, total: float) -> float:
-        """Return a total in the criterion's own measure."""
+        """Return least + unit·total, with the total clipped to [0, 1]."""
         return self.least + self.unit * min(1.0, max(0.0, total))
 
     def among(self, states: IntArray) -> Total:
-        """Return the same on some states [n] alone."""
+        """Return the total restricted to `states` [n]."""
         leaving = None if self.leaving is None else self.leaving[states]
         final = self.final if isinstance(self.final, float) else self.final[states]
         return replace(self, reward=self.reward[states], leaving=leaving, final=final)
 
 
 def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
-    """Return the states [n], in order, that `usable` [S, A] actions may lead to from `state`.
+    """Return the states [n], ascending, that `usable` [S, A] actions can reach from `state`.
 
     `rows` [S·A, S] are the probabilities of the next state.
     """
@@ -75,7 +75,10 @@ def reachable(rows: csr_array, usable: BoolArray, state: int) -> IntArray:
 
 
 def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: float) -> FloatArray:
-    """Solve ``v = gain + discount·among·v``; each row of `among` and `leaving` sums to 1."""
+    """Return v [n] or [n, K] with ``v = gain + discount·among·v``.
+
+    The sum of a row of `among` [n, n] and of `leaving` [n] is 1.
+    """
     others = among - diags_array(among.diagonal())
     away = np.asarray(others.sum(axis=1)) + leaving
     system = diags_array((1.0 - discount) + discount * away) - discount * others
@@ -83,7 +86,7 @@ def solve(among: csr_array, leaving: FloatArray, gain: FloatArray, discount: flo
 
 
 class Evaluator:
-    """The mean model until recall, with `exits` [S, A]: actions that leave a set for ever."""
+    """Evaluates and optimises policies on the mean model; `exits` [S, A] leave a set for ever."""
 
     def __init__(
         self, world: MeanModel, discount: float, steps: int | None, exits: BoolArray | None
@@ -96,9 +99,9 @@ class Evaluator:
     def mixed(
         self, total: Total, weights: FloatArray, policies: IntArray, since: int = 0
     ) -> FloatArray:
-        """Return a total [S] under a mixture of policies [J, S], or [J, n, S] from a step on.
+        """Return the total [S] of a mixture of policies [J, S], or [J, n, S] from step `since`.
 
-        It is −inf if one of them takes an action that can't be chosen.
+        The total is −inf if one of the policies takes an action that can't be chosen.
         """
         found = [self._values(total, policy) for policy in policies]
         if self.steps is not None:
@@ -106,7 +109,7 @@ class Evaluator:
         return np.asarray(np.tensordot(weights, np.array(found), axes=1), np.float64)
 
     def left_for(self, reward: FloatArray, after: FloatArray | None) -> FloatArray:
-        """Return reward plus values `after` leaving: [S, A], or [n, S, A] by step."""
+        """Return the total from an exit on, [S, A] or [n, S, A] by step: reward, then `after`."""
         if after is None:
             return reward
         if self.steps is None:
@@ -114,7 +117,7 @@ class Evaluator:
         return np.array([self._ahead(Total(reward), values) for values in after[1:]])
 
     def outside(self, reward: FloatArray, policy: IntArray | None) -> FloatArray | None:
-        """Return the values of a policy once a set is left, [S] or [n + 1, S] by step."""
+        """Return the values of the policy after an exit, [S] or [n + 1, S] by step."""
         if policy is None:
             return None
         evaluate = self._values if self.steps is None else self._backward
@@ -152,7 +155,7 @@ class Evaluator:
         return values, max(0.0, float(left.max())) * self.span + rounding * size
 
     def _ahead(self, total: Total, values: FloatArray, step: int = 0) -> FloatArray:
-        """Return the value of each action [S, A] at a step, with values [S] after it."""
+        """Return the value [S, A] of each action at a `step`; `values` [S] are those after it."""
         ahead = self.discount * (self.world.rows @ values).reshape(total.reward.shape)
         onward = np.asarray(total.reward + ahead, np.float64)
         if total.leaving is None:
@@ -161,7 +164,7 @@ class Evaluator:
         return np.where(self.exits, leaving, onward)
 
     def _backward(self, total: Total, policy: IntArray | None) -> FloatArray:
-        """Return values [n + 1, S] of a policy [n, S] of a fixed recall, or of the best one."""
+        """Return the values [n + 1, S] of a policy [n, S] with a fixed recall; None: the best."""
         assert self.steps is not None
         each = np.arange(self.world.shape[0])
         found = [total.final + np.zeros(len(each))]

@@ -1,8 +1,8 @@
 """Exact values of policies in a concrete world, and their mean over a finite belief.
 
-The planner works on the mean model with corrections. Here the world is known, and the probability
-of going out and coming back is computed by plain linear solves, or simulated. Its average over a
-belief is the exact value, which no bound may exceed. No code is shared with the planner.
+The planner uses the mean model with corrections. This module evaluates policies in one known world,
+by plain linear solves or by simulation. The mean over a belief's worlds is the exact value, which
+no lower bound may exceed. The module shares no code with the planner.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from homeward.solvers import GIVE_UP
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
-    from homeward.certificates.stored import StoredPlan
+    from homeward.certificates.stored_plan import StoredPlan
     from homeward.models import Model
 
 MAX_ENTRIES = 2_000_000
 """Largest number of entries of a world's dense transitions [S, A, S]."""
 
 MAX_SINGLE_STEPS = 100
-"""Steps of one return policy up to which they are taken one by one."""
+"""Largest number of steps of a return policy that are computed one by one."""
 
 
 def dense_transitions(model: Model) -> FloatArray:
-    """Return the transitions [S, A, S] of a small model."""
+    """Return the transition probabilities [S, A, S] of a small model."""
     dense: FloatArray = model.sparse().transitions.toarray()
     return dense.reshape(model.states, model.actions, model.states)
 
 
-def _followed(transitions: FloatArray, policy: IntArray) -> FloatArray:
-    """Return the rows [S, S] of a return policy; zero where it gives up."""
+def _return_rows(transitions: FloatArray, policy: IntArray) -> FloatArray:
+    """Return the transition rows [S, S] under a return policy; 0 in states where it gives up."""
     rows: FloatArray = transitions[np.arange(len(policy)), np.maximum(policy, 0)]
     rows[policy == GIVE_UP] = 0.0
     return rows
 
 
 def can_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> BoolArray:
-    """Return the mask [S] of states from which a return policy may reach home."""
-    followed = _followed(transitions, policy)
+    """Return the mask [S] of states from which a return policy reaches home with Pr > 0."""
+    followed = _return_rows(transitions, policy)
     reached = np.zeros(len(policy), dtype=bool)
     reached[home] = True
     while True:
@@ -54,10 +54,10 @@ def can_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> Boo
 
 
 def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> FloatArray:
-    """Return the probability [S] that a return policy [S] reaches home in a world [S, A, S].
+    """Return the probability [S] that a return policy [S] reaches `home` [n] in a world [S, A, S].
 
-    States are eliminated one after the other, without any subtraction, so that no digits are lost
-    even if a state is left very rarely.
+    States are eliminated one after the other without subtractions, so no digits are lost even if
+    the probability of leaving a state is tiny.
     """
     states = np.arange(len(policy))
     alive = can_return(transitions, policy, home)
@@ -82,7 +82,7 @@ def exact_return(transitions: FloatArray, policy: IntArray, home: IntArray) -> F
 def exact_recall(
     transitions: FloatArray, policy: IntArray, way_home: FloatArray, discount: float
 ) -> FloatArray:
-    """Return E[way_home at recall] [S] under `policy`; recall has probability 1 − γ per step."""
+    """Return E[way_home[state at recall]] [S] under `policy` [S]; Pr(recall) is 1 − γ per step."""
     gain = np.repeat((1.0 - discount) * way_home[:, None], transitions.shape[1], axis=1)
     return exact_total(transitions, gain, policy, discount)
 
@@ -98,8 +98,8 @@ def exact_total(
 ) -> FloatArray:
     """Return the discounted total [S] of rewards [S, A] under a policy [S] in a world [S, A, S].
 
-    Once an action out of `exits` [S, A] is taken, `afterwards` [S] is followed instead. An action
-    out of `ends` [S, A] earns its reward and ends the process.
+    After an action in `exits` [S, A], the process follows `afterwards` [S]. An action in `ends`
+    [S, A] earns its reward and ends the process.
     """
     states = np.arange(len(policy))
 
@@ -119,14 +119,14 @@ def exact_total(
 
 
 def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray:
-    """Return the probability [S] that a criterion's way home works, within its limit if any."""
+    """Return the probability [S] that a criterion's return policy reaches home within its limit."""
     home = criterion.home
     if criterion.within is None:
         return exact_return(transitions, criterion.return_policy, home)
     value = np.zeros(len(transitions))
     value[home] = 1.0
     for policy, steps in criterion.stages():
-        walk = _followed(transitions, policy)
+        walk = _return_rows(transitions, policy)
         walk[home] = 0.0
         walk[home, home] = 1.0
         value = _repeat(walk, value, steps)
@@ -134,9 +134,10 @@ def exact_way(transitions: FloatArray, criterion: CriterionClaims) -> FloatArray
 
 
 def _repeat(walk: FloatArray, value: FloatArray, steps: int) -> FloatArray:
-    """Return ``walkⁿ·value`` for n steps: one by one if few, else by squaring.
+    """Return ``walkⁿ·value`` [S] for n = `steps`: step by step if n is small, else by squaring.
 
-    An additional state collects the missing mass of rows, so that rounding does not accumulate.
+    For squaring, an additional state gets the missing probability of each row; rows are then
+    normalised, so that rounding errors do not accumulate.
     """
     if steps <= MAX_SINGLE_STEPS:
         for _ in range(steps):
@@ -164,11 +165,12 @@ def exact_value(
     afterwards: IntArray | None = None,
     way: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the exact value [S] of a criterion in one world [S, A, S] with its rewards [S, A].
+    """Return the exact value [S] of a criterion in one world [S, A, S] with `rewards` [S, A].
 
-    The policy [S] is followed until recall, `afterwards` [S] once it took an action out of `exits`
-    [S, A], and after the recall the criterion's return policy. Policies [n, S] are recalled after n
-    steps, others at each step with probability 1 − γ. A `way` home [S] is computed unless given.
+    The process follows `policy` until the recall, or `afterwards` after an action in `exits`
+    [S, A]. After the recall it follows the criterion's return policy. If the policies are [n, S],
+    the recall comes after n steps; if they are [S], with probability 1 − γ at each step. `way` [S]
+    is the return probability; None computes it.
     """
     shape = transitions.shape[:2]
     final, ends = np.zeros(shape[0]), None
@@ -206,9 +208,10 @@ def play_out(
     discount: float,
     rng: np.random.Generator,
 ) -> bool:
-    """Simulate one excursion, `outbound` until recalled, then `back`; return whether it gets home.
+    """Simulate one episode and return whether it reaches `home` [n].
 
-    It fails if the process ends, or in a state from which the return policy can't reach home.
+    The episode follows `outbound` [S] until the recall and then `back` [S]. It fails if the process
+    ends, or in a state from which `back` can't reach home.
     """
     cumulative = transitions.cumsum(axis=2)
     hopeful = can_return(transitions, back, home)
@@ -230,22 +233,23 @@ def play_out(
     return False
 
 
-def why_not(stored: StoredPlan) -> str | None:
-    """Return why a plan can't be enumerated; None if it can."""
+def why_not_enumerable(stored: StoredPlan) -> str | None:
+    """Return the reason why a plan's exact values can't be computed; None if they can."""
     belief = stored.belief
     if not isinstance(belief, FiniteBelief):
-        return f"only a FiniteBelief can be enumerated, and this is a {type(belief).__name__}"
+        return f"only a FiniteBelief can be enumerated, but this is a {type(belief).__name__}"
     states, actions = belief.counts.shape
     if states * actions * states > MAX_ENTRIES:
         return f"a world of {states} states and {actions} actions is too large to enumerate"
     return None
 
 
-def enumerate_worlds(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
-    """Return the exact value of each criterion on a finite belief, by part of the plan.
+def enumerated_values(stored: StoredPlan) -> dict[str, tuple[float, ...]]:
+    """Return the exact values of all criteria under a finite belief, for each mixture of the plan.
 
-    Rows whose sum is above 1 by rounding would give probabilities above 1 over 1/(1 − γ) steps, so
-    they are normalised first, and the weights of the worlds as well.
+    The keys are the names in `StoredPlan.parts`. Rows whose sum is above 1 by rounding are
+    normalised, since over 1/(1 − γ) steps they would give probabilities above 1. The weights of the
+    worlds are normalised too.
     """
     belief, plan = stored.belief, stored.plan
     assert isinstance(belief, FiniteBelief)

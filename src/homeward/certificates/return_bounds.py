@@ -1,11 +1,12 @@
 """Bounds on the probability of returning, for a stored return policy and for the best one.
 
-A state from which the policy can't end, or whose value would be negative, counts as giving up:
-0 is below any probability.
+A state from which a return policy never ends, or whose value would be negative, counts as giving
+up: its value is 0.
 
-"No plan is safe" and "no plan is worth more" are claims on all plans, also on those with another
-way home. So the best way home is found as well, by policy iteration from the stored one, and
-rounded up: an error of ε in each move changes a value by ε times the expected number of moves.
+The claims that no plan is safe, or that no safe plan has a larger value, concern all plans and all
+return policies. So the best return policy is found too, by policy iteration from the stored one.
+Its value is rounded up: an error of ε per move changes a value by ε times the expected number of
+moves.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ if TYPE_CHECKING:
     from homeward.certificates.mean_model import MeanModel
 
 GAIN_TOLERANCE = 1e-14
-"""Largest gain of a move that counts as rounding."""
+"""Largest gain of an action that counts as rounding."""
 
 MOVE_ROUNDING = 2.0**-49
-"""Rounding of the value of a way home for each of its moves."""
+"""Upper bound on the rounding error of a return probability, per expected move."""
 
 STEADY_TOLERANCE = 1e-16
-"""If a step changes no value by more than this, further equal steps do not either."""
+"""If one step changes no value by more than this, the remaining steps of a stage are skipped."""
 
 MAX_LAYERS = 100_000
-"""Largest number of steps of a limited way home that is followed."""
+"""Largest number of steps of a limited return that are computed."""
 
 MIN_MOVE_PROBABILITY = 1e-250
-"""Moves that work with a smaller probability are left out of the best way home."""
+"""The best return policy uses no action that leaves its state with a smaller probability."""
 
 
 def return_bounds(
     world: MeanModel, correction: str, criterion: CriterionClaims
 ) -> tuple[FloatArray, FloatArray]:
-    """Return a lower bound [S] for the stored way home, and an upper bound [S] on that of any."""
+    """Return the bound [S] of the stored return policy, and an upper bound [S] on that of any."""
     at_home = np.zeros(world.shape[0], dtype=bool)
     at_home[criterion.home] = True
     sigma = world.general if correction != "naive" else np.zeros(world.shape)
@@ -63,7 +64,7 @@ def _follow(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lower bound [S] of a return policy [S], and its expected number of moves [S].
 
-    A failed attempt counts as part of the move that it repeats.
+    All attempts of a move count as one move.
     """
     active = (policy >= 0) & ~at_home
     pair = np.arange(len(policy)) * world.shape[1] + np.maximum(policy, 0)
@@ -104,9 +105,9 @@ def _best(
     value: FloatArray,
     moves: FloatArray,
 ) -> FloatArray:
-    """Return an upper bound [S] on the bound of any return policy.
+    """Return an upper bound [S] on the lower bounds of all return policies.
 
-    Uses policy iteration from a policy [S] with its values and expected moves [S].
+    Policy iteration starts from `policy` [S] with its `value` [S] and expected `moves` [S].
     """
     states, actions = world.shape
     away = _away(world).reshape(states, actions)
@@ -137,9 +138,9 @@ def _within(
     at_home: BoolArray,
     at_once: bool,
 ) -> tuple[FloatArray, int]:
-    """Return the lower bound [S] of a limited way home, and the number of layers computed.
+    """Return the lower bound [S] of a limited return, and the number of layers computed.
 
-    Each stage is a policy [S], None for the best action, and its number of steps.
+    Each stage is a pair: a policy [S], or None for the best actions, and its number of steps.
     """
     states, actions = world.shape
     each, usable = np.arange(states), np.isfinite(world.reward)
@@ -150,8 +151,8 @@ def _within(
             if layers > MAX_LAYERS:
                 within = sum(steps for _, steps in stages)
                 raise InvalidInputError(
-                    f"the way home within {within} steps has not settled after {MAX_LAYERS}, "
-                    "and is not followed further"
+                    f"the return within {within} steps can't be checked: its values still change "
+                    f"after {MAX_LAYERS} steps"
                 )
             q = sigma + (world.rows @ value).reshape(states, actions)
             if at_once:

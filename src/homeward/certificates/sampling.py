@@ -1,23 +1,25 @@
-r"""Monte Carlo: draw worlds from the belief, follow the plan in each, and count.
+r"""Monte Carlo check of a plan: episodes in worlds drawn from the belief, and intervals.
 
 One episode: draw a world; draw one of the mixture's policies; follow it until the recall, which
-comes before each step with probability 1 − γ, or at the fixed step; then follow the return policy
-of each criterion in turn. Each episode has its own world, so episodes are independent and
-counts are binomial.
+comes before each step with probability 1 − γ, or at the fixed step; then, for each criterion, start
+from the state at the recall and follow its return policy. Each episode has its own world, so
+episodes are independent and counts are binomial.
 
-- *Return*: counts if home is reached, within the limit if there is one. Giving up or an end of the
-  process does not count. A way back that can't reach home any more is stopped, by exact
-  reachability in the drawn world.
-- *Stay*: counts if no action before the recall was outside the set and the process did not end.
-- *Earn*: at a fixed recall, the sum of rewards. Otherwise R/(1 − γ) of the action that the recall
-  interrupts: its mean is Σ γᵗ E[R_t], and unlike the sum until the recall it is bounded.
+- *Return*: an episode is a hit if it reaches home, within the limit if there is one. If the policy
+  gives up or the process ends, it is not. A walk stops if the return policy can't reach home from
+  its state in the drawn world, by exact reachability.
+- *Stay*: an episode is a hit if every action before the recall was in the set and the process did
+  not end.
+- *Earn*: at a fixed recall, the value of an episode is the sum of rewards. Otherwise it is
+  R/(1 − γ), with R the reward of the action at the recall. Its mean is Σ γᵗ E[R_t], and it is
+  bounded, unlike the sum of rewards until the recall.
 
-Walks of more than `MAX_STEPS` steps are cut. Their outcome is not known, so a cut episode counts
-for the claim in the upper limit and against it in the lower one: it can neither refute a true claim
-nor confirm a false one.
+Walks of more than `MAX_STEPS` steps are cut, so their outcome is unknown. The upper limit counts a
+cut episode for the claim, the lower limit against it. So a cut episode can neither refute a true
+claim nor confirm a false one.
 
-The episodes come in chunks. Each chunk has its own random numbers, from the seed and its number, so
-the result is the same on any number of processes.
+Episodes are simulated in chunks. The random numbers of a chunk depend only on the seed and the
+chunk's number, so the result is the same for any number of processes.
 """
 
 from __future__ import annotations
@@ -50,43 +52,44 @@ if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
     from homeward.certificates.claims import CriterionClaims
     from homeward.certificates.simulation import Rows
-    from homeward.certificates.stored import StoredPlan
+    from homeward.certificates.stored_plan import StoredPlan
     from homeward.models import Model
 
 KNOWN_BELIEFS = (FiniteBelief, DirichletBelief, HeightBelief, TerrainBelief)
-"""The beliefs whose worlds' rewards are known."""
+"""Types of belief for which the rewards of all worlds are known."""
 
 MAX_STEPS = 1_000_000
-"""Steps, out or back, after which a walk is cut."""
+"""Largest number of steps of a walk, outbound or back; longer walks are cut."""
 
 CHUNK = 250
-"""Episodes that share one stream of random numbers."""
+"""Number of episodes that share one stream of random numbers."""
 
 HITS, CUT, TOTAL, SQUARES = 0, 1, slice(2, 4), slice(4, 6)
-"""Rows of a tally [6, P, K], by part of the plan and criterion.
+"""Rows of a tally [6, P, K] for P mixtures and K criteria.
 
-Earnings are summed, and squared, twice: with cut episodes at their least, and at their most.
+Sums of earnings and of their squares have two rows: cut episodes count with the least possible
+earnings in the first row, and with the greatest in the second.
 """
 
 POOL_START_SECONDS = 6.0
-"""Time that processes must save before they are started: about the time that starting takes."""
+"""Processes are started if they save more than this time, about the time that starting takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The interval of one claim."""
+    """The estimate and the confidence interval of one claim."""
 
     estimate: float
     low: float
     high: float
     episodes: int
-    cut: int  # episodes that were too long
+    cut: int  # number of episodes that were cut
 
 
 class Sampler:
-    """A plan prepared for many episodes.
+    """Simulates episodes of one plan.
 
-    Compiled functions would be compiled again for read-only arrays, so those are copied.
+    Read-only arrays are copied, since compiled functions would be compiled again for these.
     """
 
     def __init__(self, stored: StoredPlan, limit: int = MAX_STEPS) -> None:
@@ -116,14 +119,14 @@ class Sampler:
         self._rows: tuple[IntArray, IntArray] | None = None
 
     def chunk(self, seed: int, number: int, episodes: int) -> FloatArray:
-        """Return the tally of some episodes: the same ones for the same seed and number."""
+        """Return the tally [6, P, K] of chunk `number`, which depends only on the arguments."""
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
         plan = self.stored.plan
         tally = np.zeros((6, len(self.mixtures), len(plan.criteria)))
         counted = 1.0 if self.fixed else plan.expected_steps
         for world, count in self._worlds(rng, episodes):
             rows, paid = self._rows_of(world), np.zeros((len(self.earns), *self.exits.shape))
-            for i, k in enumerate(self.earns):  # what counts as earned
+            for i, k in enumerate(self.earns):  # the rewards of each earning criterion
                 given = self.stored.rewards[k]
                 rewards = world.reward if given is None else given
                 paid[i] = np.where(np.isfinite(world.reward), rewards, 0.0)
@@ -153,7 +156,7 @@ class Sampler:
         return tally
 
     def _worlds(self, rng: np.random.Generator, episodes: int) -> Iterator[tuple[Model, int]]:
-        """Yield drawn worlds, each with its number of episodes."""
+        """Yield worlds drawn from the belief, each with its number of episodes."""
         belief = self.stored.belief
         if not isinstance(belief, FiniteBelief):
             yield from ((belief.sample(rng), 1) for _ in range(episodes))
@@ -164,7 +167,7 @@ class Sampler:
                 yield world, int(count)
 
     def _rows_of(self, world: Model) -> Rows:
-        """Return a world as sparse rows; the indices that moves share are made once."""
+        """Return the sparse rows of a world; for `Moves`, the indices are computed only once."""
         if not isinstance(world, Moves):
             return rows_of(world.transitions)
         if self._rows is None or self._dest is not world.dest:
@@ -175,11 +178,11 @@ class Sampler:
         return *self._rows, np.stack([go, 1.0 - go], axis=1).ravel()
 
     def interval(self, k: int, tally: FloatArray, episodes: int, doubt: float) -> Sampled:
-        """Return the interval of a criterion's tally [6], wrong with probability ≤ `doubt`."""
+        """Return the interval of criterion k from its tally [6]; it is wrong with Pr ≤ `doubt`."""
         hits, cut = int(tally[HITS]), int(tally[CUT])
         if k not in self.ranges:
             low, _ = clopper_pearson(hits, episodes, doubt)
-            _, high = clopper_pearson(hits + cut, episodes, doubt)  # cut episodes may be hits
+            _, high = clopper_pearson(hits + cut, episodes, doubt)  # a cut episode may be a hit
             return Sampled((hits + 0.5 * cut) / episodes, low, high, episodes, cut)
         least, most = self.ranges[k]
         means = tally[TOTAL] / episodes
@@ -194,7 +197,7 @@ class Sampler:
 
 
 def _way_back(criterion: CriterionClaims) -> tuple[BoolArray, IntArray, IntArray, int]:
-    """Return home [S], policies [L, S], steps left [L] and the limit, 0 for none (`walk_back`)."""
+    """Return arguments of `walk_back`: home [S], policies [L, S], since [L], and the limit or 0."""
     at_home = np.zeros(len(criterion.return_policy), dtype=bool)
     at_home[criterion.home] = True
     policies, within = criterion.return_policies.astype(np.int64), criterion.within
@@ -204,17 +207,17 @@ def _way_back(criterion: CriterionClaims) -> tuple[BoolArray, IntArray, IntArray
 
 
 def range_of(stored: StoredPlan, k: int) -> tuple[float, float]:
-    """Return the least and the greatest earnings until recall, in any world."""
+    """Return the least and the greatest possible earnings until the recall, in any world."""
     low, high = _rewards_range(stored, k)
-    if not isinstance(stored.belief.mean(), Moves):  # after an end of the process nothing is paid
+    if not isinstance(stored.belief.mean(), Moves):  # after the process ends, the reward is 0
         low, high = min(low, 0.0), max(high, 0.0)
     return low * stored.plan.expected_steps, high * stored.plan.expected_steps
 
 
 def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
-    """Return the unit of a claim: 1 for a probability, else the range of earnings.
+    """Return the unit of a claim on criterion k: 1 for a probability, else the range of earnings.
 
-    Rewards in states that the plan can't reach count only if `anywhere`.
+    Rewards in states that the plan can't reach count only if `anywhere` is true.
     """
     if stored.plan.criteria[k].kind != "earn":
         return 1.0
@@ -225,10 +228,10 @@ def unit_of(stored: StoredPlan, k: int, *, anywhere: bool = False) -> float:
 
 
 def _rewards_range(stored: StoredPlan, k: int, *, anywhere: bool = False) -> tuple[float, float]:
-    """Return the least and the greatest reward of a step in the states that the plan can reach.
+    """Return the least and the greatest reward of a step in states that the plan can reach.
 
-    Uses the given rewards, or those of the worlds if known; else the given limits, which may be
-    wide.
+    If no rewards are given and those of the worlds are unknown, the given limits are returned. With
+    `anywhere`, all states count.
     """
     belief, given, limits = stored.belief, stored.rewards[k], stored.limits[k]
     mean = belief.mean()
@@ -253,10 +256,11 @@ def sample(
     progress: Callable[[int], None] | None = None,
     limit: int = MAX_STEPS,
 ) -> dict[str, tuple[Sampled, ...]]:
-    """Play a plan in drawn worlds; return an interval for each claim, by part of the plan.
+    """Simulate a plan in drawn worlds; return the intervals of all criteria for each mixture.
 
-    Each interval is wrong with probability ≤ `doubt`. Up to `jobs` processes share the work.
-    `progress` is called with the number of episodes that were played since its last call.
+    The keys are the names in `StoredPlan.parts`. Each interval is wrong with probability ≤ `doubt`.
+    Up to `jobs` processes share the work. `progress` is called with the number of episodes
+    simulated since its last call.
     """
     sampler = Sampler(stored, limit)
     sizes = [min(CHUNK, episodes - done) for done in range(0, episodes, CHUNK)]
@@ -273,7 +277,7 @@ def sample(
 
 
 def _tallies(sampler: Sampler, seed: int, sizes: list[int], jobs: int) -> Iterator[FloatArray]:
-    """Yield the chunks' tallies in order; from a pool once that saves time."""
+    """Yield the tallies of all chunks in order; start a process pool if that saves time."""
     began = time.perf_counter()
     for number, size in enumerate(sizes):
         if number == 1:  # the first chunk also loads compiled code

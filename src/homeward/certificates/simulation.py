@@ -1,8 +1,8 @@
-"""Compiled simulation of policies in one world: out until the recall, and back home.
+"""Compiled simulation of policies in one world: outbound until the recall, and back home.
 
-A world is a tuple of sparse rows as in `SparseMDP`: where each row starts [S·A + 1], and for each
-entry its next state and its probability. Row s·A + a belongs to action a in state s; its missing
-mass is the probability that the process ends.
+A world is given as sparse rows, as in `SparseMDP`: a tuple of the row starts [S·A + 1], the next
+state of each entry, and its probability. Row s·A + a belongs to action a in state s; its missing
+probability is that of ending the process.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     Rows = tuple[IntArray, IntArray, FloatArray]
 
 ENDED, CUT = -1, -2
-"""Codes in place of a state: the process has ended, or the walk was cut at its limit."""
+"""Codes instead of a state: the process has ended, or the walk was cut at its limit."""
 
 LOST, HOME, LONG = 0, 1, 2
-"""Outcome of a way back; LONG if it was cut."""
+"""Outcomes of a walk back: did not reach home, reached home, or was cut."""
 
 
 def rows_of(matrix: csr_array) -> Rows:
-    """Return a copy of sparse rows [S·A, S] as the compiled functions take them."""
+    """Return a copy of sparse rows [S·A, S] as the tuple that the compiled functions take."""
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.array(matrix.data)
 
 
 @njit(cache=True)
 def step(rng: np.random.Generator, rows: Rows, row: int) -> int:
-    """Draw the next state, or ENDED."""
+    """Return the next state drawn from a row, or ENDED."""
     starts, next_state, chance = rows
     draw = rng.random()
     for i in range(starts[row], starts[row + 1]):
@@ -59,27 +59,27 @@ def walk_out(
     rewards: FloatArray,
     episodes: int,
 ) -> tuple[IntArray, BoolArray, FloatArray]:
-    """Follow a mixture of policies until recall, in each of E episodes.
+    """Follow a mixture of policies until the recall, in each of E episodes.
 
     Parameters
     ----------
     mixture
         Cumulative weights [J] and policies [J, n, S]; one policy is drawn per episode.
     fixed
-        Whether the recall comes after n steps. Else n is 1, and the recall comes before each step
-        with probability 1 − γ.
+        Whether the recall comes after n steps. Otherwise n is 1, and the recall comes before each
+        step with probability 1 − γ.
     limit
         Steps after which an episode is cut.
     afterwards, exits
-        The policy [n, S] that is followed once an action out of `exits` [S, A] is taken.
+        The policy [n, S] that is followed after an action in `exits` [S, A].
     allowed, rewards
         Sets to stay inside and rewards to earn, each [K, S, A].
 
     Returns
     -------
-    The state [E] at the recall, or ENDED, or CUT; whether [K, E] every action was allowed and the
-    process did not end; and the earnings [K, E]: the sum over a fixed number of steps, or else the
-    reward of the action at the recall.
+    The state [E] at the recall, or ENDED, or CUT; the mask [K, E] of episodes in which every action
+    was allowed and the process did not end; and the earnings [K, E]: the sum of rewards if the
+    recall is fixed, otherwise the reward of the action at the recall.
     """
     shares, outbound = mixture
     ends = np.empty(episodes, np.int64)
@@ -132,11 +132,11 @@ def walk_back(
     hopeful: BoolArray,
     limit: int,
 ) -> IntArray:
-    """Follow return policies from `ends` [E]; return LOST, HOME or LONG for each.
+    """Follow return policies from the states `ends` [E]; return LOST, HOME or LONG for each.
 
-    `policies` [L, S] are followed while at least `since` [L] steps are left of `within`. If
+    ``policies[i]`` [S] is followed while at least ``since[i]`` of the `within` steps are left. If
     `within` is 0, steps are not limited, and the only policy is followed while it can reach home
-    from the state (`hopeful` [S]). A walk that gives up or whose process has ended is LOST.
+    (`hopeful` [S]). A walk is LOST if its policy gives up or the process has ended.
     """
     came = np.full(len(ends), LOST)
     for e in range(len(ends)):
@@ -165,12 +165,13 @@ def walk_back(
 
 @njit(cache=True)
 def can_reach(rows: Rows, actions: int, policy: IntArray, goal: BoolArray) -> BoolArray:
-    """Return the mask [S] of states from which a policy [S] may reach a `goal` [S].
+    """Return the mask [S] of states from which a policy [S] reaches a `goal` [S] with Pr > 0.
 
-    A negative action gives up. From all other states the policy never reaches a goal.
+    A negative action means giving up.
     """
     starts, next_state, chance = rows
-    # The entries that lead to a state form a list: `last` [S], then `before` of each entry.
+    # Linked lists of the entries that lead to each state: `last` [S] is the head of a list, and
+    # `before` has the next element of each entry.
     last, before = np.full(len(policy), -1), np.empty(len(chance), np.int64)
     source = np.empty(len(chance), np.int64)
     for s in range(len(policy)):

@@ -1,4 +1,4 @@
-"""Verdicts on claims: the claimed number, the checked number, and the reasons against the claim."""
+"""Verdicts on claims: the claimed number, the computed numbers, and reasons against the claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CheckedClaim:
-    """Base of verdicts; subclasses are dataclasses with a field `reasons`."""
+    """Base class of verdicts; subclasses are dataclasses with a field `reasons`."""
 
     __slots__ = ()
     reasons: tuple[str, ...]  # reasons against the claim
@@ -24,12 +24,12 @@ class CheckedClaim:
 
     @property
     def upheld(self) -> str:
-        """The verdict in words if there is no reason against the claim."""
+        """The verdict as text if there is no reason against the claim."""
         return "confirmed"
 
     @property
     def words(self) -> str:
-        """The verdict in words."""
+        """The verdict as text."""
         return f"refuted: {'; '.join(self.reasons)}" if self.refuted else self.upheld
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,19 +44,19 @@ class CheckedClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict(CheckedClaim):
-    """The verdict on one bound of a criterion, of the plan or of its action's part."""
+    """The verdict on the claimed bound of one criterion for one mixture of the plan."""
 
     criterion: str
     kind: str  # return, stay or earn
-    part: str  # "plan": the mixture; "action": the part of it that starts with the action
+    part: str  # "plan": all policies; "action": those that start with the chosen action
     level: float  # required level
     claimed: float
-    unit: float  # 1 for a probability; else the range of what can be earned, recomputed
+    unit: float  # 1 for a probability; else the recomputed range of possible earnings
     exact: float | None = None
     sampled: Sampled | None = None
     recomputed: float | None = None
     reasons: tuple[str, ...] = ()
-    corrected: bool = True  # otherwise the arithmetic proves nothing
+    corrected: bool = True  # whether the bound has a correction; without one it is not proven
     refuted_by: tuple[str, ...] = ()  # methods: exact, sampling, arithmetic
 
     @property
@@ -83,16 +83,16 @@ class ClaimVerdict(CheckedClaim):
 
     @property
     def upheld(self) -> str:
-        """The verdict in words if there is no reason against the claim."""
+        """The verdict as text if there is no reason against the claim."""
         if self.exact is not None:
             return "confirmed: true of the belief's worlds, exactly"
         if self.sampled is not None and self.sampled.low >= self.claimed:
-            return "confirmed: the whole interval is above it"
+            return "confirmed: the whole interval is above the claim"
         if self.sampled is not None:
-            return "not refuted: the interval reaches above it"
+            return "not refuted: the interval reaches above the claim"
         if not self.corrected:
-            return "not refuted: the arithmetic comes to it, but without a correction"
-        return "confirmed: the arithmetic comes to it"
+            return "not refuted: the recomputed bound agrees, but it has no correction"
+        return "confirmed: the recomputed bound agrees"
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON value."""
@@ -104,7 +104,7 @@ class ClaimVerdict(CheckedClaim):
 
 @dataclass(frozen=True, slots=True)
 class ValueVerdict(CheckedClaim):
-    """The verdict on a plan's claims on its own value."""
+    """The verdict on the claims of a plan on its own value."""
 
     value: float  # exploration value of the mixture, as claimed
     upper: float  # upper bound on the value of every safe plan, as claimed; −inf if none is safe
@@ -113,46 +113,46 @@ class ValueVerdict(CheckedClaim):
     reasons: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON value, which has no infinities."""
+        """Return a JSON value; an infinite upper bound becomes None."""
         upper = self.upper if np.isfinite(self.upper) else None
         return CheckedClaim.as_dict(self) | {"upper": upper}
 
 
 @dataclass(frozen=True, slots=True)
 class RunVerdict(CheckedClaim):
-    """The verdict on the probability of coming home that a run with a budget claims."""
+    """The verdict on the claim of a run with a budget: its probability of coming home."""
 
     level: float  # required level
-    kept: float  # claimed in the record of the last step
-    recomputed: float | None  # result of planning every step again; None if that failed
+    kept: float  # probability claimed in the record of the last step
+    recomputed: float | None  # probability after planning every step again; None if that failed
     reasons: tuple[str, ...] = ()
 
     @property
     def upheld(self) -> str:
-        """The verdict in words if there is no reason against the claim."""
+        """The verdict as text if there is no reason against the claim."""
         return "confirmed: every step was planned and charged again"
 
 
 @dataclass(frozen=True, slots=True)
 class HomeVerdict(CheckedClaim):
-    """The verdict on a run's claim that it keeps a way home."""
+    """The verdict on a run's claim that it can return to one home."""
 
     name: str
     level: float  # required level
-    kept: float  # claimed in the last record: 1 − spent
-    charged: float  # lower bound on the probability that had to be spent
+    kept: float  # probability claimed in the last record: 1 − spent
+    charged: float  # probability that the run had to spend
     steps: int  # number of checked steps
-    reasons: tuple[str, ...] = ()  # in the order of steps
+    reasons: tuple[str, ...] = ()  # in the order of the steps
 
     @property
     def upheld(self) -> str:
-        """The verdict in words if there is no reason against the claim."""
-        return f"confirmed: a way home after each of {self.steps} steps, and the charges were paid"
+        """The verdict as text if there is no reason against the claim."""
+        return f"confirmed: a path home exists after each of {self.steps} steps within the budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Every claim of a plan with its verdict."""
+    """The verdicts on all claims of a plan."""
 
     verdicts: tuple[ClaimVerdict, ...]
     worth: ValueVerdict
@@ -160,7 +160,7 @@ class Certificate:
     episodes: int  # number of simulated episodes
     seed: int
     seconds: float
-    notes: tuple[str, ...] = ()  # what was not checked, and why
+    notes: tuple[str, ...] = ()  # claims that were not checked, and why
     said: tuple[str, ...] = ()  # reasons against the plan's flags and its table of actions
 
     @property

@@ -1,4 +1,4 @@
-"""Baselines of the Mars study: our explorer with its search replaced by a simpler one."""
+"""Baselines of the Mars study: our explorer with a simpler search for the next cell."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class BestRate(RateSearch):
-    """Proposes the certified place with the most gain per step, without looking ahead."""
+    """Proposes the cell with the most gain per step and a safe return, without a beam search."""
 
     looks_ahead = False
 
 
 class Nearest(RateSearch):
-    """Proposes the nearest certified place that was not visited yet."""
+    """Proposes the nearest cell with a safe return that was not visited yet."""
 
     def best(self, view: View) -> Proposal | None:
-        """Return the nearest place."""
+        """Return a proposal to go to the nearest unvisited cell; None if there is none."""
         looks, here = view.whole, np.zeros(1, np.int32)
         once = looks.weight.max()  # the precision of a cell is at least this after a visit
         unvisited = (looks.amount * once > 1.0).astype(np.float64)
@@ -50,7 +50,7 @@ SEARCHES: dict[str, type[RateSearch]] = {"nearest": Nearest, "best rate": BestRa
 
 
 def explorer_of(setup: Setup, choice: str | None) -> Loop:
-    """Return the explorer of a run, with its search replaced by a baseline's if one is named."""
+    """Return the explorer of a run; `choice` names a baseline search, None keeps our search."""
     explorer = setup.explorer()
     if choice is not None and isinstance(explorer, Explorer):
         ours = cast("RateSearch", explorer.guide.search)

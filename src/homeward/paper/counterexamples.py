@@ -1,20 +1,21 @@
 """The paper's three counterexamples (section 3.3), each against one weaker definition of safety.
 
 A story is a small belief on which a weaker definition accepts a policy that ours refuses. States
-and actions carry the paper's letters. For a policy out of home, and recall with chance 1 − γ per
-step:
+and actions have the paper's letters. The policy starts at home, and the recall has probability
+1 − γ at each step. Each policy has these numbers:
 
-- *naive* is the refuted definition's own number. Known odds: the least, over the state-actions that
-the policy uses, of the probability to get home after taking it once. Which way back: each world has
-its own pair of policies that leaves home. The average loop: the exact value on the mean model.
-- *exact* is the paper's definition by enumeration: the best over deterministic return policies, the
-  same one in every world, of the mean probability of getting home.
-- *bounds* are what the planner would prove, with the general and, where the worlds are
-  move-or-stay, with the moves correction; never above the exact value.
+- *naive* is the number by the refuted definition. "Known odds": for each state-action that the
+  policy uses, the probability of getting home after taking it once; the least of these. "Which way
+  back": the mean over worlds of the best outbound and return policy for that world alone. "The
+  average loop": the exact value on the mean model.
+- *exact* is the number by the paper's definition: the mean probability of getting home under the
+  best deterministic return policy, which is the same in every world.
+- *bounds* are the planner's lower bounds with the general correction and, if the worlds are
+  move-or-stay, with the moves correction. They never exceed the exact value.
 
-The paper says of the second story that its naive condition holds. With geometric recall and the
-way out fixed as well, it holds in one world only: the wrong road from B has no way back. It holds
-for a recall in B, and for a pair of policies per world, which is computed here.
+The paper says that the naive condition holds in the second story. With a geometric recall and one
+outbound policy for both worlds, it holds in only one world: the closed road from B has no way back.
+It holds for a recall in B, and if each world has its own pair of policies; the latter is computed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 HOME = np.array([0])
-"""The first state: home, and where the explorer starts."""
+"""Home [1]: the first state, in which the explorer starts."""
 
 DISCOUNTS = (0.99, 0.999)
 
@@ -52,7 +53,7 @@ class Story:
     belief: FiniteBelief
     world_names: tuple[str, ...]  # [M]
     naive: str  # the refuted definition, in words
-    lesson: str  # what that definition accepts and ours refuses
+    lesson: str  # explanation: what the refuted definition accepts and ours refuses
 
     def state(self, name: str) -> int:
         """Return the number of a state by its letter."""
@@ -66,8 +67,9 @@ class Story:
 def known_odds() -> Story:
     """Return one known MDP in which safety depends on how often an action is taken.
 
-    From S, ``a`` reaches B with .8 and the sink E with .2. In B, ``b`` goes home, ``a`` goes to F
-    (from where ``b`` comes back) and ``c`` stays with .9, else falls into E.
+    In S, ``a`` leads to B with probability .8 and to the sink E with .2. In B, ``b`` leads home,
+    ``a`` leads to F, and ``c`` stays with probability .9 and leads to E with .1. In F, ``b`` leads
+    back to B.
     """
     known = SparseMDP.from_names(
         {
@@ -90,10 +92,11 @@ def known_odds() -> Story:
 
 
 def which_way_back() -> Story:
-    """Return two worlds, each with a sure way home, and no policy that is sure in both.
+    """Return two worlds, each with a sure way home; no return policy is sure in both.
 
-    From S, ``a`` goes to B and ``b`` stays. From B, ``a`` goes to U and ``b`` to L. The road home
-    is open from U in one world and from L in the other; the closed one holds for good.
+    In S, ``a`` leads to B and ``b`` stays. In B, ``a`` leads to U and ``b`` to L. The road home is
+    open from U in one world and from L in the other. From a state whose road is closed there is no
+    way out.
     """
     roads = {"S": {"a": "B", "b": "S"}, "B": {"a": "U", "b": "L"}, "U": {"a": "S"}, "L": {"a": "S"}}
     return Story(
@@ -108,10 +111,11 @@ def which_way_back() -> Story:
 
 
 def average_loop() -> Story:
-    """Return two worlds without a way home whose mean has a sure one.
+    """Return two worlds without a way home; their mean model has a sure way home.
 
-    ``a`` leads from A to B, from B to C and from C to A; the last road is closed in one world, the
-    middle one in the other. On the mean each works half of the time, so trying again gets home.
+    ``a`` leads from A to B, from B to C and from C to A. The last road is closed in one world, the
+    middle road in the other. On the mean model each of the two works with probability ½, so
+    repeated attempts get home.
     """
     roads = {"A": {"a": "B"}, "B": {"a": "C"}, "C": {"a": "A"}}
     return Story(
@@ -131,7 +135,7 @@ def all_stories() -> tuple[Story, Story, Story]:
 
 
 def _open_roads(roads: Mapping[str, Mapping[str, str]], closed: str) -> Moves:
-    """Return the world in which every road is open but those out of one state."""
+    """Return the world in which all roads are open except those out of the state `closed`."""
     states, actions = list(roads), sorted({a for out in roads.values() for a in out})
     dest = np.repeat(np.arange(len(states))[:, None], len(actions), axis=1)
     success, reward = np.zeros(dest.shape), np.full(dest.shape, -np.inf)
@@ -157,12 +161,12 @@ class Row:
 
     @property
     def values(self) -> tuple[float, float, float, float | None]:
-        """The numbers by each definition."""
+        """The policy's numbers: naive, exact, and the bounds by both corrections."""
         return self.naive, self.exact, self.bound_general, self.bound_moves
 
 
 def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
-    """Return the values of every policy by every definition, at each γ; the best where several."""
+    """Return one row per story, γ and named set of policies; each number is the set's largest."""
     judges = (judged_singly, judged_by_world, judged_on_mean)
     cases: tuple[tuple[tuple[str, dict[str, str], str], ...], ...] = (
         (
@@ -194,7 +198,7 @@ def compare(discounts: Sequence[float] = DISCOUNTS) -> list[Row]:
 
 
 def policies(model: Model) -> Iterator[IntArray]:
-    """Enumerate the deterministic stationary policies [S] of a small model."""
+    """Yield all deterministic stationary policies [S] of a small model."""
     for pick in product(*(np.flatnonzero(usable) for usable in np.isfinite(model.reward))):
         yield np.array(pick, np.int32)
 
@@ -207,7 +211,10 @@ def taking(story: Story, choices: Mapping[str, str]) -> list[IntArray]:
 
 
 def exact_value(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the paper's safety of the best of `ways`: with one return policy for all worlds."""
+    """Return the safety, by the paper's definition, of the best policy [S] in `ways`.
+
+    It is the mean probability of getting home with one return policy for all worlds.
+    """
     worlds = [dense_transitions(world) for world in belief.worlds]
 
     def came_home(way: IntArray, back: IntArray) -> float:
@@ -221,7 +228,7 @@ def exact_value(belief: FiniteBelief, ways: Sequence[IntArray], discount: float)
 
 
 def bound_value(belief: FiniteBelief, way: IntArray, discount: float, kind: Correction) -> float:
-    """Return the planner's lower bound of a policy: its corrected value on the mean model."""
+    """Return the planner's lower bound for a policy [S]: its corrected value on the mean model."""
     model = belief.mean()
     corrections = corrections_of(belief, model, discount, kind)
     requirement = ReturnHome(1.0).require(Situation(model, corrections, discount, 0, 0))
@@ -230,7 +237,7 @@ def bound_value(belief: FiniteBelief, way: IntArray, discount: float, kind: Corr
 
 
 def judged_singly(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the least probability, over a policy's state-actions, of return after one use."""
+    """Return the least probability of returning after one use of a state-action of the policy."""
     (world,), (way,) = belief.worlds, ways
     home, transitions = way_home(world), dense_transitions(world)
     reached, ahead, least = {0}, [0], 1.0
@@ -245,7 +252,7 @@ def judged_singly(belief: FiniteBelief, ways: Sequence[IntArray], discount: floa
 
 
 def judged_by_world(belief: FiniteBelief, ways: Sequence[IntArray], discount: float) -> float:
-    """Return the mean over worlds of the best pair (outbound, return) of that world alone."""
+    """Return the mean over worlds of the value that the best policies for one world alone have."""
     each = [exact_value(FiniteBelief([world]), ways, discount) for world in belief.worlds]
     return sum(float(weight) * best for weight, best in zip(belief.weights, each, strict=True))
 
@@ -256,7 +263,7 @@ def judged_on_mean(belief: FiniteBelief, ways: Sequence[IntArray], discount: flo
 
 
 def way_home(world: Model) -> FloatArray:
-    """Return the best exact probability [S] of reaching home in one world."""
+    """Return the exact probability [S] of reaching home under the best return policy in a world."""
     transitions = dense_transitions(world)
     every = [exact_return(transitions, back, HOME) for back in policies(world)]
     return np.asarray(np.max(every, axis=0))

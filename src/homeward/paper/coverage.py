@@ -1,11 +1,11 @@
 """The paper's coverage figure: the fraction of random grid worlds that explorers uncover.
 
-The reproduction has the paper's settings: the general correction, δ = 1, γ = .99. The paper does
-not state the start; here it is the middle, where the map's edge does not limit what can be seen.
-Staying is allowed: on a peak from which every move is an irreversible drop, an explorer that must
-move can't be safe. ``safe`` is Algorithm 1, with a level for each plan, ``rate`` our explorer, with
-one for the whole run. ``reached`` is the uncovered fraction of the squares, walls excluded, that a
-clairvoyant could uncover without ever losing the way back.
+The settings are the paper's: the general correction, δ = 1, γ = .99. The paper does not state the
+start; here it is the middle of the map, far from the edges. The action stay is allowed: on a peak
+from which every move is an irreversible drop, an explorer that must move can't be safe. ``safe`` is
+Algorithm 1, with a level for each plan; ``rate`` is our explorer, with a level for the whole run.
+``reached`` is the uncovered fraction of the squares (without walls) that a clairvoyant explorer
+could uncover without ever losing its way back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXPLORERS = ("safe", "uncover", "rmax", "near-bayesian")
 """The paper's explorers."""
 
 CORRECTION = {"safe": "general", "rate": "moves"}
-"""Default correction of the explorers that keep a level."""
+"""Correction of the explorers that have a level, in the comparison with the paper."""
 
 LEVELS = (1.0, 0.95, 0.9, 0.8)
 VARIANTS = (("safe", "general"), ("safe", "moves"), ("rate", "moves"))
@@ -45,11 +45,11 @@ OTHER_SIZE, OTHER_WORLDS = 10, 200
 """Size and number of the worlds for `VARIANTS`."""
 
 KEY = ("size", "walls", "explorer", "delta", "correction")
-"""Keys of a cell."""
+"""Keys of a cell, which is one combination of settings in the study."""
 
 
 def config_of(cell: dict[str, Any], seed: int) -> GridConfig:
-    """Return the configuration of a run, as `homeward grid` would take it."""
+    """Return the configuration of a run with a cell's settings, as for `homeward grid`."""
     size = int(cell["size"])
     given = {"size": size, "walls": cell["walls"], "start": (size // 2) * (size + 1), "seed": seed}
     if cell["explorer"] != "rate":
@@ -60,7 +60,7 @@ def config_of(cell: dict[str, Any], seed: int) -> GridConfig:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the row of one explorer in one world; a task of the study."""
+    """Run one explorer in one world and return its row of results; this is a task of the study."""
     setup = make(config_of(cell, seed))
     explorer, world = play(setup), cast("HeightGridWorld", setup.world)
     safely = world.grid.safely_seen & ~world.grid.walls
@@ -74,7 +74,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the cells of the study and the number of worlds of each, `scale` times the paper's."""
+    """Return the study's cells, and the number of worlds of each: `scale` times the paper's."""
     asked = []
     for (size, worlds), walls, explorer in product(WORLDS.items(), WALLS, (*EXPLORERS, "rate")):
         correction = CORRECTION.get(explorer)
@@ -82,7 +82,7 @@ def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
         asked.append(((size, walls, explorer, delta, correction), worlds))
     for walls, delta, (explorer, correction) in product(WALLS, LEVELS, VARIANTS):
         asked.append(((OTHER_SIZE, walls, explorer, delta, correction), OTHER_WORLDS))
-    counts = dict(reversed(asked))  # the first number of each cell holds
+    counts = dict(reversed(asked))  # if a cell appears twice, its first number counts
     cells = dict.fromkeys(values for values, _ in asked)
     named = [dict(zip(KEY, values, strict=True)) for values in cells]
     return named, [max(1, round(counts[values] * scale)) for values in cells]
@@ -91,7 +91,7 @@ def cells_of(scale: float) -> tuple[list[dict[str, Any]], list[int]]:
 def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the summary of each cell, in the order in which the cells first appear.
 
-    ``q1``, ``median`` and ``q3`` are of ``seen``, ``reached`` and ``steps`` are medians.
+    ``q1``, ``median`` and ``q3`` are quartiles of ``seen``; ``reached`` and ``steps`` are medians.
     """
     found = []
     for key, group in grouped(rows, KEY).items():
@@ -115,14 +115,14 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def papers(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summaries of the paper's own figure."""
+    """Return the summaries of the cells in the paper's figure."""
     own = ("safe", 1.0, "general")
     keys = ("explorer", "delta", "correction")
     return [c for c in cells if c["delta"] is None or tuple(c[key] for key in keys) == own]
 
 
 def claims(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Compare the medians of safe, adapted R-max and R-max in each of the paper's cells."""
+    """Return for each size and walls the medians of the explorers, and whether the claims hold."""
     found = []
     for (size, walls), group in grouped(papers(cells), ("size", "walls")).items():
         median = {c["explorer"]: c["median"] for c in group}
@@ -141,9 +141,9 @@ def claims(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def steps_by_walls(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Compare Algorithm 1 and ours at δ = 1 in the worlds of every size, by walls.
+    """Return rows that compare Algorithm 1 with our explorer at δ = 1, by walls and size.
 
-    Steps, and the fraction reached of what is safe, are means over the worlds of one size or all.
+    ``steps`` and ``reached`` are means over the worlds of one size, or of all sizes.
     """
     rows = [row for row in rows if row["delta"] == 1.0]
     sizes = (*dict.fromkeys(row["size"] for row in rows), None)

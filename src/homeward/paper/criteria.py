@@ -1,8 +1,8 @@
-"""Small stories with answers that can be derived by hand, one for each criterion.
+"""Small examples of each criterion, whose solutions can be derived by hand.
 
-All use γ = ½, so that the recall comes with probability ½ before every step, or a recall at a fixed
-step. A case has the exact values of a few policies, criterion against exploration value, and the
-planner's answer. ``docs/criteria.md`` derives the numbers; the tests compare.
+The recall comes with probability ½ before every step (γ = ½), or at a fixed step. A case has the
+exact values of a few policies, and the planner's solution. ``docs/criteria.md`` derives the
+numbers, and the tests compare them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORK = ("work", "go")
 
 
 def ridge() -> FiniteBelief:
-    """Return a camp and a ridge: the way up is sure, the way down exists in half of the worlds."""
+    """Return a camp and a ridge: the way up always works, the way down in one of two worlds."""
     dest = np.array([[0, 1], [1, 0]])
     downs = (np.ones((2, 2)), np.array([[1.0, 1.0], [1.0, 0.0]]))
     return FiniteBelief(
@@ -45,7 +45,7 @@ def ridge() -> FiniteBelief:
 
 
 def hut() -> FiniteBelief:
-    """Return a hut that is one uncertain move from home, or two sure moves over the pass."""
+    """Return a hut: home is one uncertain move away, or two sure moves by the pass."""
     dest = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 2]])
     doubtful = np.ones((3, 3))
     doubtful[1, 1] = 0.0
@@ -78,9 +78,9 @@ class Case:
     belief: FiniteBelief
     bonus: FloatArray  # [S, A]
     criteria: tuple[Criterion, ...]
-    policies: Policies  # [S] or [n, S], and its label's side
+    policies: Policies  # each policy [S] or [n, S], and the side of its label
     keeps: str  # label of the first criterion's axis
-    recall: int | None = None  # step of the recall; None: at any step
+    recall: int | None = None  # step of a fixed recall; None for a random recall
     other: str = "worth of exploring"  # label of the other axis
 
     def planner(self) -> Planner:
@@ -110,9 +110,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Story:
-    """Example of a criterion, in a world of two or three states."""
+    """An example of a criterion, in a world of two or three states."""
 
-    name: str  # name of its picture
+    name: str  # file name of its picture
     title: str
     words: str
     worlds: tuple[str, ...]  # title of each world
@@ -127,7 +127,7 @@ VISIT: Policies = {"never go": (STAY, "right"), "go and stay": (LEAVE, "left")}
 EARN: Policies = {"always work": (STAY, "right"), "go at once": (LEAVE, "above")}
 
 
-def over(steps: int, policy: IntArray) -> IntArray:
+def repeat_policy(steps: int, policy: IntArray) -> IntArray:
     """Return a policy [S] repeated for a number of steps, [n, S]."""
     return np.tile(policy, (steps, 1))
 
@@ -197,8 +197,8 @@ def stories() -> tuple[Story, ...]:
                     *("4 steps, a total of 2 from work", work, IN_CRATER),
                     (EarnAtLeast(2.0, AT_WORK),),
                     {
-                        "always work": (over(4, STAY), "right"),
-                        "go at once": (over(4, LEAVE), "above"),
+                        "always work": (repeat_policy(4, STAY), "right"),
+                        "go at once": (repeat_policy(4, LEAVE), "above"),
                         "work twice, go": (np.array([STAY, STAY, LEAVE, LEAVE]), "left"),
                     },
                     *(EARNED, 4),
@@ -220,15 +220,15 @@ def _in_time(steps: int, side: Side) -> Case:
 
 def _recalled(steps: int, title: str, asked: Criterion, keeps: str) -> Case:
     policies: Policies = {
-        "never go": (over(steps, STAY), "right"),
-        "go at once": (over(steps, LEAVE), "above"),
+        "never go": (repeat_policy(steps, STAY), "right"),
+        "go at once": (repeat_policy(steps, LEAVE), "above"),
     }
     title = f"{steps} steps, {title}"
     return Case(title, crater(), IN_CRATER, (asked,), policies, keeps, steps)
 
 
 def rows() -> list[dict[str, object]]:
-    """Return every number of the stories as a table."""
+    """Return the rows of a table with all numbers of the stories."""
     found: list[dict[str, object]] = []
     for told, case in ((story, case) for story in stories() for case in story.cases):
         plan = case.plan()

@@ -1,11 +1,11 @@
 """The paper's nine panels of example grid worlds, rerun, with a check of each caption.
 
-The paper's maps are not published, so three were made to match its captions. *The pit* and *the
-detour*: a careful explorer at δ = 1 and a bold one take the same first step and then differ.
-*The gamble*: moving East from the start is a drop, and every way back leads over one unseen square,
-too high to enter at one of its five heights: safe with probability .8; the general correction
-proves .6, ours .8. Dropping South-East is as safe; walls around it keep it from uncovering more, so
-the planner breaks the tie by order. Its first panel shows the first plan, the others the second.
+The paper's maps are not published, so three maps were made to match its captions. In *the pit* and
+*the detour*, a careful explorer at δ = 1 and a bold one take the same first step and then differ.
+In *the gamble*, moving East from the start is a drop. Every way back leads over one unseen square,
+which is too high to enter at one of its five heights. So the move is safe with probability .8; the
+general correction proves .6, ours proves .8. Dropping South-East is as safe and, because of walls,
+uncovers no more; the planner takes the first of equal actions, East.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from homeward.paper.tours import Parting, Tour
 
 MIN_WORTH_RATIO = 2.0
-"""Minimum ratio of exploration values for bonuses to count as much higher."""
+"""Smallest ratio of exploration values that counts as "much higher"."""
 
 PIT = HeightMap.from_text("""
     5523222
@@ -85,7 +85,7 @@ def run_all() -> list[Finding]:
 
 
 def tell_pit(grid: HeightMap) -> list[Finding]:
-    """Return panels (a) to (c): a trap that one explorer refuses and the other enters."""
+    """Return panels (a) to (c): a trap that the safe explorer avoids and the other one enters."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     kept = "never gave up" if careful.lost is None else "gave up"
@@ -119,7 +119,7 @@ def tell_pit(grid: HeightMap) -> list[Finding]:
 
 
 def tell_detour(grid: HeightMap) -> list[Finding]:
-    """Return panels (d) to (f): a move that is refused until its way back is seen."""
+    """Return panels (d) to (f): a move that the safe explorer avoids until it sees a way back."""
     careful, bold = explore(grid, 1.0), explore(grid, None)
     at = part(careful, bold)
     move = at.origin, at.target
@@ -169,7 +169,7 @@ def tell_detour(grid: HeightMap) -> list[Finding]:
 
 
 def tell_gamble(grid: HeightMap) -> list[Finding]:
-    """Return panels (g) to (i): a move that is safe with probability .8, made at some levels."""
+    """Return panels (g) to (i): a move that is safe with probability .8, taken at low levels."""
     careful, bold = explore(grid, 1.0), explore(grid, 0.6)
     at = part(careful, bold)
     east = compass(at.direction)
@@ -246,7 +246,7 @@ def _show_refusal(
     numbers: dict[str, Any] | None = None,
     doubt: int | None = None,
 ) -> Finding:
-    """Return the panel of what was known when a move without a visible way back was refused."""
+    """Return the panel of the squares known when a move without a visible way back was refused."""
     grid, steps = careful.grid, at.steps
     title = f"({letter})  {f'after step {steps}' if steps else 'at the start'}"
     look: Any = {"refused": (at.origin, at.target), "doubt": doubt, "caption": caption}
@@ -275,7 +275,7 @@ def _show_tour(
     numbers: dict[str, Any] | None = None,
     **moves: tuple[int, int] | None,
 ) -> Finding:
-    """Return the panel of a whole exploration; `moves` are a refused or a taken one."""
+    """Return the panel of a whole exploration; `moves` has the key "refused" or "taken"."""
     grid, lost = tour.grid, tour.lost
     look: Any = {"stranded": lost is not None, "caption": caption, **moves}
     panel = Panel(grid, tour.seen(), tour.path, f"({letter})  {title}", **look)

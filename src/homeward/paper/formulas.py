@@ -1,15 +1,15 @@
 """The paper's reduction from 3SAT to beliefs (Theorem 1), and a reader of DIMACS files.
 
-A formula (x₁ ∨ y₁ ∨ z₁) ∧ … ∧ (x_m ∨ y_m ∨ z_m) becomes a belief over move-or-stay worlds, one per
-truth assignment, equally likely. The states are S, D and one per literal of each clause, in layers:
-S leads to the first clause's literals, each literal to the next clause's three, the last ones to D,
-and D back to S. A move out of a literal's state works iff the literal is true in that world; those
-out of S and D always work. Staying is always possible.
+A formula (x₁ ∨ y₁ ∨ z₁) ∧ … ∧ (x_m ∨ y_m ∨ z_m) becomes a belief over equally likely move-or-stay
+worlds, one per truth assignment. The states are S, D and one state per literal of each clause. S
+leads to the literals of the first clause, each literal leads to the three literals of the next
+clause, the last literals lead to D, and D leads to S. A move out of a literal's state works iff the
+literal is true in the world; moves out of S and D always work. Staying is always possible.
 
-From D go to S and wait there. Home is D, so that policy can be made safe at some level above 0 iff
-D is reachable from S in some world, that is, iff the formula is satisfiable.
+The policy in question goes from D to S and waits there; home is D. It is safe at a level above 0
+iff D is reachable from S in at least one world, that is, iff the formula is satisfiable.
 
-PySAT's DIMACS reader refuses clauses over several lines and names no line, so it is not used.
+PySAT's DIMACS reader is not used: it refuses clauses on several lines, and its errors have no line.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ class Formula:
     clauses: tuple[Clause, ...]
 
     def dimacs(self) -> str:
-        """Write the formula as a DIMACS CNF text."""
+        """Return the formula as a DIMACS CNF text."""
         lines = [f"c {self.name}", f"p cnf {self.variables} {len(self.clauses)}"]
         lines += [f"{x} {y} {z} 0" for x, y, z in self.clauses]
         return "\n".join(lines) + "\n"
 
 
 def assignment(formula: Formula, world: int) -> tuple[int, ...]:
-    """Return the truth assignment of a world as literals: variable k is true iff bit k−1 is set."""
+    """Return a world's truth assignment as literals: variable k is true iff its bit k−1 is set."""
     return tuple(k if world >> (k - 1) & 1 else -k for k in range(1, formula.variables + 1))
 
 
 def random_formula(variables: int, clauses: int, rng: np.random.Generator) -> Formula:
-    """Draw clauses of three distinct variables, each negated or not, all equally likely."""
+    """Return a random formula: clauses of three distinct variables, negated with probability ½."""
     if variables < WIDTH:
         raise InvalidInputError(f"{variables} variables are too few for clauses of three")
     drawn: list[Clause] = []
@@ -74,7 +74,7 @@ def random_formula(variables: int, clauses: int, rng: np.random.Generator) -> Fo
 
 
 def belief_from(formula: Formula) -> FiniteBelief:
-    """Reduce a formula to a belief: 2ⁿ equally likely `Moves` worlds on 2 + 3m states.
+    """Return the belief of a formula: 2ⁿ equally likely `Moves` worlds with 2 + 3m states.
 
     World i makes variable k true iff bit k−1 of i is set.
     """
@@ -101,7 +101,7 @@ def belief_from(formula: Formula) -> FiniteBelief:
 
 
 def _roads(clauses: int) -> tuple[IntArray, FloatArray]:
-    """Return the targets and rewards of the moves, each [S, A]; −inf where there is no road."""
+    """Return the destinations and rewards of moves, each [S, A]; −inf if there is no road."""
     states = 2 + WIDTH * clauses
     dest = np.repeat(np.arange(states, dtype=np.int32)[:, None], len(ACTIONS), axis=1)
     reward = np.full(dest.shape, -np.inf)
@@ -117,7 +117,7 @@ def _roads(clauses: int) -> tuple[IntArray, FloatArray]:
 
 
 def _truths(formula: Formula) -> BoolArray:
-    """Return the mask [M, S] of worlds and states out of which the moves work."""
+    """Return the mask [M, S]: whether moves out of a state work in a world."""
     bits = np.arange(formula.variables)
     value = np.arange(2**formula.variables)[:, None] >> bits & 1 > 0  # [M, n]
     literals = np.array(formula.clauses, np.int64).reshape(-1)  # [3m]
@@ -126,7 +126,7 @@ def _truths(formula: Formula) -> BoolArray:
 
 
 def read_dimacs(path: str | Path) -> Formula:
-    """Return the formula of a DIMACS CNF file; the errors name the file and the line."""
+    """Return the formula of a DIMACS CNF file; error messages name the file and the line."""
     path = Path(path)
     try:
         with refusing(path, "can't be read"):
@@ -138,10 +138,10 @@ def read_dimacs(path: str | Path) -> Formula:
 def parse_dimacs(text: str, name: str) -> Formula:
     """Return the formula of a DIMACS CNF text.
 
-    ``c`` starts a comment line, ``p cnf VARIABLES CLAUSES`` is the header, and every clause of one
-    to three literals ends with 0, possibly some lines later. Shorter clauses are padded by
-    repeating their last literal. SATLIB's trailer (``%``, then 0) is skipped. The header may
-    declare more variables than are used, as the format allows.
+    ``c`` starts a comment line, and ``p cnf VARIABLES CLAUSES`` is the header. Every clause has one
+    to three literals and ends with 0; it may extend over several lines. Shorter clauses are padded
+    by repeating their last literal. SATLIB's trailer (``%``, then 0) is skipped. The header may
+    declare more variables than are used.
     """
     lines = [
         (f"{name}:{number}", line.split())

@@ -1,11 +1,12 @@
-"""How often runs keep their level, and how much they learn, on terrain drawn from the prior.
+"""Study of how often runs meet their level δ, and how much they learn, on drawn terrain.
 
-The true heights are drawn from the prior, so that the belief is right and the promise can be
-tested. It holds for every recall rule that uses observations only. Two are counted: at a step drawn
-beforehand, uniformly up to the step limit; and at the step after which the fewest worlds have a way
-home. A run that has ended stays where it is. Counted are the worlds in which the held way home
-works, as the theorem promises, and those in which any exists. Limits are Clopper and Pearson's,
-one-sided at 99 %; a level is refuted if the upper limit of the fraction is below it.
+The true heights are drawn from the prior, so the belief is calibrated and the guarantee can be
+tested. The guarantee holds for every recall rule that uses only observations. Two recall steps are
+counted: a step drawn beforehand, uniformly up to the step limit; and the step after which the
+fewest worlds have a way home. A run that has ended stays where it is. The study counts the worlds
+in which the run's stored return path works, as the theorem guarantees, and the worlds in which any
+path home exists. Limits are Clopper and Pearson's, one-sided at 99 %. A level is refuted if it is
+above the upper limit of the fraction.
 """
 
 from __future__ import annotations
@@ -39,22 +40,22 @@ if TYPE_CHECKING:
 DELTAS = (1.0, 0.98, 0.9, 0.7, 0.5)
 NOISES = (1e-4, 1e-2)
 ROWS, COLUMNS = 160, 240
-"""Pixels of 1 m: 8 × 12 cells of 20 m."""
+"""Size of the terrain in pixels of 1 m: 8 × 12 cells of 20 m."""
 
 LIMIT = 200
 """Maximum number of steps of a run."""
 
 FLOOR_NATS = 0.5
-"""Nats per step below which a run ends: less than a second visit of each cell brings."""
+"""A run ends below this gain in nats per step; a second visit of a cell gains more."""
 
 
 def cells_of(limit: int = LIMIT) -> list[dict[str, Any]]:
-    """Return the study's cells: every noise with every level."""
+    """Return the study's cells, one for each combination of noise and level."""
     return combine({"noise": NOISES, "delta": DELTAS, "limit": [limit]})
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
-    """Return the configuration of a run, as `homeward explore` would take it."""
+    """Return the configuration of a run with a cell's settings, as for `homeward explore`."""
     given = {
         "rows": ROWS,
         "columns": COLUMNS,
@@ -71,10 +72,10 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the row of one rover on one drawn terrain; a task of the study.
+    """Run one rover on one drawn terrain and return its row; this is a task of the study.
 
-    ``turns`` has the steps after which the held way home stopped or resumed working, separated by
-    spaces.
+    ``turns`` lists the steps after which the stored return path stopped or resumed working,
+    separated by spaces.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
@@ -104,7 +105,7 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def held_works(held: Held | None, rover: Rover) -> bool:
-    """Return whether the held way home works in the true world."""
+    """Return whether the run's stored return path works in the true world."""
     if held is None:
         return False
     way: IntArray = held.accounts[0].way
@@ -119,12 +120,12 @@ def held_works(held: Held | None, rover: Rover) -> bool:
 
 
 def is_held(row: dict[str, Any], step: int) -> bool:
-    """Return whether the held way worked after a number of steps."""
+    """Return whether the stored return path worked after `step` steps."""
     return sum(turn <= step for turn in _turns(row)) % 2 == 0
 
 
 def has_way(row: dict[str, Any], step: int) -> bool:
-    """Return whether any way home existed after a number of steps."""
+    """Return whether any path home existed after `step` steps."""
     return row["stranded_at"] is None or step < row["stranded_at"]
 
 
@@ -138,8 +139,8 @@ class Count(ReturnCount):
 
     home: int
     worlds: int
-    level: float  # δ that was promised
-    step: int | None = None  # of the count; None where each world has its own
+    level: float  # δ
+    step: int | None = None  # step of the count; None if each world has its own step
 
     @property
     def holds(self) -> bool:
@@ -154,16 +155,16 @@ class Level:
     noise: float
     delta: float
     runs: int
-    held_random: Count  # worlds in which the held way works, at a random and at the worst step
-    held_worst: Count
-    random: Count  # worlds in which any way home exists
-    worst: Count
-    nats: float  # median information at the end, and its quartiles over worlds
-    low: float
-    high: float
-    lead: float | None  # median over worlds of the relative gain over the next higher level
-    spent: float  # mean risk spent of 1 − δ; by the theorem at least Pr(the way is lost)
-    steps: float  # median
+    held_random: Count  # worlds in which the stored return path works at a random step
+    held_worst: Count  # the same at the worst step
+    random: Count  # worlds in which any path home exists at a random step
+    worst: Count  # the same at the worst step
+    nats: float  # median over worlds of the information at the end
+    low: float  # its lower quartile
+    high: float  # its upper quartile
+    lead: float | None  # median of nats / (nats at the next higher level) − 1
+    spent: float  # mean risk spent of 1 − δ; by the theorem at least Pr(the path does not work)
+    steps: float  # median number of steps
 
     @property
     def holds(self) -> bool:
@@ -200,9 +201,9 @@ def summarise(rows: Iterable[dict[str, Any]]) -> list[Level]:
 
 
 def _counts(runs: Sequence[dict[str, Any]], delta: float, holds: Holds) -> tuple[Count, Count]:
-    """Count the runs with a way home, at the random step of each and after the worst step."""
+    """Return the counts of runs with a way home: at each run's random step, at the worst step."""
     at_random = sum(holds(row, row["recall"]) for row in runs)
-    # The worst step is one at which a way is lost.
+    # The worst step is 0 or a step at which a run loses its way home.
     lost = {int(row["stranded_at"]) for row in runs if row["stranded_at"] is not None}
     steps = {0}.union(lost, *map(_turns, runs))
     counts = {step: sum(holds(row, step) for row in runs) for step in sorted(steps)}

@@ -1,14 +1,15 @@
 """The paper's Mars figure: information that a rover gains on 2 km x 1 km at several safety levels.
 
-The paper's window of a HiRISE terrain model is not included: the study runs on synthetic ground, or
-on a given raster over several draws of its error. The paper states neither the range of the sensor
-nor the start. Here the sensor sees the cells around it, which gives the paper's order; the start is
-nearest to the middle in the largest part of the map that likely moves connect strongly, since in
-the exact middle one rover in three would start in a pit.
+The paper's window of a HiRISE terrain model is not included. The study runs on synthetic terrain,
+or on a given raster with several draws of its error. The paper states neither the range of the
+sensor nor the start. Here the sensor sees the cells around the rover, which reproduces the paper's
+ranking. The likely moves divide the map into strongly connected components. The start is the cell
+of the largest component that is nearest to the middle of the map, since in the exact middle one
+rover in three would start in a pit.
 
-The measure is the entropy reduction in nats. ``still`` is that of a rover that never moves.
-Variances do not depend on what is measured, so ``still``, and the rest of a run whose rover is
-stuck, have a closed form.
+The measure is the entropy reduction in nats. ``still`` is the measure for a rover that never moves.
+Variances do not depend on the measured values, so ``still`` and the remaining steps of a stuck
+rover have a closed form.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
     from homeward.planning.explorer import Loop, Step
 
 ROWS, COLUMNS = 1000, 2000
-"""Pixels of 1 m of synthetic ground."""
+"""Size of the synthetic terrain in pixels of 1 m."""
 
 RING = 29.0
-"""Range in m of a sensor that sees the eight cells around it, of 20 m each."""
+"""Range in m of a sensor that sees the eight cells of 20 m around it."""
 
 MARKS = (1000, 3000, 6000)
-"""Steps after which nats are reported."""
+"""Numbers of steps after which nats are reported."""
 
 POINTS = 60
-"""Points of a run's curve of nats over steps."""
+"""Number of points of a run's curve of nats by steps."""
 
 NEWS_NATS = 0.05
-"""Nats that a step must bring to count as news: the floor of our explorer."""
+"""Smallest gain in nats of a step that counts as news: the floor of our explorer."""
 
 PAPER_NATS: dict[tuple[str, float | None], float | None] = {
     ("safe", 0.98): 7680.0,
@@ -60,7 +61,7 @@ PAPER_NATS: dict[tuple[str, float | None], float | None] = {
     ("unsafe", None): 3214.0,
     ("naive", 0.98): None,
 }
-"""The paper's explorers, levels and entropy reductions; the paper calls the naive one "as poor"."""
+"""Entropy reduction in the paper by explorer and level; None: the paper says only "as poor"."""
 
 LEVELS = (0.98, 0.90, 0.70)
 KEY = ("algorithm", "explorer", "delta", "correction", "choice")
@@ -75,10 +76,10 @@ def settings_of(
     raster: str | None = None,
     window: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return Algorithm 1's cells of the study, in the paper's order.
+    """Return the study's cells for Algorithm 1, in the paper's order.
 
-    `scale` is a factor on the sides of the paper's ground; a raster has its own size. The range is
-    in m; None reaches over the whole map.
+    `scale` multiplies both sides of the paper's terrain; a raster has its own size.
+    `sensor_range` is in m; None covers the whole map.
     """
     ground: dict[str, Any] = {"sensor_range": sensor_range, "raster": raster, "window": window}
     if raster is None:
@@ -98,7 +99,7 @@ def settings_of(
 
 
 def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the cells to compare Algorithm 1 with: its other correction, ours, and baselines."""
+    """Return the cells for comparison: Algorithm 1 with the other correction, ours, baselines."""
     safe, unsafe = cells[0], cells[3]
     other = "moves" if safe["correction"] == "general" else "general"
     ours = {**safe, "algorithm": "rate", "correction": "moves"}
@@ -111,9 +112,9 @@ def beside(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the study's cells with the digest of the raster's cells, if they are on a raster.
+    """Return the study's cells; on a raster, each gets the digest of the raster's cells.
 
-    So a changed raster makes another study, and a task raises if it changes meanwhile.
+    So a study with a changed raster is another study, and a task raises if the raster has changed.
     """
     if not cells or cells[0].get("raster") is None:
         return list(cells)
@@ -122,14 +123,14 @@ def pinned(cells: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pair_of(delta: float, steps: int) -> list[dict[str, Any]]:
-    """Return the demo's two cells: safe with a level for the whole run, and unsafe."""
+    """Return the two cells of the demo: safe with level `delta` for the whole run, and unsafe."""
     safe, *_ = settings_of(steps, correction="moves")
     safe |= {"delta": delta, "algorithm": "rate"}
     return [safe, {**safe, "explorer": "unsafe", "delta": None, "correction": None}]
 
 
 def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
-    """Return the configuration of a run, as `homeward explore` would take it."""
+    """Return the configuration of a run with a cell's settings, as for `homeward explore`."""
     given: dict[str, Any] = {"explorer": cell["explorer"], "limit": int(cell["limit"])}
     given["algorithm"] = cell.get("algorithm", "paper")
     if given["algorithm"] == "paper":
@@ -145,9 +146,9 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
 
 
 def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
-    """Return the variances [S] after a number of further looks from where the rover is.
+    """Return the variances [S] after `looks` further measurements from the rover's cell.
 
-    A look from distance d adds 1/v(d) to a cell's precision, whatever it shows.
+    A measurement from distance d adds 1/v(d) to a cell's precision.
     """
     seen, distances = rover.in_range()
     variance, error = belief.variance.copy(), rover.sensor.variance(distances)
@@ -156,16 +157,16 @@ def after_looks(belief: TerrainBelief, rover: Rover, looks: int) -> FloatArray:
 
 
 def is_stuck(rover: Rover) -> bool:
-    """Return whether no move out of the rover's cell works, in the true world."""
+    """Return whether no move out of the rover's cell works in the true world."""
     dest, success = rover.moves.dest[rover.state], rover.moves.success[rover.state]
     return not np.any((success > 0.0) & (dest != rover.state))
 
 
 def clairvoyant(prior: TerrainBelief, rover: Rover) -> tuple[BoolArray, float]:
-    """Return what a clairvoyant learns by seeing each cell once, whatever the sensor's range.
+    """Return the safe cells and the nats of a rover that knows the true heights in advance.
 
-    The mask [S] of the cells that can be visited and left again, back to the start; and the nats of
-    one look from inside each of them, and one at each cell of the ring around from beside it.
+    The safe cells [S] can be reached from the start and allow a return to it. The nats are those of
+    one measurement of each safe cell from inside, and one of each neighbouring cell from beside it.
     """
     there = reached(rover.moves.dest, rover.moves.success, rover.start)
     inside = there & rover.way_back
@@ -179,18 +180,18 @@ def clairvoyant(prior: TerrainBelief, rover: Rover) -> tuple[BoolArray, float]:
 
 
 def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Return the row of one rover on one terrain; a task of the study.
+    """Run one rover on one terrain and return its row; this is a task of the study.
 
-    ``moves`` has one digit per step, the action that leads to the next cell: 0 for none.
-    ``curve`` has the nats after `POINTS` equal parts of the steps, separated by spaces. Algorithm
-    1's rover that can't move any more measures from where it is until the last step.
+    ``moves`` has one digit per step: the action that leads to the next cell, 0 if it is the same.
+    ``curve`` has the nats at `POINTS` + 1 equally spaced steps, separated by spaces. If the rover
+    of Algorithm 1 is stuck, it measures from its cell until the last step.
     """
     setup = make(config_of(cell, seed))
     prior, rover = cast("TerrainBelief", setup.belief), cast("Rover", setup.world)
     safe, most = clairvoyant(prior, rover)
     still = _nats(prior, after_looks(prior, rover, setup.limit + 1))
     explorer = explorer_of(setup, cell.get("choice"))
-    waits = setup.algorithm == "paper"  # ours ends by itself where no move works
+    waits = setup.algorithm == "paper"  # our explorer ends its run if no move works
     path, stranded_at, lowest = [rover.state], None, 1.0
     nats = [_nats(prior, cast("TerrainBelief", explorer.belief).variance)]
 
@@ -235,26 +236,26 @@ def explore(cell: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def longest_without_news(nats: Sequence[float]) -> int:
-    """Return the largest number of consecutive steps without `NEWS_NATS`."""
+    """Return the largest number of consecutive steps that each gain less than `NEWS_NATS`."""
     at = np.flatnonzero(np.diff(nats) >= NEWS_NATS)
     return int(np.diff([-1, *at, len(nats) - 1]).max()) - 1
 
 
 def _nats(prior: TerrainBelief, variance: FloatArray) -> float:
-    """Return Σ ½ ln(prior variance / variance) over the open cells."""
+    """Return Σ ½ ln(prior variance / variance) over the cells that are not blocked."""
     counted = ~prior.blocked
     return float(0.5 * np.log(prior.variance[counted] / variance[counted]).sum())
 
 
 def digits_of(path: Sequence[int], columns: int) -> str:
-    """Return a path as digits: for each step the number of the move that was made, 0 for none."""
+    """Return a path as digits: for each step the action that was made, 0 for staying."""
     number = {step: str(a) for a, step in enumerate(STEPS)}
     places = [divmod(state, columns) for state in path]
     return "".join(number[r - row, c - column] for (row, column), (r, c) in pairwise(places))
 
 
 def path_of(digits: str, start: int, columns: int) -> list[int]:
-    """Return the path that `digits_of` encoded."""
+    """Return the path of states that `digits_of` encoded."""
     leap = [down * columns + right for down, right in STEPS]
     path = [start]
     for digit in digits:
@@ -266,7 +267,7 @@ def name_of(row: dict[str, Any]) -> str:
     """Return the name of a row's setting."""
     ours = row.get("algorithm") == "rate"
     level = ""
-    if row["delta"] is not None:  # two digits as in the paper; more where there are more
+    if row["delta"] is not None:  # at least two decimals, as in the paper
         delta = float(row["delta"])
         level = max(f"{delta:.2f}", f"{delta:.15g}", key=len).removeprefix("0")
     if row.get("choice") is not None:
@@ -280,13 +281,13 @@ def name_of(row: dict[str, Any]) -> str:
 
 
 def summarise(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the summary of each setting, in the order in which they first appear.
+    """Return the summary of each setting, in the order in which the settings first appear.
 
-    Values are medians over the runs, but ``least``, ``most`` and the counts ``stranded``, ``runs``
-    and ``ends``. ``marks`` are nats after `MARKS`, ``shares`` the same and at the end as shares of
-    what a clairvoyant would have, ``visited`` is the share of the cells that can be visited and
-    left again, ``without_news`` the largest number of consecutive steps without news, and
-    ``paper`` the nats in the paper, None unless it is one of its settings.
+    Values are medians over the runs, except for ``least`` and ``most``, ``without_news`` and the
+    counts ``stranded``, ``runs`` and ``ends``. ``marks`` are the nats after `MARKS` steps.
+    ``shares`` are the nats after `MARKS` steps and at the end, divided by those of a clairvoyant
+    rover. ``visited`` is the fraction of safe cells that were visited. ``without_news`` is the
+    largest number of consecutive steps without news. ``paper`` are the nats in the paper, or None.
     """
     return [_setting(group) for group in grouped(rows, KEY).values()]
 
@@ -318,14 +319,14 @@ def _setting(group: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _median(group: Sequence[dict[str, Any]], name: str, of: str | None = None) -> float | None:
-    """Return the median of a column, or of its share of another; None where a value is missing."""
+    """Return the median of column `name`, or of name / of; None if a value is missing."""
     if any(row[name] is None for row in group):
         return None
     return float(np.median([row[name] / (1.0 if of is None else row[of]) for row in group]))
 
 
 def panel_of(row: dict[str, Any]) -> TerrainPanel:
-    """Return the panel of one run: its path from the row, its measurements from the seed."""
+    """Return the panel of one run: the row has its path, and the seed repeats its measurements."""
     from homeward.kinds.rover.figure import TerrainPanel  # tasks do not draw
 
     config = config_of(row, int(row["seed"]))

@@ -1,11 +1,11 @@
 """Theorem 1 as a program: deciding whether a safe policy exists decides 3SAT.
 
-On the belief that `paper.formulas` makes of a formula, the policy "from D to S, then wait" can be
-recalled with some probability of return iff D is reachable from S in some world. All worlds are
-searched at once; the formula is not used. Between S and D no state can be entered twice, and a move
-that fails once fails for good, so the best return policy is a path. Best-first search over (state,
-worlds in which the path so far works and D is still reachable) expands the likeliest path first.
-The probability never increases along a path, so the first to arrive is the best.
+`paper.formulas` turns a formula into a belief. On this belief, the policy "from D to S, then wait"
+has a positive probability of return iff D is reachable from S in at least one world. All worlds are
+searched at once; the formula itself is not used. Between S and D no state can be entered twice, and
+a move that fails once always fails, so the best return policy is a path. A best-first search over
+pairs (state, worlds in which the path so far works and D is reachable) expands the likeliest path
+first. The probability never increases along a path, so the first path that reaches D is the best.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from homeward.beliefs import FiniteBelief
 
 CLAUSES_PER_VARIABLE = 4.26
-"""Clauses per variable at which random formulas turn from satisfiable to unsatisfiable."""
+"""Ratio at which random formulas change from mostly satisfiable to mostly unsatisfiable."""
 
 SIZES = (6, 7, 8, 9, 10, 11)
 SOLVER = "cadical153"
@@ -37,22 +37,22 @@ SOLVER = "cadical153"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a safe policy exists, and the best way back."""
+    """Whether a safe policy exists, and the best path back."""
 
-    worlds: int  # number of worlds, and of those in which home can be reached
-    open_worlds: int
+    worlds: int  # number of worlds
+    open_worlds: int  # number of worlds in which home can be reached
     world: int | None = None  # a world in which the best path works; None if no path exists
     path: tuple[int, ...] = ()  # states of the best path, from start to home
-    probability: float = 0.0  # exact probability that it gets home
+    probability: float = 0.0  # exact probability that the best path works
 
     @property
     def safe(self) -> bool:
-        """Whether some return policy gets home with a probability above 0."""
+        """Whether a return policy exists that gets home with a probability above 0."""
         return self.open_worlds > 0
 
 
 def decide(belief: FiniteBelief) -> Decision:
-    """Decide by enumeration whether D can be reached from S, and find the best path."""
+    """Return whether D can be reached from S, by enumeration of worlds, and the best path."""
     worlds = [world for world in belief.worlds if isinstance(world, Moves)]
     if not worlds:
         raise InvalidBeliefError("the worlds must be move-or-stay to be searched")
@@ -69,7 +69,7 @@ def decide(belief: FiniteBelief) -> Decision:
 
 
 def ask_solver(formula: Formula) -> bool:
-    """Return whether a formula is satisfiable, by a SAT solver."""
+    """Return whether a formula is satisfiable, according to a SAT solver."""
     solvers = need("pysat.solvers", "sat", "there is no SAT solver to compare with")
     with solvers.Solver(name=SOLVER, bootstrap_with=[list(c) for c in formula.clauses]) as solver:
         return bool(solver.solve())
@@ -78,9 +78,9 @@ def ask_solver(formula: Formula) -> bool:
 def try_formulas(
     number: int, rng: np.random.Generator, variables: int | None = None
 ) -> Iterator[tuple[Formula, bool, bool]]:
-    """Draw formulas at the threshold ratio; yield each with our verdict and a SAT solver's.
+    """Yield random formulas at the threshold ratio, with our verdict and that of a SAT solver.
 
-    Sizes are drawn unless given.
+    The number of variables is drawn from `SIZES` if `variables` is None.
     """
     for _ in range(number):
         size = int(rng.choice(SIZES)) if variables is None else variables
@@ -109,7 +109,7 @@ def _best_path(
     tick = count()
     everywhere = np.ones(len(weights), dtype=bool)
     seen: set[tuple[int, bytes]] = set()
-    # The longer of two equally likely paths goes first: it is nearer to home.
+    # Of two equally likely paths, the longer one is expanded first: it is nearer to home.
     ahead: list[tuple[float, int, int, tuple[int, ...], BoolArray]]
     ahead = [(-float(weights.sum()), 0, next(tick), (START,), everywhere)]
     while True:

@@ -1,8 +1,8 @@
 """The paper's table of planning times, on a map of 50 x 100 cells with γ = .999.
 
-A whole step of a run is timed (plan, act, measure, update), which is slightly more than the
-planning that the paper timed. Each plan but the first starts from the one before, as in any run.
-The sensor reaches over the whole map, as in the paper: every step changes the whole belief.
+A whole step of a run is timed (plan, act, measure, update); the paper timed only the planning. Each
+plan except the first is warm-started from the plan before it, as in every run. The sensor covers
+the whole map, as in the paper, so every step changes the whole belief.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ MAP = (50, 100)
 def time_settings(
     steps: int, seed: int = 0, scale: float = 1.0, correction: str = "general"
 ) -> list[dict[str, Any]]:
-    """Time the first steps of each setting on one synthetic terrain, in the paper's order.
+    """Time the first steps of each setting on one synthetic terrain; return a row per setting.
 
-    In ms: ``paper`` and ``spread`` are the paper's mean and standard deviation. ``times faster`` is
-    the paper's mean over our median; None on a map of another size.
+    Times are in ms. ``paper`` and ``spread`` are the paper's mean and standard deviation. ``times
+    faster`` is (paper's mean) / (our median), or None if the map has another size.
     """
     cells = {name_of(cell): cell for cell in settings_of(steps, scale, correction, None)}
     found = []

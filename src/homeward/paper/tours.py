@@ -1,8 +1,8 @@
-"""Explorations of small maps with the paper's settings, and where two explorers differ.
+"""Explorations of small maps with the paper's settings, and the first move that differs.
 
 The settings are the paper's: no action to stay, the general correction, γ = .99, home is the
-current square, and a bonus for what a move would uncover (adapted R-max). The bold explorer has the
-same bonus and no criterion.
+current square, and the bonus is adapted R-max. The bold explorer has the same bonus and no
+criterion.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 DISCOUNT = 0.99
 MAX_STEPS = 200
-"""Step limit of an exploration; none of the paper's examples needs as many."""
+"""Largest number of steps of an exploration; all examples of the paper need fewer."""
 
 DELTAS = (1.0, 0.9, 0.81, 0.8, 0.7, 0.61, 0.6, 0.5, 0.4, 0.2)
-"""The safety levels at which East is tried."""
+"""The safety levels that `try_levels` tries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +51,13 @@ class Tour:
     end: End
 
     def seen(self, steps: int | None = None) -> BoolArray:
-        """Return the mask [S] of squares known after some steps, or at the end; walls are known."""
+        """Return the mask [S] of squares known after `steps` (None: all); walls are known."""
         past = self.path if steps is None else self.path[: steps + 1]
         return self.grid.seen_from(past) | self.grid.walls
 
     @property
     def uncovered(self) -> int:
-        """Number of squares seen, walls excluded."""
+        """Number of squares seen, without walls."""
         return int((self.seen() & ~self.grid.walls).sum())
 
     @property
@@ -66,26 +66,26 @@ class Tour:
         return bool(self.seen().all())
 
     def steps_of(self, origin: int, target: int) -> list[int]:
-        """Return the numbers, from 1, of the steps that made a move."""
+        """Return the numbers, from 1, of the steps that moved from `origin` to `target`."""
         return [n for n, move in enumerate(pairwise(self.path), 1) if move == (origin, target)]
 
     @property
     def lost(self) -> int | None:
-        """Number of steps after which the way back to the start was lost for good; None if kept."""
+        """Number of steps after which no way back to the start existed; None if one exists."""
         if not self.grid.stranded(self.path[-1]):
             return None
         return next(n for n, state in enumerate(self.path) if self.grid.stranded(state))
 
     @property
     def stuck(self) -> bool:
-        """Whether the way back is lost and no unseen square can be seen, in the true world."""
+        """Whether no way back exists and not all squares can still be seen, in the true world."""
         left = reach(self.grid, self.path[-1])
         return self.lost is not None and not (self.seen() | self.grid.seen_from(left)).all()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parting:
-    """Where two explorers differ: a move that the bold one makes and the careful one does not."""
+    """The first difference of two explorers: a move of the bold one, not of the careful one."""
 
     steps: int  # number of common first steps
     origin: int
@@ -105,7 +105,7 @@ class Parting:
 def explore(
     grid: HeightMap, delta: float | None, correction: Correction = Correction.GENERAL
 ) -> Tour:
-    """Explore a map with the paper's settings, at a safety level or without one."""
+    """Explore a map with the paper's settings and level `delta`; None for no criterion."""
     world, belief = HeightGridWorld(grid, stay=False), grid.belief(stay=False)
     steps: list[Step] = []
     setup = Setup(planner(delta, correction), belief, world, MAX_STEPS, algorithm="paper")
@@ -116,13 +116,13 @@ def explore(
 
 
 def planner(delta: float | None, correction: Correction = Correction.GENERAL) -> Planner:
-    """Return the paper's planner for these worlds; without a level it has no criterion."""
+    """Return the paper's planner for these worlds; it has no criterion if `delta` is None."""
     criteria = () if delta is None else (ReturnHome(delta, "current"),)
     return Planner(Uncover(), criteria, DISCOUNT, correction)
 
 
 def plan_first(grid: HeightMap, delta: float, correction: Correction) -> Plan:
-    """Return the plan at the start, where only its surroundings are seen."""
+    """Return the plan at the start, where only the start and its neighbours are seen."""
     belief = grid.belief(stay=False).update(HeightGridWorld(grid, stay=False).look())
     return planner(delta, correction).plan(belief, grid.start)
 
@@ -130,7 +130,7 @@ def plan_first(grid: HeightMap, delta: float, correction: Correction) -> Plan:
 def try_levels(
     grid: HeightMap, action: int, deltas: Sequence[float] = DELTAS
 ) -> list[dict[str, Any]]:
-    """Return for each level and correction whether the first plan takes an action."""
+    """Return one row per level: whether the first plan takes `action`, for each correction."""
     kinds = (Correction.GENERAL, Correction.MOVES)
     return [
         {"delta": delta, **{k.value: plan_first(grid, delta, k).action == action for k in kinds}}
@@ -159,19 +159,19 @@ def part(careful: Tour, bold: Tour) -> Parting:
 
 
 def is_way_seen(grid: HeightMap, seen: BoolArray, home: int, state: int) -> bool:
-    """Return whether a way home over seen squares exists: unseen squares count as walls."""
+    """Return whether a path from `state` to `home` exists if unseen squares count as walls."""
     heights = np.where(seen.reshape(grid.shape), grid.heights, WALL)
     return not HeightMap(heights, home).stranded(state)
 
 
 def reach(grid: HeightMap, state: int) -> set[int]:
-    """Return the squares that can be reached from one, in the true world."""
+    """Return the squares that can be reached from `state` in the true world."""
     true = grid.moves(stay=False)
     return set(np.flatnonzero(reached(true.dest, true.success, state)).tolist())
 
 
 def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:
-    """Return the squares that a plan's return policy visits if every move works."""
+    """Return the squares that a plan's return policy visits from `state` if every move works."""
     dest, way = grid.moves(stay=False).dest, [state]
     while plan.return_policy[way[-1]] >= 0:
         way.append(int(dest[way[-1], plan.return_policy[way[-1]]]))
@@ -179,7 +179,7 @@ def way_back(grid: HeightMap, plan: Plan, state: int) -> list[int]:
 
 
 def doubt_of(grid: HeightMap, seen: BoolArray, way: Sequence[int]) -> tuple[int, list[int]]:
-    """Return the one unseen square of a way, and its heights at which the way is closed."""
+    """Return the only unseen square of a path, and its heights at which the path is blocked."""
     unseen = {state for state in way if not seen[state]}
     if len(unseen) != 1:
         raise InvalidProblemError(f"the way {list(way)} has {len(unseen)} unseen squares, not one")

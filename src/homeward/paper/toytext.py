@@ -1,9 +1,9 @@
-"""Safe and unsafe explorers in Gymnasium's toy-text worlds, and whether plans keep their level.
+"""Safe and unsafe explorers in Gymnasium's toy-text worlds, and whether plans meet their level.
 
-The map is known, the effects of actions are not (see `kinds.tabular.world`). Two questions. In the
-worlds as they are: how many explorers end in a hole or off the cliff, and how many tiles do they
-see? With dynamics drawn from the prior: if one plan is followed until its recall and then its
-return policy, is the fraction that comes home at least δ?
+The map is known; the effects of actions are not (see `kinds.tabular.world`). The study asks two
+questions. In Gymnasium's own worlds, how many explorers end in a hole or off the cliff, and how
+many tiles do they see? In worlds drawn from the prior, if one plan is followed until the recall and
+then its return policy, is the fraction that comes home at least δ?
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 DISCOUNT = 0.99
 
 SURE_FOOTED: Prior = (50.0, 0.05, 0.05, 0.01)
-"""Prior counts of about fifty successful trials on firm ground."""
+"""Prior counts as after about fifty trials on firm ground that all went ahead."""
 
 KNOWN_TO_SLIP: Prior = (10_000.0, 10_000.0, 10_000.0, 1.0)
-"""Prior counts of long trials on ice: ahead, left and right equally often, hardly ever back."""
+"""Prior counts as after long trials on ice: ahead, left and right equally often, back rarely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Outing:
 
 @dataclass(frozen=True, slots=True)
 class Calibration(ReturnCount):
-    """Number of worlds in which one plan, followed to the end, came home."""
+    """Number of worlds in which one plan, followed until the recall and back, came home."""
 
     setting: str
     worlds: int
@@ -77,7 +77,7 @@ class Calibration(ReturnCount):
 
 
 def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
-    """Explore a world with Algorithm 1; unsafely if `delta` is None."""
+    """Explore a world with Algorithm 1 and level `delta`; None for no criterion."""
     given = {"world": setting.world, "prior": setting.prior, "delta": delta, "seed": seed}
     config = checked(ToyTextConfig, {**given, "algorithm": "paper"}, setting.title)
     setup = make(config)
@@ -89,7 +89,7 @@ def explore(setting: Setting, delta: float | None, seed: int) -> Outing:
 
 
 def calibrate(setting: Setting, delta: float, worlds: int, seed: int) -> Calibration:
-    """Follow one plan, without replanning, in worlds drawn from the prior that it was made with."""
+    """Follow one plan, without replanning, in worlds drawn from its prior; count the returns."""
     rng = np.random.default_rng(seed)
     tiles = tile_map(setting.world)
     belief = tile_belief(tiles, setting.prior).update(Visit(tiles.start))

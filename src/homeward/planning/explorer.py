@@ -1,10 +1,10 @@
-"""The explorer: plan, act, observe, update, over any world.
+"""The explorer: a loop of plan, act, observe and update in any world.
 
-It maximises information per step and holds each plan until it learns something. Its guarantee is
-for the whole run: whenever it is called off, it can come home with the probability δ of its
-criterion (`guide`, `rate`, `ledger`). If the model has rewards and nothing is worth learning any
-more, it earns what it can without additional risk. `paper.PaperExplorer` is the paper's
-Algorithm 1, whose guarantee is for a single plan.
+It maximises information per step and pursues each proposal until it learns something. Its guarantee
+is for the whole run: at every recall, it can come home with probability at least δ (`guide`,
+`rate`, `ledger`). If the model has rewards and no information is worth its steps, it earns as much
+as it can without additional risk. `paper.PaperExplorer` is the paper's Algorithm 1, whose guarantee
+is for a single plan.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class End(StrEnum):
     """Why an exploration ended; `words.ENDS` has the English sentences.
 
-    Old records hold a sentence instead of a code; ``End(sentence)`` converts it.
+    Old records have a sentence instead of a code; ``End(sentence)`` converts it.
     """
 
     ALL_SEEN = "all_seen"
@@ -69,12 +69,12 @@ OLD_ENDS = {
     "the step limit was reached": End.STEPS,
     "no move works any more": End.STUCK,
 }
-"""What records said of an end before it had a code."""
+"""The sentences that old records have instead of codes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One turn of the loop."""
+    """One step of the loop."""
 
     number: int  # number of the step, from 1
     plan: Plan  # the decision
@@ -100,9 +100,9 @@ class Loop:
         self.decision: Decision | None = None
 
     def explore(self, limit: int) -> Iterator[Step]:
-        """Yield the steps as they are taken, until there is a reason to end or `limit` is met.
+        """Yield each step after it is taken, until the run ends or has `limit` steps.
 
-        A limit can be raised: call again with a higher one to go on.
+        To continue after the limit, call again with a higher limit.
         """
         if self.end is End.STEPS:
             self.end = None
@@ -117,11 +117,11 @@ class Loop:
                     yield step
 
     def step(self) -> Step | None:
-        """Take one turn, or set `end` and take none."""
+        """Take one step and return it; if the run ends, set `end` and return None."""
         raise NotImplementedError
 
     def why(self) -> str:
-        """Return sentences: why the run ended, what is left, and what would allow more."""
+        """Return text: why the run ended, how much gain is left, and how to continue."""
         if self.end is None:
             return "It has not ended."
         from homeward.bonuses import unit_of
@@ -133,7 +133,7 @@ class Loop:
 
 
 class Explorer(Loop):
-    """Explores a world by the best information per step, and always keeps a way home.
+    """Explores a world with the most information per step, and always keeps a way home.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Explorer(Loop):
     world
         The world to explore.
     strict
-        Raise `InfeasibleError` if a level can't be kept from the start, instead of ending.
+        If a level can't be met, raise `InfeasibleError` instead of ending the run.
     floor
         Smallest gain per step that is worth pursuing, in the unit of the bonus. The default is
         0.05 nats, 0.001 squares, or max(0.001, 1/(2S)) of the largest bonus.
@@ -167,7 +167,7 @@ class Explorer(Loop):
         self.held: Held = self.guide.open(self.belief)
 
     def step(self) -> Step | None:
-        """Take one turn, or set `end` and take none."""
+        """Take one step and return it; if the run ends, set `end` and return None."""
         began = time.perf_counter()
         decision = self.guide.decide(self.belief, self.world.state, self.held)
         seconds = time.perf_counter() - began

@@ -1,18 +1,18 @@
-"""Search for the best information per step on general models.
+"""Search for the policy with the most information per step on general models.
 
-A proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost its value
+A proposal is a policy that ends by collecting a bonus. With a price λ per unit of cost, its value
 
     V(s) = max_a max( r[s, a] + ξ[s, a] − λ k[s, a],  r[s, a] − λ k[s, a] + Σ_t p[s, a, t] V(t) )
 
-is that of a stochastic shortest path on the mean model. Policy iteration starts from collecting
-immediately. The best ratio is the λ with V = 0 at the start: Dinkelbach's method sets λ to the
-ratio of the last policy and solves again, until λ no longer rises. If the model has rewards, the
-largest average reward that is possible without risk is subtracted from every reward, so no policy
-gains by only waiting.
+is that of a stochastic shortest path on the mean model. Policy iteration starts from the policy
+that collects immediately. The best ratio is the λ with V = 0 in the current state. Dinkelbach's
+method sets λ to the ratio of the last policy and solves again, until λ no longer rises. If the
+model has rewards, the largest average reward that is possible without risk is subtracted from every
+reward, so no policy gains by only waiting.
 
-Each step costs 1. If no proposal without risk reaches the floor, each step costs its risk instead:
-the expected decrease of the bound on coming home (`returns`). Once nothing is worth learning, the
-policy that earns most without additional risk is followed.
+The cost of a step is 1. If no proposal reaches the floor with this cost, the cost of a step is its
+risk instead: the expected decrease of the bound on coming home (`returns`). If no proposal is left,
+the explorer follows the policy that earns most without additional risk.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
     from homeward.planning.plan import Plan
 
 STEP_RISK = 1e-6
-"""Share of the remaining budget that a step without risk costs, if risk is the cost."""
+"""Cost of a step without risk if risk is the cost, as a fraction of the remaining budget."""
 
 MIN_RATE_SHARE = 1e-6
-"""Rates below this share of the floor are ignored: they depend on very unlikely moves."""
+"""Rates below this fraction of the floor are ignored: they depend on very unlikely moves."""
 
 MAX_PRICE_ROUNDS = 50
-"""Rounds of Dinkelbach's method."""
+"""Largest number of rounds of Dinkelbach's method."""
 
 MAX_POLICY_ROUNDS = 200
-"""Rounds of policy iteration for one price."""
+"""Largest number of rounds of policy iteration for one price."""
 
 EARNING_RECALL = 1e-6
-"""1 − γ of the optimum that bounds the reward per step."""
+"""1 − γ in the MDP whose optimum bounds the reward per step (`most_earned`)."""
 
 STOP_PROBABILITY = 1e-10
-"""Probability that a priced path ends at a step, so that every policy has a value."""
+"""Probability that a priced path ends at each step, so that every policy has a finite value."""
 
 
 class Ratio(NamedTuple):
@@ -70,12 +70,12 @@ class Ratio(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Gain per step; 0 where nothing can be gained."""
+        """Gain per step; 0 if nothing can be gained."""
         return 0.0 if self.action < 0 else self.gain / self.steps
 
 
 NO_RATIO = Ratio(-1, 0.0, np.inf, np.inf)
-"""The ratio where nothing can be gained."""
+"""The ratio if nothing can be gained."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,10 @@ class GeneralSearch:
     def choose(
         self, belief: Any, mean: Model, state: int, held: Held, *, learn: bool = True
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return what `RateSearch.choose` does; without `learn`, only a plan that earns."""
+        """Return the plan or None, the accounts after it, and the limit, as `RateSearch.choose`.
+
+        Without `learn`, the plan only earns rewards.
+        """
         planner, ledgers, model = self.task.planner, self.task.ledgers, mean.sparse()
         found = [
             returns_of(belief, model, ledger, account, state, planner.correction)
@@ -137,7 +140,7 @@ class GeneralSearch:
         inside: BoolArray,
         state: int,
     ) -> tuple[Ratio, Limit]:
-        """Return the best ratio of gain to steps, else to risk; or why nothing is worth it."""
+        """Return the best ratio of gain to steps, or else to risk; and what limits further gain."""
         floor, affordable = self.task.floor, inside & (share <= 1.0)
         remaining = float(bonus.max(axis=1).sum())
         steps, limit = np.ones(share.shape), Limit(remaining)
@@ -163,11 +166,11 @@ class GeneralSearch:
 def best_earning(
     model: SparseMDP, allowed: BoolArray, discount: float, state: int
 ) -> tuple[int, FloatArray] | None:
-    """Return what earns most in `state` by `allowed` [S, A] actions; None if that is nothing.
+    """Return the action in `state` that earns most by `allowed` [S, A] actions, and the rates [A].
 
-    The policy can keep to them for ever: an action that may lead to a state without one is
-    excluded. Returns its action, and the discounted reward per step [A] of each action with the
-    policy followed afterwards; −inf where an action can't be taken.
+    An action is excluded if it may lead to a state without an allowed action. The rate of an action
+    is the discounted reward per step of taking it and following the best policy afterwards; −inf if
+    it is excluded. Returns None if no reward above 0 can be earned.
     """
     usable = allowed & np.isfinite(model.reward)
     links = (model.transitions > 0).astype(np.int8)
@@ -191,11 +194,12 @@ def best_earning(
 
 
 def most_earned(model: SparseMDP, usable: BoolArray, state: int) -> float:
-    """Return an upper bound on the average reward of policies of `usable` [S, A] actions.
+    """Return an upper bound on the average reward of policies that use `usable` [S, A] actions.
 
-    Only states that can be reached from `state` count. With V the optimum at a discount γ near 1,
-    the largest (1 − γ) V bounds the average reward of every policy: it is the mean of the policy's
-    own (1 − γ) V under its stationary distribution. At least 0, since a run may end.
+    Only states that can be reached from `state` count. Let V be the optimal value for a discount γ
+    near 1. The average reward of a policy is the mean of its own (1 − γ)·value under its stationary
+    distribution, so the largest (1 − γ)·V is an upper bound. The result is at least 0, since a run
+    may end.
     """
     if not (usable & (model.reward > 0.0)).any():
         return 0.0
@@ -217,11 +221,11 @@ def best_ratio(
     toll: FloatArray | float = 0.0,
     free: BoolArray | None = None,
 ) -> Ratio:
-    """Return the best ratio of bonus (and reward) to cost over all policies.
+    """Return the best ratio of bonus plus reward to cost over all policies.
 
-    `bonus` and `cost` [S, A] are at least 0, the cost above 0 where `allowed` [S, A]. A `toll`
-    [S, A] is subtracted from the reward, and so is the largest average reward of policies of `free`
-    [S, A] actions (by default all).
+    `bonus` [S, A] is at least 0; `cost` [S, A] is above 0 for `allowed` [S, A] actions. The `toll`
+    [S, A] is subtracted from the reward. So is the largest average reward of policies that use only
+    `free` [S, A] actions (None: all allowed ones).
     """
     usable = allowed & np.isfinite(model.reward)
     forgone = most_earned(model, usable if free is None else usable & free, state)
@@ -251,10 +255,10 @@ def _priced(
     price: float,
     state: int,
 ) -> Ratio:
-    """Return the totals from `state` of the best policy under a price on costs.
+    """Return the gain, steps and cost from `state` of the policy that is best for a `price`.
 
-    Policy iteration. A path ends by itself with `STOP_PROBABILITY`, so that a policy that never
-    collects has a value too, a very low one.
+    Policy iteration finds the policy. Each step ends the path with `STOP_PROBABILITY`, so that a
+    policy that never collects a bonus has a finite, very low value.
     """
     states, shape = np.arange(model.states), usable.shape
     paid = np.where(usable, reward - price * cost, -np.inf)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from homeward.arrays import frozen, is_nothing
+from homeward.arrays import frozen, is_default_zero
 from homeward.beliefs import BlockedMoves, BoundedMoves, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.solvers.graphs import ways_to
@@ -46,7 +46,7 @@ def graph_of(
 ) -> Graph:
     """Return the mean graph with the risk that each edge never works."""
     success = model.success
-    if not is_nothing(model.reward):
+    if not is_default_zero(model.reward):
         success = np.where(np.isfinite(model.reward), success, 0.0)
     if correction is Correction.NAIVE:
         blocked = least = np.where(success > 0.0, 0.0, 1.0)

@@ -1,9 +1,9 @@
 """The decision of one step of an `Explorer`: from a belief and a state to a plan.
 
-The flow of a step: belief → mean model and risks (`graph`, `returns`) → ways home within each
-budget (`ledger`) → proposals (`rate`, `general`) → plan (`pursuit`). `Held` is the state that a run
-carries from step to step. The `Task` is fixed for a run: each way home that a criterion requires
-becomes a budget, and sets to stay inside become one mask of the actions that surely stay inside.
+The data flow of a step: belief → mean model and risks (`graph`, `returns`) → return paths within
+each budget (`ledger`) → proposals (`rate`, `general`) → plan (`pursuit`). `Held` is the state that
+a run carries from step to step. The `Task` is fixed for a run: it has one budget for each return
+criterion, and one mask of the actions that surely stay inside all sets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import frozen, index, is_nothing, number
+from homeward.arrays import frozen, index, is_default_zero, number
 from homeward.beliefs import DirichletBelief
 from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from homeward.planning.pursuit import Limit
 
 MAX_IDLE_STEPS = 20
-"""Most steps per state that a run may take without learning anything."""
+"""Largest number of steps without news, per state of the model, before a run ends."""
 
 NATS_FLOOR = 0.05
 """Default floor of information gain, in nats per step."""
 
 RELATIVE_FLOOR = 1e-3
-"""Default floor of other bonuses per step, as a share of the largest bonus."""
+"""Default floor of other bonuses per step, as a fraction of the largest bonus."""
 
 MIN_FLOOR = 1e-300
-"""Smallest floor: a gain of 0 is never worth a step."""
+"""Smallest floor; it is above 0, so that a gain of 0 is never pursued."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,14 +73,14 @@ class Decision:
     budgets: tuple[tuple[str, float, float], ...] = ()  # name, level and what is left of each
 
     def remainder(self, unit: str | None) -> Remainder | None:
-        """Return what is left when the run ends, in `unit`, and the risk of going on."""
+        """Return the remaining gain at the end of a run, in `unit`, and the risk of continuing."""
         if self.limit is None:
             return None
         return Remainder(self.limit.left, self.limit.rate, unit, self.limit.share, self.budgets)
 
 
 class Guide:
-    """Decides, one step at a time, for an explorer that starts in `start`."""
+    """Makes the decision of each step for an explorer that starts in `start`."""
 
     def __init__(self, planner: Planner, start: int, floor: float | None = None) -> None:
         error = InvalidProblemError
@@ -96,7 +96,7 @@ class Guide:
         self.search: RateSearch | GeneralSearch | None = None  # made from the first belief
 
     def open(self, belief: Belief) -> Held:
-        """Return the state of a run before its first step: a way home from the start is paid."""
+        """Return the state of a run before its first step: the return from the start is paid."""
         model, correction, ledgers = belief.mean(), self.planner.correction, self.ledgers(belief)
         if isinstance(self.search, RateSearch) and isinstance(model, Moves):
             graph = graph_of(belief, model, correction)
@@ -154,13 +154,14 @@ class Guide:
 
     @property
     def relearns(self) -> bool:
-        """Whether each observation changes the ways home: only on general models."""
+        """Whether the return policies are planned again after each observation."""
         return not isinstance(self.search, RateSearch)
 
     def after(self, belief: Belief, held: Held) -> Held:
         """Return the state of the run after the belief was updated by an observation.
 
-        With unknown dynamics, charges assume that ways home are planned on the updated belief.
+        For a `DirichletBelief`, return policies are planned again on the updated belief, as the
+        charges assume.
         """
         if not isinstance(belief, DirichletBelief):
             return held
@@ -170,19 +171,19 @@ class Guide:
         return replace(held, accounts=tuple(accounts))
 
     def ledgers(self, belief: Belief) -> tuple[Ledger, ...]:
-        """Return the homes that are kept, each with its budget."""
+        """Return the ledgers of the task: one budget for each return criterion."""
         if self.search is None:
             self.search = self._search(belief, belief.mean())
         return self.search.task.ledgers
 
     def _search(self, belief: Belief, model: Model) -> RateSearch | GeneralSearch:
-        """Return the search for the run's task; `model` is the mean of its first belief.
+        """Return the search for the run's task; `model` is the mean of the run's first belief.
 
-        Accounts differ between the two searches, so a run keeps to its first one.
+        The two searches have different accounts, so a run uses the same search to its end.
         """
         check_rewards(model)
         on_graph = isinstance(model, Moves) and (
-            is_nothing(model.reward)
+            is_default_zero(model.reward)
             or not (np.isfinite(model.reward) & (model.reward != 0.0)).any()
         )
         allowed: BoolArray | None = None
@@ -213,7 +214,7 @@ class Guide:
         return RateSearch(task) if on_graph else GeneralSearch(task)
 
     def _ledger(self, criterion: object, model: Model, *, on_graph: bool) -> Ledger:
-        """Return the budget of a criterion."""
+        """Return the ledger of a return criterion; raise for other criteria."""
         error = InvalidProblemError
         if not isinstance(criterion, ReturnHome | ReturnWithin):
             raise error(f"{type(criterion).__name__} is kept plan by plan: use PaperExplorer")

@@ -1,6 +1,6 @@
 """The state that a run carries from one decision to the next, and its JSON encoding.
 
-A record holds the difference to the previous step, so its size is that of the change.
+A record has only the changes since the previous step.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 MAX_FREE_SHARE = 1e-3
-"""Largest share of a remaining budget that a way may add without a toll."""
+"""Largest fraction of a remaining budget that a path may spend without a toll."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """The edges that a run relies on for one home, and the risk that it has spent."""
+    """The edges that a run relies on to return to one home, and the risk that it has spent."""
 
     way: IntArray  # action [S] that is relied on in each state; −1 for none
     spent: float = 0.0  # probability spent: an upper bound on the risk of losing the way home
@@ -31,7 +31,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A place to observe from, and the way there."""
+    """A state to observe from, and the path to it."""
 
     path: tuple[int, ...]  # states from the explorer's to the place, both included
     gain: float  # expected gain, in the unit of the bonus
@@ -46,11 +46,11 @@ class Proposal:
 
     @property
     def max_share(self) -> float:
-        """Largest share of a remaining budget that it may add while it is held."""
+        """Largest fraction of a remaining budget that the proposal may need while it is pursued."""
         return min(1.0, max(MAX_FREE_SHARE, 1.25 * self.share))
 
     def worth(self, power: float) -> float:
-        """Return the gain over steps to a `power`."""
+        """Return gain / steps**power."""
         return float(self.gain / self.steps**power)
 
 
@@ -65,11 +65,11 @@ class Held:
 
     @property
     def kept(self) -> float:
-        """The guaranteed probability of coming home; 1 if no way home is required."""
+        """The guaranteed probability of coming home; 1 if no return is required."""
         return max(0.0, 1.0 - max((a.spent for a in self.accounts), default=0.0))
 
     def emptied(self) -> Held:
-        """Return the same number of accounts, all empty."""
+        """Return a state with the same number of accounts, without edges and spent risk."""
         return Held(tuple(Account(frozen(np.full_like(a.way, -1))) for a in self.accounts))
 
     def encode(self, before: Held) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Held:
 
     @classmethod
     def decode(cls, value: Any, before: Held) -> Held:
-        """Read what `encode` returned."""
+        """Return the state that `encode` encoded as changes since `before`."""
         try:
             accounts, changes = [], zip(value["ways"], value["spent"], strict=True)
             for old, ((at, actions), spent) in zip(before.accounts, changes, strict=True):

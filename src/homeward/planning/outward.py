@@ -1,8 +1,8 @@
-"""Compiled searches for the place or path with the most gain per step or per unit of risk.
+"""Compiled searches for the state or path with the most gain per step or per unit of risk.
 
-Kernels only; names and ties are as in `homeward.planning.graph`, and gains as in
-`homeward.bonuses.Looks`. A search returns the path [n] from the present state to the place, both
-included; it is empty if there is no place.
+`homeward.planning.graph` defines the graph and how ties are broken; `homeward.bonuses.Looks`
+defines gains. A path [n] has the states from the current one to the target, both included; it is
+empty if there is no target.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from homeward.beliefs.sight import sees
 from homeward.bonuses import Looks
 from homeward.planning.graph import MIN_SUCCESS
 
@@ -36,19 +37,35 @@ def path_to(before: IntArray, state: int, target: int) -> IntArray:
 
 
 @njit(cache=True)
-def gain_at(state: int, looks: Looks, looked: FloatArray) -> float:
-    """Return what a look from a state adds to looks of accumulated weight `looked` [S].
+def covers(state: int, looks: Looks, k: int, hides: bool) -> bool:
+    """Return whether a look from a state covers the cell at offset `k`, on the map and in sight.
 
-    Looks of total precision w at a cell of variance v yield ½ ln(1 + v·w) nats. If gains are not
-    logarithmic, the first look yields the cell's amount.
+    Without `hides`, the ground hides nothing.
     """
     rows, columns = looks.shape
     row, column = state // columns, state % columns
+    r, c = row + looks.down[k], column + looks.right[k]
+    if not (0 <= r < rows and 0 <= c < columns):
+        return False
+    if not hides or looks.ground.size == 0 or (r == row and c == column):
+        return True
+    return bool(sees(looks.ground, row, column, looks.mast, looks.down[k], looks.right[k]))
+
+
+@njit(cache=True)
+def gain_at(state: int, looks: Looks, looked: FloatArray, hides: bool = True) -> float:
+    """Return the gain of a look from a state after earlier looks of total weight `looked` [S].
+
+    Looks of total precision w at a cell of variance v gain ½ ln(1 + v·w) nats. If gains are not
+    logarithmic, the first look gains the cell's amount, and later looks gain 0. Without `hides`,
+    the ground hides nothing, and the gain is an upper bound.
+    """
     total = 0.0
+    if looks.done.size > 0 and looks.done[state]:
+        return total
     for k in range(len(looks.weight)):
-        r, c = row + looks.down[k], column + looks.right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            t = r * columns + c
+        if covers(state, looks, k, hides):
+            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
             v = looks.amount[t]
             if v > 0.0:
                 if looks.logarithmic:
@@ -60,13 +77,10 @@ def gain_at(state: int, looks: Looks, looked: FloatArray) -> float:
 
 @njit(cache=True)
 def look_from(state: int, looks: Looks, looked: FloatArray, forget: bool) -> None:
-    """Add a look from a state to `looked` [S], or `forget` all looks at the cells it covers."""
-    rows, columns = looks.shape
-    row, column = state // columns, state % columns
+    """Add a look from a state to `looked` [S]; with `forget`, set the cells that it covers to 0."""
     for k in range(len(looks.weight)):
-        r, c = row + looks.down[k], column + looks.right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            t = r * columns + c
+        if covers(state, looks, k, True):
+            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
             looked[t] = 0.0 if forget else looked[t] + looks.weight[k]
 
 
@@ -76,9 +90,9 @@ def follow(
 ) -> tuple[IntArray, float, float]:
     """Return the likeliest action [n − 1] on each leg of a path [n], the gain and the steps.
 
-    The gain is that of a look from the last state, or `along` the path of looks from all states
-    after the first, each cell counted once. Getting it takes `extra` steps after arrival. Without
-    an allowed edge that works from a state to the next, the action is −1 and steps are infinite.
+    The gain is that of a look from the last state; with `along`, it is the joint gain of looks from
+    all states after the first. A look takes `extra` steps after arrival. If no allowed edge leads
+    from a state to the next one, the action is −1 and the steps are infinite.
     """
     actions, steps = np.full(len(path) - 1, -1, np.int32), extra
     looked, gain = np.zeros(len(looks.amount)), 0.0
@@ -108,13 +122,14 @@ def search_outward(
     power: float,
     limit: FloatArray,
 ) -> tuple[int, float, float, IntArray]:
-    """Search outward for the place with the most gain over steps to a `power`.
+    """Find the state that maximises gain / steps**power, by a search outward from `state`.
 
-    Only states with a `share` [S] of at most 1 are entered. `toll` times the excess of the largest
-    share on the way over `free` is subtracted from the gain. Getting the gain takes `extra` steps
-    after arrival; if that is 0, the present state has no gain. `limit` [S] bounds gains from above
-    and is lowered to the gains found. The search stops at the distance beyond which no gain could
-    be the best. Returns the place (−1 if none), its gain, its steps and predecessors [S].
+    `share` [S] is risk / remaining budget; states with share > 1 are not entered. The gain of a
+    state is reduced by toll · max(0, largest share on the path − free). A look takes `extra` steps
+    after arrival; if `extra` is 0, the current state has no gain. `limit` [S] are upper bounds on
+    gains; they are lowered to the gains found with nothing hidden. The search stops at the distance
+    beyond which no state can be the best. Returns the state (−1 if none), its gain and steps, and
+    predecessors [S].
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
@@ -133,8 +148,10 @@ def search_outward(
             if highest <= rate * n:
                 break
             if limit[s] > rate * n:
-                gain = gain_at(s, looks, looked)
+                gain = gain_at(s, looks, looked, False)
                 limit[s] = gain
+                if looks.ground.size > 0 and gain - toll * worst[s] > rate * n:
+                    gain = gain_at(s, looks, looked)
                 gain -= toll * worst[s]
                 if gain > rate * n:
                     best, best_gain, rate = s, gain, gain / n
@@ -157,12 +174,13 @@ def search_outward(
 def best_per_risk(
     graph: Graph, risk: FloatArray, floor: float, state: int, looks: Looks, extra: float
 ) -> tuple[IntArray, float, float, float, float, float]:
-    """Search outward for the place with the most gain per unit of risk.
+    """Find the state with the most gain per unit of risk, by a search outward from `state`.
 
-    The risk of a place is the largest `risk` [S] on the way there, its own included; ways have the
-    least such risk, then the fewest steps. Places with a risk above 1 or a rate below `floor` are
-    excluded. Returns the path to the place, its gain, steps and risk; then the least risk of the
-    places that are excluded by risk alone, and the gain there.
+    The risk of a path is the largest `risk` [S] of its states. Each state is reached by the path
+    with the least risk and, among these, with the fewest steps. States whose path has a risk above
+    1, or whose gain per step is below `floor`, are excluded. Returns the path to the state, its
+    gain, steps and risk; then the least risk among the states that only their risk excludes, and
+    the gain there.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
@@ -214,11 +232,11 @@ def look_ahead(
     width: int,
     depth: int,
 ) -> tuple[IntArray, float, float]:
-    """Beam search for the path with the most gain less `price` per step, each cell counted once.
+    """Find the path that maximises gain − price · steps, by beam search.
 
-    States with a `share` [S] above `free` are not entered. Keeps the `width` best paths of each
-    length up to `depth`, at most two that end in the same place. Returns the best path [n] from
-    `state` on, its gain and its expected steps.
+    The gain is the joint gain of looks along the path. States with a `share` [S] above `free` are
+    not entered. The search keeps the `width` best paths of each length up to `depth`, at most two
+    of them with the same end. Returns the path [n] from `state`, its gain and its expected steps.
     """
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
@@ -290,11 +308,11 @@ def best_path(
     width: int,
     depth: int,
 ) -> tuple[IntArray, float, float, bool]:
-    """Return the path to the best place of `search_outward`, or a better one of `look_ahead`.
+    """Return the path to the best state of `search_outward`, or a better path of `look_ahead`.
 
-    The beam search takes place if its `width` is above 0 and the best rate reaches the `floor`; a
-    step has the price `beam_price` times that rate. Returns the path, its gain, its steps, and
-    whether the gain is that of all looks along the path.
+    The beam search runs if `width` is above 0 and gain / steps of the best state is at least
+    `floor`; its price per step is `beam_price` · gain / steps. Returns the path, its gain, its
+    steps, and whether the gain is that of all looks along the path.
     """
     place, gain, steps, before = search_outward(
         graph, share, free, toll, state, looks, extra, power, limit
@@ -310,14 +328,11 @@ def best_path(
 
 @njit(cache=True)
 def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> float:
-    """Set the `amount` [S] of cells that a state sees to 0; return the sum of their `opens`."""
-    rows, columns = looks.shape
-    row, column = state // columns, state % columns
+    """Set `amount` [S] to 0 in the cells seen from a state; return the sum of `opens` [S] there."""
     total = 0.0
     for k in range(len(looks.down)):
-        r, c = row + looks.down[k], column + looks.right[k]
-        if 0 <= r < rows and 0 <= c < columns:
-            t = r * columns + c
+        if covers(state, looks, k, True):
+            t = state + looks.down[k] * looks.shape[1] + looks.right[k]
             if amount[t] > 0.0:
                 amount[t] = 0.0
                 total += opens[t]
@@ -326,16 +341,16 @@ def take(state: int, looks: Looks, amount: FloatArray, opens: FloatArray) -> flo
 
 @njit(cache=True)
 def left_of(looks: Looks, amount: FloatArray) -> Looks:
-    """Return the same looks with this `amount` [S] left in each cell; gains come once."""
-    shape, down, right, weight, _, logarithmic, action = looks
-    return Looks(shape, down, right, weight, amount, logarithmic, action)
+    """Return the looks with `amount` [S] as the remaining gain of each cell."""
+    shape, down, right, weight, _, logarithmic, action, ground, mast, done = looks
+    return Looks(shape, down, right, weight, amount, logarithmic, action, ground, mast, done)
 
 
 @njit(cache=True)
 def told_nearby(
     graph: Graph, share: FloatArray, free: float, state: int, looks: Looks, radius: float
 ) -> FloatArray:
-    """Return the amount [S] of each cell that is seen from within `radius` steps, else 0."""
+    """Return the amount [S] of each cell that can be seen within `radius` steps; 0 for others."""
     dest, success, allowed = graph.dest, graph.success, graph.allowed
     states, actions = dest.shape
     steps, rest = np.full(states, np.inf), looks.amount.copy()
@@ -371,15 +386,16 @@ def best_tour(
     radius: float,
     return_price: float,
 ) -> tuple[IntArray, float, float]:
-    """Search for the first place of the shortest tour, for gains that come once.
+    """Find the first stop of the cheapest tour, for gains that come only once.
 
-    States with a `share` [S] above `free` are not entered. The candidates are the `width` places
-    with the most gain over steps to a `power`. From each, a tour goes on to the best place by the
-    same measure until it has seen all cells that are seen from within `radius` steps of the first
-    place. A tour costs its steps; its first leg counts twice, since later legs will be planned
-    again. It also costs `return_price` for each step that is left when it reaches a place that
-    opens new ground, because new ground leads away from the rest. A tour that can't see all cells
-    loses to one that misses less. Returns the path to the place, its gain and its steps.
+    States with a `share` [S] above `free` are not entered. The candidates are the `width` states
+    with the largest gain / steps**power. From a candidate, a tour continues to the next best state
+    by the same measure until it has seen all cells near the first candidate: those that can be seen
+    within its distance plus `radius` steps. The cost of a tour is its steps, with the first leg
+    counted twice, since later legs will be planned again. The cost also has `return_price` for each
+    step that remains when the tour reaches a state from which unseen cells beyond the radius can be
+    seen, because the explorer will then leave the tour. A tour that misses fewer cells is always
+    better. Returns the path to the first stop, its gain and its steps.
     """
     states = len(graph.dest)
     entered = np.where(share <= free, 0.0, 2.0)  # 2: never entered

@@ -1,4 +1,4 @@
-"""A plan: one decision with its evidence. ``print(plan)`` reads like an explanation."""
+"""A plan: one decision with its evidence. ``print(plan)`` prints an explanation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Verdict(StrEnum):
 
 
 class ActionEvidence(NamedTuple):
-    """One action in the current state, taken now with the plan followed afterwards."""
+    """The numbers of taking one action now and following the plan afterwards."""
 
     action: int
     leaves: float  # probability that the state changes
@@ -49,7 +49,7 @@ class ActionEvidence(NamedTuple):
 
 
 class Evidence(Sequence[ActionEvidence]):
-    """The evidence on every action, by index; computed at its first use."""
+    """The evidence on every action, by action number; computed at its first use."""
 
     def __init__(self, tell: Callable[[], tuple[ActionEvidence, ...]]) -> None:
         self._tell = tell
@@ -79,7 +79,7 @@ class Evidence(Sequence[ActionEvidence]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CriterionEvidence:
-    """What a plan proves of one criterion."""
+    """The bounds that a plan proves for one criterion, and its return policy."""
 
     name: str
     level: float  # δ
@@ -99,12 +99,12 @@ class CriterionEvidence:
 
     @property
     def kept(self) -> bool:
-        """Whether the part of the chosen action keeps the level, within `met_within`."""
+        """Whether the policies that start with the chosen action meet the level (`met_within`)."""
         rounding = ROUNDING * (abs(self.level) + self.unit)  # for a bound that is not a probability
         return self.kept_bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
-        """Return the return policy [S] to follow with `steps` left."""
+        """Return the return policy [S] to follow when `steps` steps are left."""
         if self.return_layers is None or self.return_since is None:
             return self.return_policy
         layer = int(np.searchsorted(self.return_since, steps, side="right")) - 1
@@ -114,7 +114,7 @@ class CriterionEvidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """One decision, the policies behind it, and what they prove."""
+    """One decision, its policies, and the values and bounds that they prove."""
 
     state: int
     action: int  # what to do now
@@ -150,27 +150,27 @@ class Plan:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether the part of the chosen action keeps every level."""
+        """Whether the policies in the mixture that start with the chosen action meet all levels."""
         return all(c.kept for c in self.criteria)
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """The proven lower bound on each criterion."""
+        """The proven lower bound for each criterion."""
         return tuple(c.bound for c in self.criteria)
 
     @property
     def multipliers(self) -> tuple[float, ...]:
-        """λ of each criterion: exploration value that one unit costs."""
+        """λ of each criterion: loss of exploration value per unit of its level."""
         return tuple(c.multiplier for c in self.criteria)
 
     @property
     def way_home(self) -> FloatArray:
-        """The lower bound [S] on the probability of returning, of the first criterion with one."""
+        """The lower bound [S] on the probability of returning, for the first return criterion."""
         return self._returning.way_home
 
     @property
     def return_policy(self) -> IntArray:
-        """The return policy [S] of the first criterion with one."""
+        """The return policy [S] of the first return criterion."""
         return self._returning.return_policy
 
     @property
@@ -190,7 +190,7 @@ class Plan:
         return self.state_names[state] if self.state_names else f"state {state}"
 
     def explain(self) -> str:
-        """Return text: the decision, what is proven and why no other action was taken."""
+        """Return text: the decision, the proven bounds, and why no other action was taken."""
         lines = [f"In {self.state_name(self.state)}: take {self.action_name(self.action)}."]
         if self.proposal is not None:
             return "\n".join([*lines, *self._pursuit(self.proposal), *self._table()])
@@ -223,7 +223,7 @@ class Plan:
         return "\n".join([*lines, *self._table()])
 
     def _pursuit(self, proposal: Proposal) -> list[str]:
-        """Return lines: where the proposal leads, and the run's guarantees."""
+        """Return lines of text: the proposal's target, gain and steps, and the run's guarantees."""
         end = self.state_name(proposal.path[-1])
         towards = f"It heads for {end}: " if len(proposal.path) > 1 else ""
         lines = [
@@ -241,7 +241,7 @@ class Plan:
         return lines
 
     def _conflict(self) -> str:
-        """Return words for the criteria that can't be kept."""
+        """Return text that names the criteria which can't be met together."""
         asked = [self.criteria[k] for k in self.conflict]
         if len(self.criteria) < 2 or not asked:
             return "the safety level"
@@ -292,7 +292,7 @@ class Plan:
 
 
 def floored(value: float) -> str:
-    """Return a lower bound with six digits, rounded down but for an allowance of 1e-9."""
+    """Return a lower bound with six decimals, rounded down; 1e-9 is added first."""
     return f"{np.floor(value * 1e6 + 1e-3) / 1e6:.6f}"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from homeward.arrays import index, is_nothing, number, numbers, place
+from homeward.arrays import index, is_default_zero, number, numbers, place
 from homeward.beliefs import RewardLimits, corrections_of
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
@@ -303,7 +303,7 @@ def _evidence_of(
 
 def check_rewards(model: Model) -> None:
     """Raise `InvalidProblemError` for rewards so large that their sums overflow."""
-    if is_nothing(model.reward):
+    if is_default_zero(model.reward):
         return
     large = np.isfinite(model.reward) & (np.abs(model.reward) > MAX_REWARD)
     if large.any():

@@ -1,23 +1,25 @@
-"""Search for the best information per step on move-or-stay graphs that keeps a way home.
+"""Search on move-or-stay graphs for the most information per step that keeps a way home.
 
-A *proposal* is a place to observe from and a way there. Its rate is the gain at the place, or for
-near places along the whole path, over the expected steps. On a move-or-stay graph a failed attempt
-leaves the explorer where it was, so the way out has no risk; but every state along it must have a
-way home within the budgets. `ledger.Ledger` tracks, for each home, the edges that are relied on and
-how much of 1 − δ was spent.
+A *proposal* is a state to observe from and a path to it. Its rate is gain / expected steps; the
+gain is that in the last state, or, for paths of the beam search, that along the path. On a
+move-or-stay graph a failed attempt leaves the explorer where it was, so moving out has no risk. But
+every state of the path must have a return path within the budgets. `ledger.Ledger` tracks, for each
+home, the edges that the run relies on and how much of 1 − δ is spent.
 
-A proposal is *free* if the ways home along it add at most `MAX_FREE_SHARE` of each remaining
-budget. A larger share costs a toll: the same share of all the gain that is left. Let r be the
-highest rate of gain less toll, found by a search outward. That place is compared with the paths of
-a beam search nearby, in which no cell counts twice; the largest gain − `BEAM_PRICE`·r·steps wins.
-It is held until there is news (observations told more than the floor), until it is done or unsafe,
-or until another is better by `SWITCH_MARGIN`. While nothing is learned the rate of the held
-proposal rises with every step, so a run makes progress (``docs/theory.md``, section 13). If no such
-proposal reaches the floor, the one with the most gain per unit of risk within the budgets is taken.
+A proposal is *free* if the return paths from its states need at most `MAX_FREE_SHARE` of each
+remaining budget. A larger share costs a toll: the excess times all the remaining gain. A search
+outward finds the highest rate r of gain minus toll. Its state is compared with the paths of a beam
+search nearby, in which no cell counts twice; the largest gain − `BEAM_PRICE`·r·steps wins. The
+explorer pursues a proposal until there is news (the remaining gain fell by more than the floor),
+until it is done or unsafe, or until another one is better by `SWITCH_MARGIN`. While nothing is
+learned, the rate of the proposal rises with every step, so a run makes progress
+(``docs/theory.md``, section 13). If no such proposal reaches the floor, the explorer takes the one
+with the most gain per unit of risk within the budgets.
 
 If each gain comes only once and all will be collected, short tours are best: a gain is divided by
-steps to the power `TOUR_POWER`. On the squares of a grid, the first place of the best of
-`TOUR_CANDIDATES` free tours nearby is taken and held until news, or until it is done or unsafe.
+steps**`TOUR_POWER`. On the squares of a grid, the explorer compares `TOUR_CANDIDATES` free tours
+nearby. It pursues the first stop of the best tour until there is news, or until it is done or
+unsafe.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ MIN_LEFT = 1e-300
 """Smallest remaining budget, to avoid division by 0."""
 
 SWITCH_MARGIN = 0.1
-"""Relative excess of another proposal's rate at which it replaces the held one."""
+"""Another proposal replaces the current one if its rate is higher by more than this fraction."""
 
 BEAM_PRICE = 0.7
 """Price of a step in the beam search, as a fraction of the best rate."""
@@ -57,20 +59,20 @@ BEAM_WIDTH, BEAM_DEPTH = 24, 12
 """Width of the beam search for a view of nine cells, and its depth in steps."""
 
 TOUR_POWER = 4.0
-"""Power of steps by which tours divide gains; a high power prefers near places."""
+"""Tours divide gains by steps to this power; a high power prefers near states."""
 
 TOUR_CANDIDATES, TOUR_RADIUS = 6, 8.0
-"""Number of tours that are compared, and their radius in steps around the first place."""
+"""Number of tours that are compared, and their radius in steps."""
 
 TOUR_RETURN_PRICE = 0.1
-"""Price of each step that is left in a tour when it reaches new ground."""
+"""Cost of each step that remains in a tour when it reaches new terrain; see `best_tour`."""
 
 MAX_TOUR_RISK = 1e-3
-"""Tours avoid moves that never work with a higher probability, if there are others."""
+"""Tours first use only moves whose probability of never working is at most this."""
 
 
 class View(NamedTuple):
-    """The search problem in the present state."""
+    """The search problem in the current state."""
 
     graph: Graph  # the mean graph, its risks and the edges that may be taken
     state: int  # where the explorer is
@@ -80,9 +82,9 @@ class View(NamedTuple):
     bonus: FloatArray | None  # [S, A] if learning takes an action, 0 if that is not allowed
 
     def looks(self, most: float) -> Looks:
-        """Return the looks that spend at most a share `most` of each remaining budget.
+        """Return the looks that need at most the fraction `most` of each remaining budget.
 
-        If learning takes an action, the way home from that action's destination counts.
+        If a look takes an action, the risk of returning from the action's destination counts.
         """
         if self.bonus is None:
             return self.whole
@@ -100,7 +102,7 @@ class RateSearch:
     def choose(
         self, belief: Any, model: Moves, state: int, held: Held
     ) -> tuple[Plan | None, tuple[Account, ...], Limit]:
-        """Return the plan of what to pursue, or None, with the accounts after it and the limit."""
+        """Return the plan, or None to end the run; the accounts after it; and the limit."""
         task = self.task
         allowed = EVERYWHERE if task.allowed is None else task.allowed
         graph = graph_of(belief, model, task.planner.correction, allowed)
@@ -155,9 +157,9 @@ class RateSearch:
         *,
         whole: bool = False,
     ) -> View:
-        """Return the search problem in `state`, with the ways home within the budgets.
+        """Return the search problem in `state`, with the return paths within the budgets.
 
-        With `whole`, ways home beyond the budgets are found too.
+        With `whole`, return paths that exceed the budgets are found too.
         """
         share, surveys = np.zeros(model.states), []
         for ledger, account in zip(self.task.ledgers, held.accounts, strict=True):
@@ -176,7 +178,7 @@ class RateSearch:
         return View(graph, state, tuple(surveys), share, once(given), masked)
 
     def best(self, view: View) -> Proposal | None:
-        """Return the best proposal by gain less toll, near or far."""
+        """Return the proposal with the best rate of gain minus toll; None if there is none."""
         graph, share, state, looks = view.graph, view.share, view.state, view.looks(MAX_FREE_SHARE)
         free, along = MAX_FREE_SHARE, False
         if looks.make_tour:  # first by moves that surely work
@@ -213,7 +215,7 @@ class RateSearch:
         return Proposal(tuple(path.tolist()), gain, steps, float(share[path].max()), along)
 
     def risky(self, view: View) -> tuple[Proposal | None, Limit]:
-        """Return the affordable proposal with the most gain per unit of risk, or why not."""
+        """Return the proposal with the most gain per risk within the budgets, and the limit."""
         remaining, share = view.whole.total, view.share
         for looks in (view.looks(1.0), view.looks(np.inf)):
             path, gain, steps, risk, over, over_gain = best_per_risk(
@@ -233,7 +235,7 @@ class RateSearch:
         return None, Limit(remaining)
 
     def still(self, held: Proposal | None, view: View) -> Proposal | None:
-        """Return the held proposal, updated; None if it is done, unsafe or below the floor."""
+        """Return the current proposal, updated; None if it is done, unsafe or below the floor."""
         if held is None or view.state not in held.path[1:]:
             return None
         path, looks = held.path[held.path.index(view.state, 1) :], view.looks(held.max_share)
@@ -247,7 +249,7 @@ class RateSearch:
         return now if gain >= self.task.floor * steps else None
 
     def rates(self, view: View) -> FloatArray:
-        """Return the best rate [A] of a free place by first action; 0 if there is none."""
+        """Return the best rate [A] of a path that starts with each action; 0 if there is none."""
         graph, share, looks = view.graph, view.share, view.looks(MAX_FREE_SHARE)
         found = np.zeros(graph.dest.shape[1])
         for a, there in enumerate(graph.dest[view.state].tolist()):

@@ -1,1 +1,1 @@
-"""Drawing that several kinds share."""
+"""Drawing functions that several kinds of run share: maps and films."""

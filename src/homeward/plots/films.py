@@ -1,4 +1,4 @@
-"""Films: frames in, a .gif or .mp4 out, written completely or not at all."""
+"""Films: writes frames to a .gif or .mp4 file, atomically."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 FILMS = (".gif", ".mp4")
 BLOCK = 16
-"""Pixels: the sides of a film are multiples of this, as every player requires."""
+"""The sides of a film are multiples of this number of pixels, as players require."""
 
 
 def check_film(out: Path) -> None:
-    """Raise `InvalidFileError` if a film can't be written to a file, before the work is done."""
+    """Raise `InvalidFileError` if no film can be written to `out`; call this before the work."""
     if out.suffix.lower() not in FILMS:
         raise InvalidFileError(f"{out}: a film can be written as {', '.join(FILMS)}")
     if not out.parent.is_dir():
@@ -33,13 +33,13 @@ def check_film(out: Path) -> None:
 
 
 def whole_blocks(wide: float, high: float, dpi: int) -> tuple[float, float]:
-    """Return sides in inches, rounded up to whole blocks."""
+    """Return the sides in inches, rounded up to whole blocks of `BLOCK` pixels."""
     blocks = np.ceil(np.array([wide, high]) * dpi / BLOCK) * BLOCK / dpi
     return float(blocks[0]), float(blocks[1])
 
 
 def write_frames(frames: Iterator[Any], out: Path, fps: float) -> None:
-    """Write frames [height, width, 3], one or more, as .gif or .mp4, completely or not at all.
+    """Write one or more frames [height, width, 3] to a .gif or .mp4 file, atomically.
 
     Only a few frames are in memory at a time.
     """
@@ -71,15 +71,15 @@ def _write_mp4(frames: Iterator[Any], part: Path, fps: float) -> None:
         macro_block_size=BLOCK,
         output_params=["-threads", "1", "-fflags", "+bitexact"],
     )
-    with closing(writer):  # by itself it would leave its process running after an error
+    with closing(writer):  # otherwise its process would continue after an error
         for frame in frames:
             writer.append_data(frame)
 
 
 @contextmanager
 def completed(out: Path) -> Iterator[Path]:
-    """Yield a file of the same name elsewhere; it replaces `out` once it is complete."""
-    # Keep the name, since writers go by its suffix; a resumed run deletes such folders.
+    """Yield a temporary path with the same file name; the file replaces `out` at the end."""
+    # Writers need the suffix of the name. A resumed run deletes folders that are left.
     folder = out.with_name(f".{out.name}.{os.getpid()}{PART}")
     try:
         with refusing(out, "can't be written"):

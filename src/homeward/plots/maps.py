@@ -1,7 +1,7 @@
-"""Runs drawn as maps side by side, with titles above and a legend below, and as films.
+"""Figures of runs: maps side by side, with titles above and a legend below; and film frames.
 
-A kind draws its own ground and path; layout, texts, marks, legend and film frames are shared. The
-same data gives the same pixels.
+Each kind of run draws its own terrain and path. This module draws the layout, texts, markers,
+legend and film frames. Equal data gives equal pixels.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ DPI = 120
 
 
 class Layout(NamedTuple):
-    """Layout around maps; lengths are in inches."""
+    """The layout around maps; lengths are in inches."""
 
     ink: str  # colour of titles
-    left: float = 0.0  # room for coordinates beside a map
-    gap: float = 0.34  # between maps
-    edge: float = 0.0  # beside the last map
-    over: float = 0.06  # between the text and a map
-    under: float = 0.34  # below a map
-    foot: float = 0.38  # room for the legend, beyond `under`
-    head: tuple[float, float] = (0.62, 0.22)  # above the maps, with and without a title
+    left: float = 0.0  # space for coordinates beside a map
+    gap: float = 0.34  # space between maps
+    edge: float = 0.0  # space beside the last map
+    over: float = 0.06  # space between the text and a map
+    under: float = 0.34  # space below a map
+    foot: float = 0.38  # space for the legend, in addition to `under`
+    head: tuple[float, float] = (0.62, 0.22)  # space above the maps, with and without a title
     title: tuple[float, float] = (0.34, 15.0)  # distance from the edge, and font size in points
     line: float = 0.17  # height of a line of text
     letters: float = 13.5  # characters per inch
@@ -71,10 +71,10 @@ def draw_maps(
     aspect: Callable[[P], float],
     draw: Callable[[Axes, P], object],
 ) -> Figure:
-    """Draw maps side by side, row after row; the kind draws its legend below them.
+    """Return a figure with the maps in rows of `columns`; the caller draws the legend.
 
-    `side` returns the width of a map in inches, given the number of columns; `aspect` is its height
-    over its width.
+    `side` returns the width of a map in inches, given the number of columns. `aspect` returns
+    height / width of a panel.
     """
     if not panels:
         raise InvalidProblemError("there is no panel to draw")
@@ -121,7 +121,7 @@ def draw_maps(
 
 
 def _draw_words(axes: Axes, words: list[str], count: int, has_title: bool, layout: Layout) -> None:
-    """Write a title and a note at the top of the room for `count` lines above a map."""
+    """Write a title and a note above a map, at the top of the space for `count` lines."""
     x, first, half = layout.words
     for i, line in enumerate(words):
         is_title = has_title and i == 0
@@ -138,20 +138,20 @@ def _draw_words(axes: Axes, words: list[str], count: int, has_title: bool, layou
 
 
 def _write(axes: Axes, line: str, at: tuple[float, float], points: float, **style: Any) -> None:
-    """Write a line at an offset in points above a position in fractions of the map's sides."""
+    """Write a line `points` above the position `at`, which is in fractions of the map's sides."""
     near: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
     axes.annotate(line, at, (0.0, points), va="center", **near, **style)
 
 
 def mark(marker: str, size: float, fill: str, edge: str, width: float) -> Line2D:
-    """Return a mark without a position yet; sizes are in points."""
+    """Return a marker without a position, for maps and legends; sizes are in points."""
     return Line2D([], [], ls="", marker=marker, ms=size, mfc=fill, mec=edge, mew=width)
 
 
 def draw_key(
     figure: Figure, entries: Sequence[tuple[str, Any]], inches: float, **style: Any
 ) -> None:
-    """Write the legend of the marks below the maps, at a height in inches above the lower edge."""
+    """Draw the legend (label, marker) below the maps, `inches` above the lower edge."""
     figure.legend(
         handles=[handle for _, handle in entries],
         labels=[word for word, _ in entries],
@@ -177,7 +177,7 @@ class FilmFigure:
         )
 
     def frame(self, words: str) -> Any:
-        """Return the current pixels [height, width, 3] of the figure."""
+        """Return the pixels [height, width, 3] of the figure with `words` as its text."""
         self._text.set_text(words)
         self._canvas.draw()
         return np.asarray(self._canvas.buffer_rgba())[:, :, :3].copy()

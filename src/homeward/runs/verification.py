@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from homeward.beliefs.corrections import Correction
-from homeward.certificates.budget_audit import HomeClaim, audit, why_not
+from homeward.certificates.budget_audit import HomeClaim, audit, why_not_auditable
 from homeward.certificates.certificate import UNCORRECTED
 from homeward.certificates.claims import CLAIM_TOLERANCE
-from homeward.certificates.stored import StoredPlan
+from homeward.certificates.stored_plan import StoredPlan
 from homeward.certificates.verdicts import RunVerdict
 from homeward.errors import HomewardError, InvalidFileError, InvalidInputError
 from homeward.runs.log import Record
@@ -134,7 +134,7 @@ def _judge_run(
         note = "this run has no safety level, so there is nothing to audit"
     elif setup.planner.correction is Correction.NAIVE:
         note = f"the risk budget is not audited: {UNCORRECTED}"
-    elif (why := why_not(setup.belief)) is not None:
+    elif (why := why_not_auditable(setup.belief)) is not None:
         note = f"every step was planned again, but the risk budget is not audited, since {why}"
     if note is not None:
         return RecordedPlan(record, None, (), verdict, notes=(note,))

@@ -1,6 +1,6 @@
-"""Safety criteria, one per file: what must hold while exploring.
+"""Safety criteria, one per file: conditions that a plan must meet.
 
-`problem` turns the requirements of criteria into one constrained problem.
+`problem` builds one constrained MDP from the requirements of all criteria.
 """
 
 from homeward.safety.criterion import AtStep, Criterion, Requirement, Situation

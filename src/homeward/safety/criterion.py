@@ -1,11 +1,12 @@
 """The interface of a criterion: a function from a situation to a linear requirement.
 
-A requirement is a reward [S, A] and a level: the reward's discounted total, from the current state,
-is a lower bound on the probability that the criterion holds (or on what is earned), and must reach
-the level. The proofs are in ``docs/theory.md``. Criteria of any kinds and levels hold at once.
+A requirement is a reward [S, A] and a level. The discounted total of the reward from the current
+state is a lower bound on the probability that the criterion holds, or on the expected earnings.
+This total must be at least the level. The proofs are in ``docs/theory.md``. A plan can have several
+criteria, each with its own level.
 
-With recall at a fixed step n (`AtStep`) the reward is collected for n steps without discount, and
-``final`` [S] is added where they end.
+With a recall at a fixed step n (`AtStep`), the total is the undiscounted sum of the reward over n
+steps, plus ``final`` [S] in the state after them.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 BYTES_PER_STATE_STEP = 12
-"""Memory of a policy with a fixed recall, for each state and step: an action and a value."""
+"""Bytes per state and step of a policy with a fixed recall: for an action and a value."""
 
 MAX_POLICY_BYTES = 2**32
-"""Most memory of a policy over a fixed number of steps."""
+"""Largest size in bytes of a policy over a fixed number of steps."""
 
 MAX_STEPS = 2**31 - 1
-"""Steps of the longest horizon."""
+"""Largest number of steps of a horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +52,31 @@ class AtStep:
 class Situation:
     """The input of a criterion: the current state, the mean model and its corrections."""
 
-    model: Model  # the mean
+    model: Model  # the mean model
     corrections: Corrections
     discount: float
     state: int
     start: int
     general: Callable[[], FloatArray] | None = None  # Theorem 2's σ [S, A], if available
     limits: Callable[[], tuple[float, float] | None] | None = None  # least and greatest reward
-    steps: int | None = None  # until recall, if that is fixed
+    steps: int | None = None  # steps until the recall; None if the recall is random
 
     def __post_init__(self) -> None:
         size = (self.steps or 0) * self.model.states * BYTES_PER_STATE_STEP
         if size > MAX_POLICY_BYTES:
             raise InvalidProblemError(
-                f"a recall after {self.steps:,} steps over {self.model.states:,} states takes "
+                f"a recall after {self.steps:,} steps with {self.model.states:,} states takes "
                 f"{size:,} bytes for each policy, expected {MAX_POLICY_BYTES:,} at most"
             )
 
     def recall_reward(
         self, value: FloatArray, sigma: FloatArray, out: FloatArray | None
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Return the reward [S, A] and the final reward [S] of a recall worth `value` [S].
+        """Return the reward [S, A] and the final reward [S] if a recall in s is worth `value[s]`.
 
-        The reward is ``(1 − γ)·value + γ·σ``, with no final reward; with a fixed recall it is σ,
-        and the value is the final reward. The reward is written to `out`, if given.
+        With a random recall the reward is ``(1 − γ)·value + γ·σ``, and the final reward is None.
+        With a fixed recall the reward is σ, and the final reward is `value`. The reward is written
+        to `out`, if given.
         """
         reward = np.empty(sigma.shape) if out is None else out
         if self.steps is not None:
@@ -87,51 +89,52 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requirement:
-    """A criterion in one situation: a lower bound on a total, and a way home if required.
+    """A criterion in one situation: a reward whose total is a lower bound, and a level.
 
-    The proven quantity is ``least + unit·total``; the level is in its unit.
+    The criterion's probability or earnings are at least ``least + unit·total``; this must be at
+    least `level`.
     """
 
     name: str
     level: float
-    reward: FloatArray  # [S, A] finite; its discounted total is a lower bound on the truth
-    home: IntArray  # [n] states that count as home; empty if no way home is required
-    returns: ReturnSolution  # the way home, from every state; zero if none is required
-    worth: FloatArray | None = None  # [S] or [S, A] part of the reward that is certain
-    allowed: BoolArray | None = None  # [S, A] the set to stay inside
+    reward: FloatArray  # [S, A] finite; see above for its total
+    home: IntArray  # [n] states that count as home; empty if no return is required
+    returns: ReturnSolution  # the return policy; its values are 0 if no return is required
+    worth: FloatArray | None = None  # [S] value of a recall, or [S, A] of an action, without σ
+    allowed: BoolArray | None = None  # [S, A] mask of the set to stay inside
     least: float = 0.0
     unit: float = 1.0
-    final: FloatArray | None = None  # [S] reward of a fixed recall in each state
-    within: int | None = None  # steps that the way home may take
+    final: FloatArray | None = None  # [S] value of a fixed recall in each state
+    within: int | None = None  # largest number of steps of a return; None for any number
     kind: Literal["return", "stay", "earn"] = "return"
 
 
 class Criterion(Protocol):
-    """What must hold, and with which level."""
+    """A condition that a plan must meet, with its level."""
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
         """Return the requirement; its reward is written to `out` [S, A], if given."""
 
 
 def no_return(states: int) -> tuple[IntArray, ReturnSolution]:
-    """Return an empty home and a way home of value 0, for a requirement without a way home."""
+    """Return `home` and `returns` of a requirement without a return: no states, and values of 0."""
     policy = np.full(states, GIVE_UP, np.int32)
     return np.empty(0, np.int32), ReturnSolution(np.zeros(states), policy, 0.0, Status.OPTIMAL, 0)
 
 
 def state_name(model: Model, state: int) -> str:
-    """Return the name of a state, or its number."""
+    """Return the name of a state, or "state 3" if the model has no names."""
     return model.state_names[state] if model.state_names else f"state {state}"
 
 
 def check_level(delta: object) -> None:
-    """Raise an error unless δ is a probability above 0."""
+    """Raise unless 0 < δ ≤ 1."""
     if not 0.0 < number(delta, "δ", InvalidProblemError) <= 1.0:
         raise InvalidProblemError(f"δ is {delta:g}, expected 0 < δ <= 1")
 
 
 def check_steps(steps: object, what: str) -> int:
-    """Return a checked number of steps, at least 1; messages call it the horizon of `what`."""
+    """Return the number of steps; raise unless it is at least 1. Messages name `what` has it."""
     if isinstance(steps, bool | np.bool_) or not isinstance(steps, Integral):
         raise InvalidProblemError(f"{what} has a horizon of {steps!r}, expected a whole number")
     if not 1 <= int(steps) <= MAX_STEPS:

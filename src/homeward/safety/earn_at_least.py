@@ -1,4 +1,4 @@
-"""Earn at least a given expected total until the recall."""
+"""The criterion `EarnAtLeast`: the expected earnings until the recall are at least a total."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarnAtLeast:
-    """The expected total of rewards, discounted by γ and over the belief, is at least `total`.
+    """The expected total of rewards, discounted by γ, is at least `total` under the belief.
 
-    `rewards` [S, A] are known and the same in all worlds. Without them, the belief's own rewards
-    count, which may differ between worlds: then `limits` are the least and the greatest reward of
-    any world. A `FiniteBelief` and a `DirichletBelief` know theirs.
+    `rewards` [S, A] are the same in all worlds. If they are None, the rewards of the belief's
+    worlds count, which may differ between worlds; `limits` are then the least and the greatest
+    reward of any world. A `FiniteBelief` and a `DirichletBelief` know their limits.
     """
 
     total: float
@@ -42,7 +42,7 @@ class EarnAtLeast:
                 at = tuple(int(i) for i in np.argwhere(~np.isfinite(rewards))[0])
                 raise error(f"the reward to earn {place(at, 'sa')} is {rewards[at]:g}")
             if self.limits is not None:
-                raise error("limits are for the belief's own rewards: give rewards or limits")
+                raise error("rewards and limits can't both be given: limits are for rewards=None")
             object.__setattr__(self, "rewards", rewards)
         if self.limits is not None:
             if not isinstance(self.limits, tuple | list) or len(self.limits) != 2:
@@ -53,7 +53,7 @@ class EarnAtLeast:
             object.__setattr__(self, "limits", (low, high))
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the bound on the earnings until recall."""
+        """Return the requirement: its total is a lower bound on the earnings until the recall."""
         model, corrections = situation.model, situation.corrections
         shape = (model.states, model.actions)
         usable = np.isfinite(model.reward)
@@ -66,7 +66,7 @@ class EarnAtLeast:
         if self.rewards is None:
             low, high = self._limits(situation, low, high)
         if not isinstance(model, Moves):
-            low = min(low, 0.0)  # a process that ends earns nothing more
+            low = min(low, 0.0)  # after the process ends, the reward is 0
         span = high - low
         sigma = corrections.exploring if span > 0.0 else np.zeros(shape)
         unit = span if span > 0.0 else 1.0
@@ -92,7 +92,10 @@ class EarnAtLeast:
         )
 
     def _limits(self, situation: Situation, low: float, high: float) -> tuple[float, float]:
-        """Return the least and greatest reward of any world; the mean's are `low` and `high`."""
+        """Return the least and greatest reward of any world; raise if the mean's are outside.
+
+        The least and greatest reward of the mean model are `low` and `high`.
+        """
         known = None if situation.limits is None else situation.limits()
         limits = known if self.limits is None else self.limits
         if limits is None:

@@ -1,13 +1,14 @@
-"""The constrained MDP of several requirements, and the smallest set of them that conflicts.
+"""The constrained MDP of several requirements, and a smallest set of requirements that conflict.
 
-Each requirement adds one constraint. A set to stay inside also makes the actions that leave it
-exits: they end the problem and pay the value of the best unconstrained exploration, found once per
-plan. That value counts for the objective alone. No criterion counts what happens after an exit;
-that only lowers the bounds, since each of their totals is at least 0 in every world. So the policy
-outside does not depend on the history inside. With several sets, leaving one leaves all.
+Each requirement adds one constraint. If a criterion has a set to stay inside, the actions that
+leave the set are *exits*. An exit ends the constrained process. The objective gets the value of the
+best unconstrained exploration after the exit, which is computed once per plan. Constraints get
+nothing for the time after an exit. This only lowers their totals, which are at least 0 in every
+world, so the bounds stay valid. The policy after an exit does not depend on the states before it.
+With several sets, an action that leaves one set is an exit for all criteria.
 
-An exit still pays a criterion its certain part: a recall in the state before the action is taken,
-or the action's own reward.
+At the exit itself, a constraint still gets the criterion's `worth`: the value of a recall in the
+state before the action, or the action's own reward.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 MAX_ENUMERATED = 6
-"""Up to this many requirements every subset is tried for a conflict."""
+"""Largest number of requirements of which all subsets are tested for a conflict."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -50,9 +51,9 @@ class Posed:
     """A constrained problem, and the policy that is followed after its exits."""
 
     problem: Problem
-    exits: BoolArray | None = None  # [S, A]
-    afterwards: IntArray | None = None  # [S], or [n, S] over a fixed number of steps
-    unsure: float = 0.0  # gap of that policy
+    exits: BoolArray | None = None  # [S, A] mask of the actions that leave a set to stay inside
+    afterwards: IntArray | None = None  # [S] policy after an exit; [n, S] for a fixed recall
+    unsure: float = 0.0  # optimality gap of `afterwards`
 
 
 def pose(
@@ -64,10 +65,11 @@ def pose(
     afterwards: IntArray | None = None,
     steps: int | None = None,
 ) -> Posed:
-    """Return the problem over totals [1 + K, S, A]; their entries at exits are overwritten.
+    """Return the constrained problem with rewards `totals` [1 + K, S, A]; exits are written to it.
 
-    `afterwards` is the last plan's policy outside, as a warm start. The recall comes after `steps`,
-    or with probability 1 − γ at each step if that is None.
+    `totals` are the objective and one reward per requirement. `afterwards` [S] is the last plan's
+    policy after an exit, as a warm start. The recall comes after `steps`, or, if `steps` is None,
+    with probability 1 − γ at each step.
     """
     levels = np.array([(r.level - r.least) / r.unit for r in requirements], np.float64)
     exits = exits_of(requirements)
@@ -78,7 +80,7 @@ def pose(
         start = []
         if afterwards is not None:
             values = solver.evaluate(afterwards)
-            if values.min() > -np.inf:  # can be chosen now
+            if values.min() > -np.inf:  # all its actions can be chosen
                 start = [PolicySolution(afterwards, values, np.inf, Status.NOT_CONVERGED, 0)]
         outside = solver.optimise(np.ones(1), start)
         worths = [r.worth for r in requirements]
@@ -89,7 +91,7 @@ def pose(
     for k, requirement in enumerate(requirements, start=1):
         if requirement.final is None:
             raise InvalidProblemError(
-                f"“{requirement.name}” has no final reward for a recall at a fixed step"
+                f"“{requirement.name}” has no final reward, which a recall at a fixed step needs"
             )
         final[k] = requirement.final
     if exits is None:
@@ -107,7 +109,7 @@ def pose(
 
 
 def exits_of(requirements: Sequence[Requirement]) -> BoolArray | None:
-    """Return the mask [S, A] of actions that leave some set to stay inside; None if empty."""
+    """Return the mask [S, A] of actions that leave any set to stay inside; None if it is empty."""
     sets = [r.allowed for r in requirements if r.allowed is not None]
     exits: BoolArray | None = ~np.logical_and.reduce(sets) if sets else None
     return exits if exits is not None and exits.any() else None
@@ -128,10 +130,10 @@ def conflict_of(
     requirements: Sequence[Requirement],
     steps: int | None = None,
 ) -> tuple[int, ...]:
-    """Return a smallest set of requirements that no policy meets together, the first of its size.
+    """Return the indices of a smallest set of requirements that no policy meets together.
 
-    Among more than `MAX_ENUMERATED` the set is minimal (without any one of them there is no
-    conflict), but not always smallest. The problem must be infeasible; this is not checked.
+    With more than `MAX_ENUMERATED` requirements, the set is minimal (all its proper subsets can be
+    met), but may not be a smallest one. The problem must be infeasible; this is not checked.
     """
     count = len(requirements)
     nothing = np.where(np.isfinite(model.reward), 0.0, -np.inf)  # an objective of 0

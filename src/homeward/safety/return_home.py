@@ -1,4 +1,4 @@
-"""Return home: when exploration is called off, a way home works with probability δ."""
+"""Return criteria: after the recall, the explorer reaches home with probability at least δ."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from homeward.safety.criterion import Situation
 
 Home = Literal["current", "start"] | int | Sequence[int] | np.ndarray
-"""Where to return to: the current state, the run's start, or any of the given states."""
+"""Home: the current state, the start of the run, a state, or any one of several states."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnHome:
-    """If exploration is called off, a way home exists that works with probability δ.
+    """After the recall, a return policy reaches home with probability at least δ.
 
-    Home is the run's ``"start"``, or any of given states, or the ``"current"`` state, set anew at
-    each plan as in the paper's Algorithm 1. A single plan promises it for a recall that comes at
-    any step with probability 1 − γ; an `Explorer` for the whole run.
+    Home is the run's ``"start"``, any one of given states, or the ``"current"`` state of each plan
+    as in the paper's Algorithm 1. A single plan guarantees δ for a recall that comes at each step
+    with probability 1 − γ. An `Explorer` guarantees δ for a recall at any step of the whole run.
     """
 
     delta: float
@@ -42,15 +42,15 @@ class ReturnHome:
         _check(self.delta, self.home)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the bound on the probability of being out at recall and home afterwards."""
+        """Return the requirement: its total bounds the probability of reaching home from below."""
         return _require(self.delta, self.home, None, situation, out)
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnWithin:
-    """If exploration is called off, home is reached within `steps` with probability δ.
+    """After the recall, a return policy reaches home within `steps` with probability at least δ.
 
-    Every attempt counts as a step. Home is as in `ReturnHome`.
+    Every attempt counts as a step. Home is defined as in `ReturnHome`.
     """
 
     steps: int
@@ -62,16 +62,17 @@ class ReturnWithin:
         _check(self.delta, self.home)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the bound on the probability of being out at recall and home `steps` later."""
+        """Return the requirement: its total bounds the probability of being home in time."""
         return _require(self.delta, self.home, self.steps, situation, out)
 
 
 def return_to_each(
     bases: Sequence[int] | IntArray, delta: float, within: int | None = None
 ) -> list[ReturnHome | ReturnWithin]:
-    """Return one criterion per base: a way to every one of them, each with probability δ.
+    """Return one criterion per base: each base can be reached with probability at least δ.
 
-    For a way to any of them, give `ReturnHome` the list. `within` limits the steps.
+    If reaching any one base is enough, use ``ReturnHome(delta, bases)``. `within` is the largest
+    number of steps of a return; None for any number.
     """
     given = _state_numbers(bases, "the bases")
     if given.size == 0:
@@ -82,7 +83,7 @@ def return_to_each(
 
 
 def return_name(model: Model, home: IntArray, within: int | None) -> str:
-    """Return the name of a criterion of a way home [n], `within` a number of steps if given."""
+    """Return the name of a return criterion with states `home` [n] and the limit `within`."""
     name = f"return to {', '.join(state_name(model, h) for h in home.tolist())}"
     return name if within is None else f"{name} within {within} step{'s' * (within != 1)}"
 
@@ -96,7 +97,7 @@ def _check(delta: float, home: Any) -> None:
 def _require(
     delta: float, given: Home, within: int | None, situation: Situation, out: FloatArray | None
 ) -> Requirement:
-    """Return the requirement of a way home, `within` a number of steps if that is given."""
+    """Return the requirement of a return to home, `within` a number of steps unless None."""
     model, corrections = situation.model, situation.corrections
     if isinstance(given, str):
         home = np.array([situation.state if given == "current" else situation.start], np.int32)
@@ -111,7 +112,7 @@ def _require(
     else:
         sigma: FloatArray | None = corrections.returning
         at_once = corrections.kind is Correction.MOVES and isinstance(model, Moves)
-        if at_once:  # the moves correction assumes any number of attempts: it does not apply
+        if at_once:  # the moves correction does not apply: it assumes unlimited attempts
             general = None if corrections.work_or_never else situation.general
             sigma = None if general is None else general()
         returns = solve_return_within(model, within, home, sigma, at_once=at_once)
@@ -123,11 +124,11 @@ def _require(
 
 
 def _state_numbers(states: ArrayLike, what: str) -> IntArray:
-    """Return state numbers as an array [n], which may be empty; their range is not checked."""
+    """Return state numbers as an array [n]; it may be empty, and its range is not checked."""
     try:
         given = np.atleast_1d(np.asarray(states))
     except ValueError as cause:
-        raise InvalidProblemError(f"{what}: {states!r} are not state numbers") from cause
+        raise InvalidProblemError(f"{what}: {states!r} is not a list of state numbers") from cause
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise InvalidProblemError(f"{what}: {states!r} is not a state number or a list of them")
     return given

@@ -1,4 +1,4 @@
-"""Stay inside a set of states or state-actions until the recall, with probability δ."""
+"""The criterion `StayInside`: stay inside a set until the recall with probability at least δ."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StayInside:
-    """Before exploration is called off, no action outside a set is taken, with probability δ.
+    """Before the recall, only actions in a set are taken, with probability at least δ.
 
-    `allowed` [S] or [S, A] is the mask of the set's states or state-actions. Being in a state does
-    not leave the set; taking an action that is not in the set does. The way home, after the
-    recall, is not restricted.
+    `allowed` [S] or [S, A] is the mask of the set's states or state-actions. Arriving in a state
+    does not leave the set; taking an action that is not in the set does. After the recall, the
+    return policy may take any action.
     """
 
     allowed: BoolArray
@@ -48,13 +48,13 @@ class StayInside:
 
     @property
     def name(self) -> str:
-        """What is asked for, with the size of the set."""
+        """The name of the criterion, with the size of the set."""
         count = int(np.count_nonzero(self.allowed))
         what = f"state{'-action' * (self.allowed.ndim == 2)}{'s' * (count != 1)}"
         return f"stay inside the set of {count} {what}"
 
     def mask(self, shape: tuple[int, int]) -> BoolArray:
-        """Return the mask [S, A] of the set; raise an error if it does not fit the `shape`."""
+        """Return the mask [S, A] of the set; raise if it does not fit `shape` (S, A)."""
         if self.allowed.shape != shape[: self.allowed.ndim]:
             raise InvalidProblemError(
                 f"the set to stay inside has shape {self.allowed.shape}, expected "
@@ -64,7 +64,7 @@ class StayInside:
         return np.broadcast_to(given, shape)
 
     def surely_inside(self, model: Model) -> BoolArray:
-        """Return the mask [S, A] of its actions that surely lead to a state where it has one."""
+        """Return the mask [S, A] of actions in the set after which the set always has an action."""
         allowed = self.mask((model.states, model.actions))
         inside: BoolArray = np.any(allowed, axis=1)
         if isinstance(model, Moves):
@@ -73,14 +73,14 @@ class StayInside:
         return allowed & (leaves.reshape(allowed.shape) <= 0.0)
 
     def require(self, situation: Situation, out: FloatArray | None = None) -> Requirement:
-        """Return the bound on the probability of no action outside the set before recall."""
+        """Return the requirement: its total bounds the probability of staying inside from below."""
         model, corrections = situation.model, situation.corrections
         allowed = self.mask((model.states, model.actions))
         here = allowed[situation.state] & np.isfinite(model.reward[situation.state])
         if not here.any():
             raise InvalidProblemError(
                 f"{state_name(model, situation.state)} is outside the set to stay inside: "
-                "no action there is in it"
+                "the set has no action there"
             )
         sigma = corrections.exploring
         if situation.steps is None and corrections.kind is Correction.MOVES:

@@ -1,7 +1,7 @@
-"""Solvers: numbers in, numbers out. No solver uses a belief.
+"""Solvers of MDPs. They take models and arrays; no solver uses a belief.
 
-Each can be used alone: `solve_return` and `solve_return_within` for the way home, `engine` for
-ordinary discounted MDPs, `solve_constrained` and `solve_occupancy` for constrained ones.
+`solve_return` and `solve_return_within` find return policies, `engine` solves ordinary discounted
+MDPs, and `solve_constrained` and `solve_occupancy` solve constrained MDPs.
 """
 
 from homeward.solvers.constrained import ConstrainedSolution as ConstrainedSolution

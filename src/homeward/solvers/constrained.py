@@ -1,26 +1,27 @@
 r"""Constrained MDPs by column generation over deterministic policies.
 
-Problem: from one start state, maximise the total of `objective` subject to, for each k, total of
-``constraints[k]`` ≥ ``levels[k]``. Totals are discounted, or over a fixed number of steps.
+Problem: from one start state, maximise the total of `objective` such that the total of
+``constraints[k]`` is at least ``levels[k]`` for each k. Totals are discounted, or are sums over a
+fixed number of steps.
 
-Method: a column is a deterministic policy π with its point (f, g₁ … g_K) of exact values in the
-start state. The master is a small LP over mixtures of columns; its multipliers λ price the next
-column, which is one ordinary MDP with reward ``objective + λ·constraints``. With one constraint the
-master is the upper hull of points in the plane and λ a secant slope. A mixture is drawn once, at
-the start, and then followed.
+Method: a column is a deterministic policy π with its point (f, g₁ … g_K), its exact values in the
+start state. The master is a small LP over mixtures of columns. Its multipliers λ define the pricing
+problem, an ordinary MDP with reward ``objective + λ·constraints``, whose optimal policy is the next
+column. With one constraint, the master is the upper hull of points in the plane, and λ is the slope
+of a secant. At the start, one policy of the mixture is drawn and then followed.
 
-Feasibility: a mixture within `met_within` of a level meets it, and a policy within half of that
-(`aimed_within`). So δ = 1 needs no special case, and a probability of 1e-15 no multiplier of 1e15;
-the reported totals are exact. First the total shortfall of the constraints is minimised. If it
-exceeds `aimed_within` the problem is infeasible, which the priced bound proves, and the closest
-mixture is returned.
+Feasibility: a mixture meets a level if its total is at most `met_within` below the level. For a
+single policy the tolerance is about half of that (`aimed_within`). So δ = 1 needs no special case,
+and a probability of 1e-15 needs no multiplier of 1e15; the reported totals are exact. First the
+total shortfall of the constraints is minimised. If it exceeds `aimed_within`, the pricing problem's
+bound proves that the problem is infeasible, and the mixture with the least shortfall is returned.
 
-Stopping: no policy prices above the mixture's own columns by more than rounding. The status is
-optimal if the gap between the mixture and the Lagrangian bound
+Stopping: no policy has a priced value above that of the mixture by more than rounding. The status
+is optimal if the gap between the mixture and the Lagrangian bound
 U(λ) = max_π f(π) + λ·(g(π) − level) is then below `GAP_TOLERANCE` of the largest value.
 
-Proof: every mixture is a valid policy whose values are recomputed exactly; every U(λ), λ ≥ 0, with
-the pricing problem's own gap added, is above every feasible mixture's objective.
+Proof: every mixture is a valid policy whose values are recomputed exactly. For every λ ≥ 0, U(λ)
+plus the gap of the pricing problem is an upper bound on the objective of every feasible mixture.
 """
 
 from __future__ import annotations
@@ -50,44 +51,44 @@ if TYPE_CHECKING:
     from homeward.solvers.problems import Problem
 
 PRICE_TOLERANCE = 1e-13
-"""A column improves the mixture if it prices above it by more than this fraction."""
+"""A column improves the mixture if its priced value is higher by more than this fraction."""
 CLOSE_GAP = 1e-11
-"""A gap below this fraction of the largest value ends the search."""
+"""The search ends if the gap is below this fraction of the largest value."""
 SMALLEST_GAP = 1e-290
-"""A gap below this counts as 0, whatever the values."""
+"""A gap below this counts as 0, however small the values are."""
 MAX_PRICINGS = 2000
-"""Most ordinary MDPs that one constrained problem may solve."""
+"""Largest number of ordinary MDPs that are solved for one constrained problem."""
 BRACKET_ROUNDS = 1
 """Rounds of policy iteration for a column that only narrows a bracket."""
 HINT_FACTORS = (1.0, 2.0)
-"""Factors on the hinted multiplier at which the first bracket is searched."""
+"""The first bracket is searched at the hinted multiplier times, or divided by, these factors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedSolution:
-    """A mixture of J deterministic policies with its evidence."""
+    """A mixture of J deterministic policies, its values, and a bound on the optimum."""
 
     status: Status
     weights: FloatArray  # [J] positive, sum to 1
     policies: IntArray  # [J, S], or [J, n, S] over a fixed number of steps
     values: FloatArray  # [J, 1 + K, S] exact: the objective first, then each constraint
-    objective: float  # of the mixture, in the start state
-    achieved: FloatArray  # [K] the constraints' values of the mixture, in the start state
+    objective: float  # total of the objective under the mixture, in the start state
+    achieved: FloatArray  # [K] totals of the constraints under the mixture, in the start state
     upper: float  # upper bound on every feasible policy's objective; −inf if infeasible
     gap: float  # upper − objective; if infeasible, the gap of the least shortfall
-    multipliers: FloatArray  # [K] λ ≥ 0, objective that one unit of each constraint costs
-    rounds: int  # ordinary MDPs solved
+    multipliers: FloatArray  # [K] λ ≥ 0: loss of objective per unit of each level
+    rounds: int  # number of ordinary MDPs solved
 
 
 class Column(NamedTuple):
-    """A policy and its point; a value within `aimed_within` of its level is set to the level."""
+    """A policy and its point; a value up to `aimed_within` below its level is set to the level."""
 
     solution: PolicySolution
     point: FloatArray  # [1 + K] in the start state: f, g₁ … g_K
 
 
 class Pricer:
-    """Finds columns for given multipliers, and counts the ordinary MDPs solved."""
+    """Solves the pricing problem for given multipliers, and counts the ordinary MDPs solved."""
 
     def __init__(self, problem: Problem, seeds: Sequence[IntArray]) -> None:
         self.problem = problem
@@ -103,7 +104,7 @@ class Pricer:
         for given in seeds:
             seed = indices(given, "a seed", shape, (0, actions), axes, InvalidProblemError)
             values = self.engine.evaluate(seed)
-            if not problem.closed or values[0].min() > -np.inf:  # can be chosen now
+            if not problem.closed or values[0].min() > -np.inf:  # all its actions can be chosen
                 self._add(PolicySolution(seed, values, np.inf, Status.NOT_CONVERGED, 0))
 
     def price(
@@ -115,12 +116,12 @@ class Pricer:
         known = [column.solution for column in self.columns]
         found = self.engine.optimise(weights, known, limit, self.problem.start)
         self.rounds += 1
-        held = (c for c in self.columns if c.solution.policy is found.policy)  # a known policy
+        held = (c for c in self.columns if c.solution.policy is found.policy)  # if known already
         column = next(held, None) or self._add(found)
         used = weights.tolist()
         size = sum(w * s for w, s in zip(used, found.sizes, strict=True))
         rounding = ROUNDING * self.problem.span * size
-        return column, found.worth(used, self.problem.start) + found.gap + rounding
+        return column, found.weighted_value(used, self.problem.start) + found.gap + rounding
 
     def _add(self, solution: PolicySolution) -> Column:
         point = solution.values[:, self.problem.start].copy()
@@ -138,10 +139,10 @@ def solve_constrained(
     seeds: Sequence[IntArray] = (),
     hint: FloatArray | None = None,
 ) -> ConstrainedSolution:
-    """Solve by column generation; `seeds` (policies) and `hint` (multipliers [K]) warm-start it.
+    """Solve a problem by column generation, warm-started from `seeds` and `hint`.
 
-    Taken from the last plan, they save time if the problem has hardly changed. The optimum is the
-    same; ties may resolve differently.
+    `seeds` are policies, [S] or [n, S], and `hint` are multipliers [K], usually those of the last
+    plan. The optimum is the same as without them; ties may resolve differently.
     """
     count = len(problem.levels)
     if hint is not None:
@@ -151,8 +152,8 @@ def solve_constrained(
         return _secant(pricer, 0.0 if hint is None else float(hint[0]))
     if count > 1 and pricer.columns:
         return _generate(pricer)
-    # The safest policies come first. The most valuable one starts from them and leaves them only
-    # for something better, so that ties go to the safer policy.
+    # The safest policies are found first. The search for the most valuable policy starts from
+    # these and changes an action only if that improves the value, so ties go to the safer policy.
     for unit in np.eye(count):
         pricer.price(0.0, unit)
     free, upper = pricer.price(1.0, np.zeros(count))
@@ -162,9 +163,10 @@ def solve_constrained(
 
 
 def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
-    """Solve with one constraint: narrow a bracket of one policy below the level and one above.
+    """Solve a problem with one constraint: narrow a bracket of two policies around the level.
 
-    A missing end of the bracket is first searched near the `hint`, if that is positive and finite.
+    If an end of the bracket is missing and `hint` is positive and finite, multipliers near `hint`
+    are tried first.
     """
     level = float(pricer.problem.levels[0])
     for factor in HINT_FACTORS if 0.0 < hint < np.inf else ():
@@ -185,7 +187,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
         above, below = _bracket(pricer.columns, level)
         assert above is not None
         last = pricer.columns[-1]
-        if below is None:  # the most valuable policy may be safe itself
+        if below is None:  # the most valuable policy may meet the level
             pricer.columns = [above] if last is above else [above, last]
             column, upper = pricer.price(1.0, nothing)
             if column.point[1] >= level:
@@ -195,7 +197,7 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
             return _mix(pricer, [above], np.ones(1), upper, nothing, Status.OPTIMAL)
         (f_low, g_low), (f_high, g_high) = below.point.tolist(), above.point.tolist()
         slope = np.full(1, (f_low - f_high) / (g_high - g_low))
-        # Start from the bracket and the last column; drop the others.
+        # Keep only the bracket and the last column as starting points.
         pricer.columns = [above, below]
         if last is not above and last is not below:
             pricer.columns.append(last)
@@ -212,11 +214,11 @@ def _secant(pricer: Pricer, hint: float) -> ConstrainedSolution:
 
 
 def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Column | None]:
-    """Return the column at or above the level and the one below it with the best mixture.
+    """Return the pair (column that meets the level, column below it) whose mixture is best.
 
-    Among equal mixtures the pair has the steepest slope, so that no column lies above its line. The
-    second is None if no column below has a larger objective than the best above; the first is None
-    if no column keeps the level.
+    Among equal mixtures the pair with the steepest slope is returned, so no column lies above its
+    line. The first is None if no column meets the level. The second is None if no column below the
+    level has a larger objective than the best column that meets it.
     """
     points = [(*column.point.tolist(), column) for column in columns]
     safe = [point for point in points if point[1] >= level]
@@ -236,13 +238,13 @@ def _bracket(columns: Sequence[Column], level: float) -> tuple[Column | None, Co
 
 
 def _improves(pricer: Pricer, column: Column, held: Column, multipliers: FloatArray) -> bool:
-    """Return whether a column prices above a held one by more than rounding."""
+    """Return whether a column's priced value exceeds that of `held` by more than rounding."""
     gain = column.point[0] - held.point[0] + multipliers @ (column.point[1:] - held.point[1:])
     return bool(gain > PRICE_TOLERANCE * (pricer.scale + multipliers @ np.abs(held.point[1:])))
 
 
 def _generate(pricer: Pricer) -> ConstrainedSolution:
-    """Solve with any number of constraints through the master LP."""
+    """Solve a problem with any number of constraints by the master LP."""
     levels = pricer.problem.levels
     master = Master(levels, pricer.scale if pricer.scale > 0.0 else 1.0)
     for column in pricer.columns:
@@ -263,7 +265,7 @@ def _generate(pricer: Pricer) -> ConstrainedSolution:
         master.add(column.point)
 
     master.fix_shortfall()
-    upper, proof = np.inf, np.zeros(len(levels))  # the least bound and its multipliers
+    upper, proof = np.inf, np.zeros(len(levels))  # the least upper bound and its multipliers
     status = Status.NOT_CONVERGED
     while pricer.rounds < MAX_PRICINGS:
         mix = master.solve()
@@ -300,7 +302,7 @@ def _mix(
     status: Status,
     gap: float | None = None,
 ) -> ConstrainedSolution:
-    """Return the mixture of the columns with positive weight, its totals recomputed and checked."""
+    """Return the solution that mixes columns by `weights`, with recomputed and checked totals."""
     kept = [c.solution for c, w in zip(columns, weights.tolist(), strict=True) if w > 0.0]
     values, policies = np.array([c.values for c in kept]), np.array([c.policy for c in kept])
     weights = weights[weights > 0.0]
@@ -317,7 +319,7 @@ def _mix(
 def checked(
     problem: Problem, found: ConstrainedSolution, allowed_gap: float
 ) -> ConstrainedSolution:
-    """Return a solution that is optimal only if it meets the levels and its gap is small."""
+    """Return `found`; if it is "optimal" but misses a level or `allowed_gap`, make it NUMERICAL."""
     close = found.gap <= max(allowed_gap, SMALLEST_GAP)  # also catches NaN
     met = bool((found.achieved >= problem.levels - met_within(problem.span)).all())
     fine = close and met and np.isfinite(found.objective)

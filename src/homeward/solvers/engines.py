@@ -1,20 +1,21 @@
-r"""Ordinary discounted MDPs: exact evaluation and policy iteration, on both kinds of model.
+r"""Ordinary discounted MDPs: exact evaluation and policy iteration, on both types of model.
 
-Problem: a model, a discount γ and K totals, rewards [K, S, A] that a policy collects side by side.
-An engine evaluates a policy under all of them at once, and maximises any weighted sum of them.
+Problem: a model, a discount γ and K totals. A total is a reward [S, A] that a policy collects. An
+engine evaluates a policy under all totals at once, and maximises any weighted sum of totals.
 
-Method: policy iteration. A policy is evaluated exactly, on `Moves` in O(S) along its functional
-graph, on `SparseMDP` by LU or, where that would fill up, by GMRES to rounding; self-loops are
-folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in alternating
-directions. A sweep records the best action that it last found in each state: if V ≤ TV before a
-sweep, then V ≤ T_π V for the recorded policy π, so every round improves. After the first sweep a
-round visits only states whose successors have changed. A start from several policies takes in each
-state the action of the policy with the largest value there; that is at least as good as each.
+Method: policy iteration. A policy is evaluated exactly: on `Moves` in O(S) along its functional
+graph; on `SparseMDP` by LU, or by GMRES to rounding if LU would need too much memory. Self-loops
+are folded (see `folding`). On `Moves` the improvement step is a few Gauss–Seidel sweeps in
+alternating directions. A sweep records the best action that it last found in each state: if V ≤ TV
+before a sweep, then V ≤ T_π V for the recorded policy π, so every round improves. After the first
+sweep, a round visits only states whose successors have changed. If several policies are given to
+start from, the first policy takes in each state the action of the policy with the largest value
+there; this policy is at least as good as each given one.
 
 Stopping: no action beats the policy's own by more than rounding (`SLACK` of the largest value).
 
-Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves` e
-also covers changes that were too small to be looked at again.
+Proof: with e ≥ max(TV − V), V* − V ≤ e/(1 − γ) everywhere; that is the reported gap. On `Moves`, e
+includes the changes that were too small to visit a state again.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ class Engine(ABC):
     def _improve(
         self, weights: FloatArray, known: Start, limit: int, state: int | None
     ) -> tuple[IntArray, FloatArray, float, int]:
-        """Return a policy, its values, the most that an action could still add, and the rounds.
+        """Return a policy [S], its values [K, S], max(TV − V) or a bound on it, and the rounds.
 
-        It starts from a `known` policy with its worth and size, as `first_policy` returns them.
+        `known` is what `first_policy` returned: a policy, its weighted value and its size.
         """
 
     def optimise(
@@ -70,18 +71,18 @@ class Engine(ABC):
         limit: int = ROUND_LIMIT,
         state: int | None = None,
     ) -> PolicySolution:
-        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known ones.
+        """Return a policy that maximises ``Σ weights[k]·totals[k]``, starting from known policies.
 
-        At the `limit` of rounds, the policy is still at least as good as those. If only one `state`
-        matters and no policy is better there than a known one, that one is returned, with 0 rounds.
-        An action whose first total is −inf is never chosen, whatever its weight.
+        If the `limit` of rounds is reached, the policy is at least as good as each known one. If a
+        `state` is given and a known policy is optimal there, that policy is returned with 0 rounds.
+        An action whose first total is −inf is never chosen, even if its weight is 0.
         """
         first = first_policy(self.totals[0], weights, start)
         policy, values, most, rounds = self._improve(weights, first, limit, state)
         gap = most / (1.0 - self.discount)
         if rounds == 0 and state is not None:
             used = weights.tolist()
-            best = max(start, key=lambda known: known.worth(used, state))
+            best = max(start, key=lambda known: known.weighted_value(used, state))
             policy, values = best.policy, best.values
         elif rounds == 0:
             values = self.evaluate(policy)
@@ -90,7 +91,7 @@ class Engine(ABC):
 
 
 def engine(model: Model, discount: float, totals: FloatArray) -> Engine:
-    """Return the engine for a model after checking its totals [K, S, A]."""
+    """Return the engine for a model and `totals` [K, S, A], which are checked."""
     levels = np.zeros(max(0, len(totals) - 1))
     return _discounted(ConstrainedProblem(model, discount, 0, totals, levels))
 
@@ -107,7 +108,7 @@ def _discounted(problem: ConstrainedProblem) -> Engine:
 
 
 class MovesEngine(Engine):
-    """Policy iteration on a move-or-stay graph, by compiled kernels."""
+    """Policy iteration on a move-or-stay graph, by compiled functions."""
 
     def __init__(self, model: Moves, discount: float, totals: FloatArray) -> None:
         super().__init__(discount, totals)
@@ -135,7 +136,7 @@ class MovesEngine(Engine):
 
 
 class SparseEngine(Engine):
-    """Policy iteration on a general model, with LU evaluation."""
+    """Policy iteration on a general model, with evaluation by LU or GMRES."""
 
     def __init__(self, model: SparseMDP, discount: float, totals: FloatArray) -> None:
         super().__init__(discount, totals)
@@ -177,9 +178,10 @@ class SparseEngine(Engine):
 def first_policy(reward: FloatArray, weights: FloatArray, start: Sequence[PolicySolution]) -> Start:
     """Return the policy [S] to start from, its worth [S] and the size of its values.
 
-    In each state the policy is that of the best known policy there; its worth, the largest of
-    theirs, is a lower bound that no improvement step lowers. Without known policies it is the first
-    action that can be chosen, the worth is not set and the size is −1.
+    In each state, the policy takes the action of the known policy with the largest weighted value
+    there. That value is the worth, a lower bound on the policy's value that no improvement step
+    lowers. Without known policies, the policy takes the first action that can be chosen, the worth
+    is not set, and the size is −1.
     """
     worth = np.empty(len(reward))
     if not start:

@@ -1,13 +1,13 @@
-"""Models with folded self-loops, and the linear systems of their policies.
+"""Models with folded self-loops, and the linear systems that evaluate their policies.
 
-Trying an action until the state changes counts as one move. With γ ∈ (0, 1] and a row p[s, a, ·],
-repeating a in s until the state changes gives::
+Folding replaces repeated attempts by one move. With γ ∈ (0, 1] and a row p[s, a, ·], repeating a in
+s until the state changes gives::
 
     value[s] = (reward + γ Σ_{t≠s} p[s, a, t]·value[t]) / leave,   leave = 1 − γ·p[s, a, s].
 
-The probability of leaving is the sum of the other entries, not 1 minus the self-loop, so that a
-success probability of 1e-12 keeps all its digits. Systems are solved by LU or GMRES, with one step
-of refinement or down to `MAX_RESIDUAL`; a singular system returns None.
+The probability of leaving is computed as the sum of the other entries, not as 1 minus the
+self-loop, so that a success probability of 1e-12 keeps all its digits. Systems are solved by LU
+with one step of refinement, or by GMRES to `MAX_RESIDUAL`.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
     from homeward.models import SparseMDP
 
 MIN_LEAVE = 1e-250
-"""A probability of leaving a state below this counts as 0."""
+"""Smallest probability of leaving a state that does not count as 0."""
 
 MAX_DENSE_STATES = 150
-"""Up to this many states a dense solve is faster than a sparse one."""
+"""Largest number of states for which a dense solve is faster than a sparse one."""
 
 MIN_GMRES_STATES = 1500
-"""Beyond this many states GMRES may be tried before LU."""
+"""Number of states above which GMRES may be tried before LU."""
 
 MAX_LU_BANDWIDTH = 3.0
-"""Up to this bandwidth, in units of √S, a graph is like a map, and LU is faster than GMRES."""
+"""Largest bandwidth, in units of √S, for which LU is faster than GMRES, as on a map."""
 
 MAX_RESIDUAL = 4e-15
-"""Largest residual of GMRES, relative to the largest value."""
+"""Largest residual of a GMRES solution, as a fraction of its largest value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folded:
-    """A discounted model without self-loops, unnormalised."""
+    """A discounted model whose self-loops are folded; its rows are not divided by `leave`."""
 
-    onward: csr_array  # [S·A, S] γ·p to other states
-    leave: FloatArray  # [S, A] 1 − γ·p[s, a, s]; zero where an undiscounted action only loops
+    onward: csr_array  # [S·A, S] γ·p[s, a, t] for t ≠ s
+    leave: FloatArray  # [S, A] 1 − γ·p[s, a, s]; 0 if γ = 1 and the action never leaves s
 
     def q(self, reward: FloatArray, value: FloatArray) -> FloatArray:
-        """Return the value [S, A] of repeating an action until it leaves, then `value` [S]."""
+        """Return the value [S, A] of repeating an action until it leaves; `value` [S] follows."""
         total = reward + (self.onward @ value).reshape(reward.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             q: FloatArray = total / self.leave
         if not self.leave.all():
-            q[self.leave == 0.0] = -np.inf  # never leaves: as good as giving up
+            q[self.leave == 0.0] = -np.inf  # the action never leaves: it must not be chosen
         return q
 
     def rows(self, states: IntArray, policy: IntArray) -> tuple[csr_array, FloatArray]:
-        """Return onward rows [n, S] and leave [n] of `states` under `policy` [S]."""
+        """Return the onward rows [n, S] and leave [n] of `states` [n] under `policy` [S]."""
         actions = self.leave.shape[1]
         picked = states.astype(np.int64) * actions + policy[states]
         return self.onward[picked], self.leave.ravel()[picked]
 
 
 def fold(model: SparseMDP, discount: float) -> Folded:
-    """Return a model with its self-loops folded, under a discount in (0, 1]."""
+    """Return the model with folded self-loops, for a discount in (0, 1]."""
     rows = model.transitions.tocoo()
     loop = rows.row // model.actions == rows.col
     onward = csr_array(
@@ -77,10 +77,10 @@ def fold(model: SparseMDP, discount: float) -> Folded:
 
 
 def missing_mass(rows: csr_array) -> FloatArray:
-    """Return 1 − the sum of each row to all digits, since a row may end with probability 1e-15.
+    """Return 1 − (sum of the row) for each row, precise even if it is as small as 1e-15.
 
-    1 − the largest entry is exact if that is above one half; the others are subtracted from it in
-    extended precision.
+    1 − (largest entry) is exact if that entry is at least one half. The other entries are then
+    subtracted in extended precision.
     """
     lacks = np.ones(rows.shape[0], np.longdouble)
     filled = np.flatnonzero(np.diff(rows.indptr))
@@ -97,9 +97,9 @@ def missing_mass(rows: csr_array) -> FloatArray:
 
 
 def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Solve ``leave·x − onward·x = gain`` for columns [n, K], with one step of refinement.
+    """Return x [n, K] with ``leave·x − onward·x = gain``; None if the system is singular.
 
-    `onward` is [n, n]. Returns None if rounding makes the system singular.
+    `leave` is [n], `onward` [n, n] and `gain` [n, K].
     """
     if len(leave) <= MAX_DENSE_STATES:
         among = np.diag(leave) - onward.toarray()
@@ -122,7 +122,7 @@ def solve_folded(onward: csr_array, leave: FloatArray, gain: FloatArray) -> Floa
 
 
 def _bandwidth(among: csr_array) -> int:
-    """Return the bandwidth after reordering: the most states that an edge spans."""
+    """Return the bandwidth of a matrix after reverse Cuthill–McKee ordering."""
     if not among.nnz:
         return 0
     order = reverse_cuthill_mckee(among)
@@ -133,12 +133,12 @@ def _bandwidth(among: csr_array) -> int:
 
 
 def _iterate(among: csr_array, leave: FloatArray, gain: FloatArray) -> FloatArray | None:
-    """Return the solution by GMRES to rounding, or None if that takes too long, as on a grid."""
+    """Return the solution by GMRES, or None if it does not converge soon, as on a grid."""
     scaled = diags_array(1.0 / leave) @ among
     value = np.empty_like(gain)
     for k, side in enumerate((gain / leave[:, None]).T):
         found = np.zeros(len(leave))
-        for _ in range(3):  # each pass is a step of refinement
+        for _ in range(3):  # steps of refinement
             rest = side - scaled @ found
             if np.abs(rest).max() <= MAX_RESIDUAL * np.abs(found).max():
                 break  # also catches NaN

@@ -1,8 +1,8 @@
-"""Shortest ways home on move-or-stay graphs, over reversed edges.
+"""Shortest paths to home on move-or-stay graphs, by search over reversed edges.
 
-An edge from s by action a costs ``−correction[s, a] / success[s, a]`` and is absent if its success
-is below `MIN_SUCCESS`. Distances above 1 are infinite. Each sum is rounded up, so that no distance
-is too short.
+The edge of action a in s costs ``−correction[s, a] / success[s, a]``; there is no edge if the
+success is below `MIN_SUCCESS`. Distances of 1 or more count as infinite. Each sum is rounded up, so
+no distance is too short.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     Ways: TypeAlias = tuple[IntArray, IntArray, IntArray]
 
 UP, DOWN = 1.0 + 2.0**-51, 1.0 - 2.0**-51
-"""Factors that outweigh the rounding of a division, of a sum or difference, and of the product."""
+"""Factors that exceed the rounding of a division, a sum and a product together."""
 
 MIN_SUCCESS = 1e-250
 """Smallest success probability of an edge."""
 
 BUCKET_POWERS, BUCKET_BITS = 64, 6
-"""Distances are sorted into buckets down to 2**−64, each power of 2 in 2**6 buckets."""
+"""Distances from 2**−64 to 1 are sorted into buckets: 2**6 buckets for each power of 2."""
 
 
 def unsigned(indices: IntArray) -> IntArray:
-    """Return int32 indices as uint32: compiled code then need not check for negative ones."""
+    """Return int32 indices as uint32, so that compiled code need not check for negative indices."""
     return indices.view(np.uint32)
 
 
 def ways_to(model: Moves) -> Ways:
-    """Return the reversed edges between states (see `reverse_edges`), kept in the graph's memo."""
+    """Return the reversed edges of a graph (see `reverse_edges`); they are cached in its memo."""
     if "ways" not in model.memo:
         small: IntArray = np.empty(0, np.uint8 if model.actions <= 256 else np.uint32)
         model.memo["ways"] = reverse_edges(unsigned(model.dest), small)
@@ -44,10 +44,10 @@ def ways_to(model: Moves) -> Ways:
 
 @njit(cache=True, error_model="numpy")
 def reverse_edges(dest: IntArray, small: IntArray) -> Ways:
-    """Return the edges between states, sorted by destination: (first, source, action).
+    """Return the edges between different states, sorted by destination: (first, source, action).
 
-    Those to t are ``first[t] <= e < first[t + 1]``, from ``source[e]`` by ``action[e]``, which has
-    the type of ``small``.
+    The edges to t are e with ``first[t] <= e < first[t + 1]``. Edge e starts in ``source[e]`` by
+    ``action[e]``; the array ``action`` has the dtype of ``small``.
     """
     states, actions = dest.shape
     first = np.zeros(states + 1, np.int32)
@@ -74,9 +74,10 @@ def reverse_edges(dest: IntArray, small: IntArray) -> Ways:
 def distances_home(
     dest: IntArray, success: FloatArray, correction: FloatArray, home: IntArray, ways: Ways
 ) -> tuple[FloatArray, IntArray]:
-    """Return the distance home [S] and the action that starts the shortest way (−1: none).
+    """Return the distance to home [S] and the first action [S] of a shortest path (−1: none).
 
-    Ties go to the lower-numbered successor, unless that is not nearer to home.
+    Among equal paths, the action leads to the successor with the lowest number, if that successor
+    is nearer to home.
 
     States are kept in buckets of nearly equal distance, by its exponent and first bits. A state
     whose distance falls after it was processed is processed again, so the result is exact.
@@ -85,7 +86,7 @@ def distances_home(
     distance = np.full(states, np.inf)
     choice = np.full(states, -1, np.int32)
     buckets = 1 + (BUCKET_POWERS << BUCKET_BITS)
-    # Each bucket is a ring of states that is closed by its own node, states + its number.
+    # Each bucket is a doubly linked ring of states and one node, states + number of the bucket.
     after = np.arange(states + buckets).astype(np.uint32)
     before = after.copy()
     for h in home:
@@ -125,7 +126,7 @@ def distances_home(
 
 
 def chances_home(distance: FloatArray) -> FloatArray:
-    """Return lower bounds [S] on the probability of a return: 1 − distance, rounded down."""
+    """Return lower bounds [S] on the probability of returning: 1 − distance, rounded down."""
     return np.where(distance > 0.0, np.maximum(0.0, (1.0 - distance) * DOWN), 1.0)
 
 
@@ -138,10 +139,10 @@ def shortest_within(
     steps: int,
     small: IntArray,
 ) -> tuple[FloatArray, IntArray, int]:
-    """Return the shortest distances home [S] over at most ``steps`` edges.
+    """Return the distances to home [S] over at most ``steps`` edges, the policies [.., S], and L.
 
-    Also returns the actions [L, S] that start the shortest way of at most 1, 2, … L edges (−1:
-    none), of the type of ``small``, and L.
+    The first L policies have the first actions of shortest paths with at most 1, 2, … L edges (−1:
+    none), in the dtype of ``small``.
     """
     states, (first, source, action) = len(success), ways
     distance = np.full(states, np.inf)
@@ -199,7 +200,7 @@ def shortest_within(
 
 @njit(cache=True, error_model="numpy")
 def longest(dest: IntArray, policy: IntArray) -> int:
-    """Return the length in edges of the longest path of a policy [S] without cycles."""
+    """Return the number of edges of the longest path of a policy [S] that has no cycles."""
     states = len(dest)
     edges = np.full(states, -1, np.int64)
     path = np.empty(states, np.int64)
@@ -222,7 +223,7 @@ def longest(dest: IntArray, policy: IntArray) -> int:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _link(after: IntArray, before: IntArray, s: int, node: int) -> None:
-    """Append a state to the ring that a node closes."""
+    """Append state s to the ring of a bucket's `node`."""
     last = before[node]
     after[last] = s
     before[s] = last
@@ -232,7 +233,7 @@ def _link(after: IntArray, before: IntArray, s: int, node: int) -> None:
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _unlink(after: IntArray, before: IntArray, s: int) -> None:
-    """Remove a state from its ring, if it is in one."""
+    """Remove state s from its ring, if it is in one."""
     after[before[s]] = after[s]
     before[after[s]] = before[s]
     after[s] = s

@@ -1,9 +1,9 @@
 r"""MDPs over a fixed number of steps, by backward induction.
 
-Problem: a `HorizonProblem`; for fixed weights on its totals, the policy [n, S] (what to do at step
-t in state s) with the largest weighted total. `constrained` finds the weights.
+Problem: for a `HorizonProblem` and fixed weights on its totals, find the policy [n, S] (an action
+for each step and state) with the largest weighted total. `constrained` finds the weights.
 
-Method: backward induction, exact, in O(n·S·A). It ends after n steps and leaves no gap.
+Method: backward induction, which is exact and takes O(n·S·A) time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class HorizonEngine:
-    """Backward induction on either kind of model."""
+    """Backward induction on both types of model."""
 
     def __init__(self, problem: HorizonProblem) -> None:
         self.problem = problem
@@ -36,7 +36,7 @@ class HorizonEngine:
         self._after = nothing if problem.after is None else problem.after
 
     def evaluate(self, policy: IntArray, step: int = 0) -> FloatArray:
-        """Return the exact values [1 + K, S] of a policy [n, S] under every total, from a step."""
+        """Return the exact values [1 + K, S] of a policy [n, S] under every total, from `step`."""
         values = self.problem.final.copy()
         for t in range(self.problem.steps - 1, step - 1, -1):
             values = self._follow(policy[t], self._after[t + 1], values)
@@ -51,7 +51,7 @@ class HorizonEngine:
     ) -> PolicySolution:
         """Return a policy [n, S] that maximises ``Σ weights[k]·totals[k]``, exactly.
 
-        If a known policy is optimal in `state`, it is returned.
+        If a policy of `start` is optimal in `state`, that policy is returned.
         """
         problem, model = self.problem, self.problem.model
         reward = np.empty(problem.objective.shape)
@@ -70,9 +70,9 @@ class HorizonEngine:
             values = self._follow(policy[t], self._after[t + 1], values)
         if state is not None and start:
             used = weights.tolist()
-            best = max(start, key=lambda known: known.worth(used, state))
+            best = max(start, key=lambda known: known.weighted_value(used, state))
             slack = SLACK * float(np.abs(weights) @ np.abs(values).max(axis=1))
-            behind = float(weights @ values[:, state]) - best.worth(used, state)
+            behind = float(weights @ values[:, state]) - best.weighted_value(used, state)
             if behind <= slack:
                 gap = max(0.0, behind)
                 return PolicySolution(best.policy, best.values, gap, Status.OPTIMAL, 0)
@@ -106,9 +106,9 @@ def choose_moves(
     after: FloatArray,
     policy: IntArray,
 ) -> None:
-    """Write the best action of each state, ties to the first.
+    """Write the best action of each state to ``policy`` [S]; ties go to the first action.
 
-    The next state is worth ``onward`` [S], or ``after`` [S] if the action is an exit.
+    The value of the next state is ``onward`` [S], or ``after`` [S] if the action is an exit.
     """
     states, actions = dest.shape
     for s in range(states):

@@ -1,12 +1,14 @@
-"""Compiled policy iteration on move-or-stay graphs. Arrays in, arrays out, no options.
+"""Compiled policy iteration on move-or-stay graphs.
 
-Axes: s state, a action, k total. ``success[s, a]`` moves from s to ``dest[s, a]``; otherwise the
-agent stays in s. Trying until it works folds the self-loop away, so that under discount γ a
-deterministic policy is an affine function along a functional graph::
+Axes: s state, a action, k total. Action a in s moves to ``dest[s, a]`` with probability
+p = ``success[s, a]``; otherwise the agent stays in s. Repeating the action until it works folds the
+self-loop away. Under discount γ, the value of a deterministic policy is then affine along a
+functional graph::
 
     value[s] = tries·(reward + γ·p·value[dest]),   tries = 1 / (1 − γ + γ·p)
 
-where ``tries[s, a]`` is the discounted number of attempts. A move that leads back to s never works.
+where ``tries[s, a]`` is the discounted number of attempts. If ``dest[s, a]`` is s, then p counts
+as 0.
 """
 
 from typing import NamedTuple
@@ -23,14 +25,14 @@ SLACK = 2e-14
 """An action is better if it adds more than this fraction of the largest value."""
 
 MAX_SWEEPS = 24
-"""Improvement sweeps in one round of policy iteration."""
+"""Largest number of improvement sweeps in one round of policy iteration."""
 
 FEW = 50
-"""Past its limit, iteration may go on for this many rounds, while 1 state in this many rises."""
+"""After its limit, iteration continues for up to `FEW` rounds while at most S/`FEW` states rise."""
 
 
 class MoveProblem(NamedTuple):
-    """A discounted problem on a move-or-stay graph, as the kernels read it."""
+    """A discounted problem on a move-or-stay graph, as arrays for compiled functions."""
 
     dest: IntArray  # [S, A] unsigned
     success: FloatArray  # [S, A]
@@ -43,7 +45,7 @@ class MoveProblem(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def combine(totals: FloatArray, weights: FloatArray, reward: FloatArray) -> None:
-    """Write ``reward[s, a] = Σ_k weights[k]·totals[k, s, a]``; −inf in the first column stays."""
+    """Write ``reward[s, a] = Σ_k weights[k]·totals[k, s, a]``; −inf in ``totals[0]`` stays −inf."""
     columns = totals.shape[0]
     flat = totals.reshape(columns, -1)
     total = reward.reshape(-1)
@@ -61,10 +63,10 @@ def combine(totals: FloatArray, weights: FloatArray, reward: FloatArray) -> None
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def evaluate_moves(problem: MoveProblem, policy: IntArray, values: FloatArray) -> None:
-    """Write the exact values [K, S] of a policy [S] under every total, in O(K·S).
+    """Write the exact values [K, S] of a policy [S] under every total to ``values``, in O(K·S).
 
-    The policy is a functional graph: each of its cycles is solved in closed form, and the states
-    that lead to it follow backwards.
+    A policy is a functional graph. Each of its cycles is solved in closed form; the states that
+    lead to a cycle are then evaluated backwards.
     """
     dest, totals = problem.dest, problem.totals
     columns, states = values.shape
@@ -94,7 +96,7 @@ def evaluate_moves(problem: MoveProblem, policy: IntArray, values: FloatArray) -
             mark[s] = 2
         for i in range(length - 1, -1, -1):
             node = path[i]
-            if mark[node] == 2:  # where the cycle was closed
+            if mark[node] == 2:  # the state at which the cycle was closed
                 continue
             mark[node] = 2
             a = policy[node]
@@ -106,7 +108,7 @@ def evaluate_moves(problem: MoveProblem, policy: IntArray, values: FloatArray) -
 
 @njit(cache=True, error_model="numpy", inline="always")
 def _fold(problem: MoveProblem, s: int, a: int) -> tuple[float, float]:
-    """Return the factor on the next value and the divisor of the reward, trying until it works."""
+    """Return the factor of the next value and the divisor of the reward, self-loop folded."""
     go = problem.discount * problem.success[s, a] if problem.dest[s, a] != s else 0.0
     scale = 1.0 - problem.discount + go
     return go / scale, scale
@@ -144,12 +146,12 @@ def sweep_moves(
     policy: IntArray,
     stale: IntArray,
 ) -> int:
-    """Raise ``value`` [S] and ``policy`` [S] in one Gauss–Seidel sweep; return how many rose.
+    """Improve ``value`` [S] and ``policy`` [S] by one Gauss–Seidel sweep; return how many rose.
 
-    The sweep reads states with ``stale`` = 1 only, an array [S] padded with 0 to a multiple of 8. A
-    state rises if an action beats its value by more than ``slack``, so that rounding can't make
-    two equal policies alternate; among equal actions it keeps its own. A rise marks its
-    predecessors stale.
+    The sweep visits only states with ``stale`` = 1; this array [S] is padded with 0 to a multiple
+    of 8. A state rises if an action beats its value by more than ``slack``, so that rounding can't
+    make two equal policies alternate. Among equal actions a state keeps its own. If a state rises,
+    its predecessors become stale.
     """
     dest, tries, first, source = problem.dest, problem.tries, problem.first, problem.source
     stop = 1.0 - problem.discount
@@ -196,14 +198,15 @@ def optimise_moves(
 ) -> tuple[int, float, FloatArray]:
     """Maximise ``Σ_k weights[k]·totals[k]`` by policy iteration from ``policy`` [S], in place.
 
-    A round is some sweeps and an exact evaluation. If ``size`` >= 0, the sum of the largest values,
-    then ``worth`` [S] is a lower bound that one sweep would not lower, and sweeps start from it;
-    otherwise the policy is evaluated first. Ends if no action is better by more than
-    ``SLACK·size``, or after ``limit`` rounds unless it is nearly done.
+    A round is up to `MAX_SWEEPS` sweeps and an exact evaluation. ``size`` is the weighted sum of
+    the largest absolute values, or negative if unknown. If it is known, ``worth`` [S] is a lower
+    bound that a sweep would not lower, and sweeps start from it; otherwise the policy is evaluated
+    first. Iteration ends if no action is better by more than ``SLACK·size``, or after ``limit``
+    rounds unless few states still rise (`FEW`).
 
-    Returns the rounds, an upper bound on what any action could still add (infinite at the limit)
-    and the policy's values [K, S]. With 0 rounds the values are not set: the known policy is
-    optimal, in ``state`` or, if that is −1, everywhere.
+    Returns the number of rounds, an upper bound on max(TV − V) (infinite at the limit), and the
+    policy's values [K, S]. After 0 rounds the values are not set: the given policy is optimal, in
+    ``state`` or, if that is −1, everywhere.
     """
     dest, totals, first, source = problem.dest, problem.totals, problem.first, problem.source
     states = len(policy)
@@ -220,7 +223,7 @@ def optimise_moves(
     enough = 0.0
     known = worth[state]
     while True:
-        if SLACK * size < 0.5 * enough:  # smaller rises count from now on: visit all states again
+        if SLACK * size < 0.5 * enough:  # the tolerance is now smaller: visit all states again
             stale[:states] = 1
             enough = SLACK * size
         enough = max(enough, SLACK * size)
@@ -247,5 +250,5 @@ def optimise_moves(
                         stale[source[e]] = 1
         worth[:] = blend
         size = now
-    # States that were not visited again changed by at most this in each evaluation.
+    # A state that was not visited again changed by at most `enough` in each evaluation.
     return rounds, (1 + 2 * rounds) * enough, values

@@ -1,16 +1,17 @@
 """The master LP of column generation: the best mixture of the policies found so far.
 
-Over weights w ≥ 0 that sum to 1 and shortfalls t ≥ 0, with ``Σ w·g_k + t_k ≥ level_k``: first
-minimise the total shortfall, then fix it and maximise ``Σ w·f``. `simplex` solves it in full double
-precision, since an LP solver's usual tolerance of 1e-9 is coarser than its exact inputs; it starts
-from the basis before the last column was added. If it does not finish, HiGHS finds the basis, and
-weights and multipliers are recomputed from that.
+The variables are weights w ≥ 0 that sum to 1 and shortfalls t ≥ 0; ``Σ w·g_k + t_k ≥ level_k``.
+First the total shortfall is minimised; then it is fixed and ``Σ w·f`` is maximised. `simplex`
+solves the LP in full double precision, since the usual tolerance of LP solvers, 1e-9, is too coarse
+here. It starts from the basis before the last column was added. If it does not finish, HiGHS finds
+the basis, and weights and multipliers are recomputed from this basis.
 
-Simplex method: minimise c·x subject to A·x = b, x ≥ 0. Every round solves for the basis anew, so
-nothing drifts. The most negative reduced cost enters; after `BLAND_AFTER` rounds the first negative
-one does, and the first of the binding rows leaves, so that it can't cycle (Bland's rule). It stops
-when no reduced cost is below 0 by more than rounding. The basis is optimal if its values are then
-not negative; after `MAX_ROUNDS` the method gives up.
+Simplex method: minimise c·x subject to A·x = b, x ≥ 0. Every round solves the basis system anew, so
+rounding errors do not accumulate. The column with the most negative reduced cost enters. After
+`BLAND_AFTER` rounds, the first column with a negative reduced cost enters and the first binding row
+leaves, so the method can't cycle (Bland's rule). It stops if no reduced cost is below 0 by more
+than rounding. The basis is then optimal if its values are not negative. After `MAX_ROUNDS` the
+method stops without a result.
 """
 
 from __future__ import annotations
@@ -27,52 +28,52 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
 
 COST_TOLERANCE, VALUE_TOLERANCE = 1e-14, 1e-13
-"""A reduced cost, and a basic value, below 0 by less than this counts as 0."""
+"""Largest amounts by which a reduced cost and a basic value may be below 0 and still count as 0."""
 
 MIN_PIVOT = 1e-11
 """Smallest absolute value of a pivot."""
 
 BLAND_AFTER, MAX_ROUNDS = 50, 400
-"""Rounds before Bland's rule, and before giving up."""
+"""Number of rounds before Bland's rule is used, and before the simplex method stops."""
 
 MAX_HIGHS_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
-    """The solution of the master: weights over all columns, and their prices."""
+    """The solution of the master LP: weights of all columns, and multipliers."""
 
     weights: FloatArray  # [J]
     multipliers: FloatArray  # [K] λ ≥ 0
     shortfall: float  # Σ t
     levels: FloatArray  # [K] level − t
-    sound: bool  # proven optimal
-    price: float  # f + λ·g of every column with weight; a column above it improves the mixture
+    sound: bool  # whether the solution is proven optimal
+    price: float  # f + λ·g of each column with positive weight; a higher one improves the mixture
 
 
 class Master:
-    """The LP, which grows by one column at a time and is solved from its last basis.
+    """The master LP. Columns are added one at a time; `solve` starts from the last basis.
 
-    Its variables are the shortfalls t [K], the surpluses [K] and the weights [J], in this order.
+    The variables are the shortfalls t [K], the surpluses [K] and the weights [J], in this order.
     """
 
     def __init__(self, levels: FloatArray, scale: float) -> None:
         self.levels = levels
         self.scale = scale  # objectives are divided by it, so that tolerances are relative
         self.points: list[FloatArray] = []  # each [1 + K]
-        self.held: FloatArray | None = None  # the shortfall, once it is fixed
+        self.held: FloatArray | None = None  # [K] the shortfall after `fix_shortfall`
         self._basis: IntArray | None = None
-        self._short = np.zeros(len(levels))  # the least shortfall found
+        self._short = np.zeros(len(levels))  # [K] the least shortfall found
 
     def add(self, point: FloatArray) -> None:
-        """Add a policy by its (f, g₁ … g_K)."""
+        """Add a column with the point (f, g₁ … g_K), [1 + K]."""
         self.points.append(point)
 
     def fix_shortfall(self) -> None:
         """Fix the shortfall at its minimum so far; `solve` then maximises the objective."""
         count = len(self.levels)
         self.held = self._short
-        if self._basis is not None:  # shortfalls become surpluses of 0
+        if self._basis is not None:  # a shortfall in the basis becomes the surplus of its row
             self._basis = np.where(self._basis < count, self._basis + count, self._basis)
 
     def solve(self) -> Mixture:
@@ -92,7 +93,7 @@ class Master:
         else:
             cost[2 * count :] = -points[:, 0] / self.scale
         basis = self._first(points) if self._basis is None else self._basis
-        shift = 0 if seeking else count  # a fixed shortfall is no variable any more
+        shift = 0 if seeking else count  # fixed shortfalls are no longer variables
         inner = basis - shift
         sound = simplex(matrix[:, shift:], side, cost[shift:], inner)
         basis = inner + shift
@@ -118,7 +119,7 @@ class Master:
         )
 
     def _first(self, points: FloatArray) -> IntArray:
-        """Return the basis of one policy: the one with the least shortfall."""
+        """Return a basis [K + 1] with the one column that has the least total shortfall."""
         count = len(self.levels)
         short = self.levels - points[:, 1:]
         best = int(np.argmin(np.maximum(0.0, short).sum(axis=1)))
@@ -129,7 +130,10 @@ class Master:
     def _ask(
         self, matrix: FloatArray, side: FloatArray, cost: FloatArray, shift: int
     ) -> tuple[bool, IntArray]:
-        """Return whether HiGHS finds an optimal basis with the first `shift` variables at 0."""
+        """Solve the LP by HiGHS; return whether its basis is optimal, and the basis [m].
+
+        The first `shift` variables are fixed at 0.
+        """
         from highspy import Highs, HighsBasisStatus, HighsModelStatus, HighsStatus
 
         lp: Any = Highs()
@@ -146,7 +150,7 @@ class Master:
         asked = lp.run() == HighsStatus.kOk
         columns = lp.getBasis().col_status
         basis = np.flatnonzero([s == HighsBasisStatus.kBasic for s in columns])
-        if not asked or len(basis) != len(side):  # degenerate: start again from one policy
+        if not asked or len(basis) != len(side):  # degenerate: start again from one column
             first = self._first(np.array(self.points))
             return False, np.where(first < shift, first + shift, first)
         return lp.getModelStatus() == HighsModelStatus.kOptimal, basis
@@ -154,9 +158,9 @@ class Master:
 
 @njit(cache=True, error_model="numpy")
 def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray) -> bool:
-    """Improve a feasible basis [m] of columns in place; return whether it is optimal.
+    """Improve a feasible ``basis`` [m] of column indices in place; return whether it is optimal.
 
-    ``matrix`` is [m, n], ``side`` [m], ``cost`` [n].
+    ``matrix`` A is [m, n], ``side`` b is [m], ``cost`` c is [n].
     """
     rows, columns = matrix.shape
     basic = np.zeros(columns, np.bool_)
@@ -203,7 +207,7 @@ def simplex(matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntAr
 def at_basis(
     matrix: FloatArray, side: FloatArray, cost: FloatArray, basis: IntArray
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the basic values [m], the rows' duals [m], and whether the basis is regular."""
+    """Return the basic values [m], the dual of each row [m], and whether the basis is regular."""
     square = matrix[:, basis].copy()
     value, fine = solve_small(square.copy(), side.copy())
     rest = side - square @ value  # one step of refinement
@@ -214,7 +218,7 @@ def at_basis(
 
 @njit(cache=True, error_model="numpy")
 def solve_small(square: FloatArray, side: FloatArray) -> tuple[FloatArray, bool]:
-    """Solve ``square·x = side``; return x and whether it exists. Overwrites both arguments."""
+    """Return x [m] with ``square·x = side``, and whether x exists. Overwrites both arguments."""
     size = len(side)
     for k in range(size):
         pivot = k

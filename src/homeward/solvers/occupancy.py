@@ -1,19 +1,19 @@
 r"""Constrained MDPs by linear programming over occupancy measures: the paper's own method.
 
-Variables x[s, a] ≥ 0, the discounted expected number of times that a is taken in s::
+The variable x[s, a] ≥ 0 is the discounted expected number of times that a is taken in s::
 
     maximise   Σ objective·x   subject to   Σ_a x[t, a] − γ Σ p[s, a, t]·x[s, a] = 1{t = start}
                                             Σ constraints[k]·x ≥ levels[k]
 
-Method: HiGHS, by simplex or by interior point with crossover. The solution is then split into the
-deterministic policies on its support: the measures with that support form a face whose corners are
-exactly those policies, so a mixture of them has the same values.
+Method: HiGHS solves the LP, by the simplex method or by interior point with crossover. The solution
+is then split into the deterministic policies on its support. The measures with this support form a
+face whose corners are these policies, so a mixture of the policies has the same values.
 
-Stopping: HiGHS's own, or its iteration limits.
+Stopping: by HiGHS's own rule, or at its iteration limits.
 
 Proof: the policies are re-evaluated exactly, and the gap is recomputed from the LP's duals y and λ
-alone: with e the largest ``objective + λ·constraints + γPy − y``, no feasible policy is worth more
-than y[start] + e/(1 − γ) − λ·levels. No result relies on the solver's own tolerances.
+alone. If e is the largest ``objective + λ·constraints + γPy − y``, then no feasible policy has a
+value above y[start] + e/(1 − γ) − λ·levels. No result relies on the solver's own tolerances.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ if TYPE_CHECKING:
 
 Method = Literal["simplex", "ipm"]
 SMALLEST_ENTRY = 1e-12
-"""Smallest matrix entry kept; HiGHS's default, 1e-9, costs 1e-7 of the objective."""
+"""Smallest matrix entry that HiGHS keeps; its default, 1e-9, costs 1e-7 of the objective."""
 IPM_ITERATIONS = 1000
-"""Most iterations of the interior point method; near γ = 1 it may not end."""
+"""Largest number of iterations of the interior point method, which may not converge near γ = 1."""
 SIMPLEX_ITERATIONS = 10_000, 100
-"""Most iterations of the simplex method: a constant, plus this many for each variable."""
+"""Largest number of iterations of the simplex method: a constant, and a number per variable."""
 MAX_CORNERS = 256
-"""Most deterministic policies on the support of a corner of the LP."""
+"""Largest number of deterministic policies on the support of an LP solution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occupancy:
-    """The LP solver's own solution, rescaled."""
+    """The solution of the LP solver, in the units of the problem."""
 
     status: Status
     objective: float
     measure: FloatArray  # [S, A] discounted expected visits
-    value: FloatArray  # [S] duals of the flow: the value under objective + λ·constraints
+    value: FloatArray  # [S] duals of the flow equations: the value under objective + λ·constraints
     multipliers: FloatArray  # [K] λ ≥ 0
-    shortfall: float  # total shortfall, if that was minimised
-    gap: float  # of the objective, from the duals alone; infinite if unknown
+    shortfall: float  # total shortfall, if it was minimised; else 0
+    gap: float  # gap of the objective, computed from the duals alone; infinite if unknown
     rounds: int  # iterations of the LP solver
-    seconds: float  # time of the LP solver
+    seconds: float  # run time of the LP solver
 
 
 def occupancy_lp(
     problem: ConstrainedProblem, method: Method = "simplex", tolerance: float = 1e-10
 ) -> Occupancy:
-    """Solve the LP; if it has no solution, return the measure with the least total shortfall.
+    """Solve the LP; if no solution is found, return the measure with the least total shortfall.
 
-    If `method` finds no solution at its tolerance, the other method is tried. The problem is
-    infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. A
-    least shortfall always exists: if none is found, the status is numerical.
+    If `method` finds no solution at its tolerance, the other method is tried. The status is
+    infeasible if the least shortfall exceeds `aimed_within`, whatever the LP solver reports. If no
+    least shortfall is found, although one always exists, the status is numerical.
     """
     methods: list[Method] = ["simplex", "ipm"] if method == "simplex" else ["ipm", "simplex"]
     for attempt in methods:
@@ -89,10 +89,10 @@ def occupancy_lp(
 def statement_of(
     problem: ConstrainedProblem,
 ) -> tuple[csc_array, FloatArray, FloatArray, float]:
-    """Return the LP: rows [S + K, n], their lower limits [S + K], costs [n] and their unit.
+    """Return the LP: matrix [S + K, n], lower limits [S + K] of its rows, costs [n] and a unit.
 
-    The first S rows are equations, the others lower bounds; the n variables are the state-actions
-    that can be chosen. The LP minimises −objective, divided by the unit.
+    The first S rows are equations, the others are lower bounds. The n variables are the
+    state-actions that can be chosen. The costs are −objective / unit.
     """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
@@ -118,7 +118,7 @@ def run_lp(
 ) -> Occupancy:
     """Build the LP and solve it once; with `closest`, minimise the total shortfall instead.
 
-    Entries of the matrix below `smallest` are dropped.
+    HiGHS drops entries of the matrix below `smallest`.
     """
     states, actions = problem.model.states, problem.model.actions
     count = len(problem.levels)
@@ -208,7 +208,7 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
         master.fix_shortfall()
         mix = master.solve()
     status = answer.status
-    if infeasible and mix.shortfall <= aimed_within(problem.span):  # they meet the levels
+    if infeasible and mix.shortfall <= aimed_within(problem.span):  # the mixture meets the levels
         status = Status.NUMERICAL
     kept = np.flatnonzero(mix.weights > 0)
     weights = mix.weights[kept] / mix.weights[kept].sum()
@@ -225,7 +225,7 @@ def solve_occupancy(problem: ConstrainedProblem, method: Method = "simplex") -> 
 def _corners(
     problem: ConstrainedProblem, answer: Occupancy, closest: bool
 ) -> list[PolicySolution] | None:
-    """Return the deterministic policies on the support of a measure; None if too many."""
+    """Return the deterministic policies on the measure's support; None if over `MAX_CORNERS`."""
     usable = np.isfinite(problem.objective)
     reward = np.tensordot(answer.multipliers, problem.constraints, axes=1)
     reward = np.where(usable, reward if closest else reward + problem.objective, -np.inf)

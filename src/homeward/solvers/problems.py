@@ -1,7 +1,7 @@
-"""Constrained problems: maximise one total subject to lower bounds on others; and solved policies.
+"""Constrained problems, which maximise one total subject to lower bounds on others; and solutions.
 
-A total is a reward [S, A] that is collected at every step: discounted by γ without end
-(`ConstrainedProblem`), or for a fixed number of steps (`HorizonProblem`).
+A total is the sum of a reward [S, A] over the steps: discounted by γ over infinitely many steps
+(`ConstrainedProblem`), or undiscounted over a fixed number of steps (`HorizonProblem`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy.sparse import diags_array
 
-from homeward.arrays import index, settle
+from homeward.arrays import index, set_fields
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
 from homeward.solvers import kernels
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 LARGEST_TOTAL = 1e290
-"""Totals stay below this, so that no sum of them overflows."""
+"""Upper limit of the absolute value of a total, so that no sum of totals overflows."""
 
 
 class Status(StrEnum):
-    """How a solve ended, or what a plan or a bound is."""
+    """The status of a solution or a plan."""
 
     OPTIMAL = "optimal"
-    """Solved, with the reported gap as evidence."""
+    """The solution is optimal within the reported gap."""
 
     INFEASIBLE = "infeasible"
-    """Proven: no policy meets the constraints. The result comes closest to them."""
+    """No policy meets the constraints; this is proven. The solution has the least shortfall."""
 
     NOT_CONVERGED = "not converged"
-    """Stopped at the round limit. The result is valid; its optimality is unproven."""
+    """The solver stopped at its round limit. The solution is valid, but may not be optimal."""
 
     NUMERICAL = "numerical trouble"
-    """Rounding prevented the requested gap. The result is still valid."""
+    """Rounding prevented a small enough gap. The solution is valid, but may not be optimal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,23 +49,23 @@ class PolicySolution:
     """A deterministic policy, its exact values, and its optimality gap."""
 
     policy: IntArray  # [S], or [n, S] over a fixed number of steps
-    values: FloatArray  # [K, S] under each total, finite
-    gap: float  # of the weighted sum to the optimum, at most, in the requested states
+    values: FloatArray  # [K, S] value under each total, finite
+    gap: float  # upper bound on optimum − value of the weighted sum, in the requested states
     status: Status
     rounds: int
     sizes: tuple[float, ...] = field(init=False)  # [K] largest absolute value of each total
 
     def __post_init__(self) -> None:
-        settle(self, sizes=tuple(kernels.sizes_of(self.values).tolist()))
+        set_fields(self, sizes=tuple(kernels.sizes_of(self.values).tolist()))
 
-    def worth(self, weights: Sequence[float], state: int) -> float:
-        """Return the weighted sum of the values in a state."""
+    def weighted_value(self, weights: Sequence[float], state: int) -> float:
+        """Return ``Σ weights[k]·values[k, state]``."""
         here = self.values[:, state].tolist()
         return float(sum(w * v for w, v in zip(weights, here, strict=True)))
 
 
 class _Totals:
-    """Base of both problems: the parts of their totals, and the checks."""
+    """Base class of both problems: properties of `totals`, and the checks."""
 
     __slots__ = ()
     model: Model
@@ -75,28 +75,28 @@ class _Totals:
 
     @property
     def objective(self) -> FloatArray:
-        """The reward that is maximised, [S, A]."""
+        """The reward [S, A] whose total is maximised."""
         objective: FloatArray = self.totals[0]
         return objective
 
     @property
     def constraints(self) -> FloatArray:
-        """The rewards whose totals have lower bounds, [K, S, A]."""
+        """The rewards [K, S, A] whose totals have lower bounds."""
         constraints: FloatArray = self.totals[1:]
         return constraints
 
     def _check(self, largest: float) -> float:
         """Check start, totals and levels; return the largest absolute reward of the objective."""
         error = InvalidProblemError
-        # Kernels would be compiled a second time for read-only arrays: those are copied.
+        # Read-only arrays are copied: kernels would be compiled a second time for them.
         totals = np.require(self.totals, np.float64, ["C", "W"])
-        settle(self, totals=totals, levels=np.asarray(self.levels, dtype=np.float64))
+        set_fields(self, totals=totals, levels=np.asarray(self.levels, dtype=np.float64))
         index(self.start, self.model.states, "the start", error)
         shape = (1 + len(self.levels), self.model.states, self.model.actions)
         if totals.shape != shape:
             raise error(f"the totals have shape {totals.shape}, expected {shape}")
         lowest, highest = float(self.objective.min()), float(self.objective.max())
-        settle(self, closed=lowest == -np.inf)
+        set_fields(self, closed=lowest == -np.inf)
         if lowest == -np.inf:
             lowest = float(self.objective.min(where=self.objective > -np.inf, initial=0.0))
             idle = self.objective.max(axis=1) == -np.inf
@@ -104,11 +104,11 @@ class _Totals:
                 raise error(f"state s={int(np.argmax(idle))} has no action that can be chosen")
         if not (highest < largest and lowest > -largest):  # also catches NaN
             raise error(
-                f"the objective holds NaN or a reward whose total would pass {LARGEST_TOTAL:g}"
+                f"the objective has NaN or a reward whose total would exceed {LARGEST_TOTAL:g}"
             )
         for k, constraint in enumerate(self.constraints):
             if not (constraint.min() > -largest and constraint.max() <= largest):
-                raise error(f"constraint {k} is not finite, or its total is not")
+                raise error(f"constraint {k} has NaN or its total would exceed {LARGEST_TOTAL:g}")
         if not np.isfinite(self.levels).all():
             raise error("the levels are not finite")
         return max(highest, -lowest)
@@ -116,34 +116,34 @@ class _Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedProblem(_Totals):
-    """Maximise the discounted total of one reward subject to lower bounds on those of others."""
+    """Maximise one discounted total subject to lower bounds on other discounted totals."""
 
     model: Model
     discount: float
     start: int
     totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
-    levels: FloatArray  # [K]
-    closed: bool = field(init=False)  # some action can't be chosen
-    worth: float = field(init=False)  # upper bound on the size of the objective's total
+    levels: FloatArray  # [K] lower bounds on the totals of the constraints
+    closed: bool = field(init=False)  # whether any action can't be chosen
+    worth: float = field(init=False)  # upper bound on the absolute value of the objective's total
 
     def __post_init__(self) -> None:
         if not 0.0 < self.discount < 1.0:
             raise InvalidProblemError(f"γ is {self.discount:g}, expected 0 < γ < 1")
         largest = self._check(LARGEST_TOTAL * (1.0 - self.discount))
-        settle(self, worth=largest / (1.0 - self.discount))
+        set_fields(self, worth=largest / (1.0 - self.discount))
 
     @property
     def span(self) -> float:
-        """The mean number of steps."""
+        """The expected number of steps until the recall, 1/(1 − γ)."""
         return 1.0 / (1.0 - self.discount)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HorizonProblem(_Totals):
-    """Maximise one total over n steps, without discount, subject to lower bounds on others.
+    """Maximise one undiscounted total over n steps subject to lower bounds on other totals.
 
-    An action of `exits` pays its own totals and ends the process; the objective also gets the value
-    `after` of its next state.
+    An action in `exits` [S, A] pays its own rewards and ends the process; the objective also gets
+    the value `after` of the next state.
     """
 
     model: Model
@@ -151,15 +151,15 @@ class HorizonProblem(_Totals):
     start: int
     totals: FloatArray  # [1 + K, S, A] the objective (−inf: can't be chosen), the constraints
     final: FloatArray  # [1 + K, S] final reward in the state after the last step
-    levels: FloatArray  # [K]
-    exits: BoolArray | None = None  # [S, A]
-    after: FloatArray | None = None  # [n + 1, S] value of the objective after an exit, by step
-    closed: bool = field(init=False)  # some action can't be chosen
-    worth: float = field(init=False)  # upper bound on the size of the objective's total
+    levels: FloatArray  # [K] lower bounds on the totals of the constraints
+    exits: BoolArray | None = None  # [S, A] mask of the actions that end the process
+    after: FloatArray | None = None  # [n + 1, S] objective's value after an exit, by step
+    closed: bool = field(init=False)  # whether any action can't be chosen
+    worth: float = field(init=False)  # upper bound on the absolute value of the objective's total
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise InvalidProblemError(f"a horizon of {self.steps} steps, expected at least 1")
+            raise InvalidProblemError(f"the horizon is {self.steps} steps, expected at least 1")
         largest = LARGEST_TOTAL / self.steps
         most = self._check(largest) * self.steps
         final = np.ascontiguousarray(self.final, dtype=np.float64)
@@ -168,8 +168,8 @@ class HorizonProblem(_Totals):
                 f"the final totals have shape {final.shape}, expected {self.totals.shape[:2]}"
             )
         if not (final.min() > -largest and final.max() <= largest):
-            raise InvalidProblemError("the final totals hold NaN or are not finite")
-        settle(self, final=final, worth=most + float(np.abs(final[0]).max()))
+            raise InvalidProblemError("the final totals have NaN or are not finite")
+        set_fields(self, final=final, worth=most + float(np.abs(final[0]).max()))
 
     @property
     def span(self) -> float:
@@ -188,12 +188,13 @@ def end_at(
     value: FloatArray,
     worths: Sequence[FloatArray | None],
 ) -> Model:
-    """Return the model in which `exits` [S, A] end the process; write their pay to `totals`.
+    """Return the model in which `exits` [S, A] end the process; write their rewards to `totals`.
 
-    Under the first total [S, A] an exit pays its reward and the discounted mean of `value` [S]
-    after it; under the others 1 − γ times their `worths`, each [S], [S, A] or None for 0. On
-    `SparseMDP` an exit's row is empty. `Moves` can't end the process: there an exit is a move that
-    never works and pays (1 − γ) times the amount at every step, with the same discounted total.
+    In ``totals[0]``, an exit gets its reward plus γ times the expected `value` [S] of the next
+    state. In ``totals[1 + k]``, it gets 1 − γ times ``worths[k]``, which is [S], [S, A] or None for
+    0. On `SparseMDP` an exit's row is empty. `Moves` can't end the process: there an exit is a move
+    that never works and pays (1 − γ) times the amount at every step; the discounted total is the
+    same.
     """
     s, a = np.nonzero(exits)
     once = (1.0 - discount) ** 2 if isinstance(model, Moves) else 1.0 - discount

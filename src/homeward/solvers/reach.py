@@ -1,9 +1,12 @@
-"""Reachable states, and an objective whose scale depends on them alone.
+"""Reachable states, and an objective whose scale depends on reachable states alone.
 
 Tolerances are relative to the largest value of an objective. A reward that no policy can reach from
-the start must not count: next to an unreachable 1e12, a plan of value 9 would look worthless. So if
-the largest rewards are unreachable, the objective is set to 0 in every unreachable state. That
-changes no value in the start.
+the start must not count: compared with an unreachable 1e12, a plan of value 9 would count as
+worthless. So if the largest rewards are unreachable, the objective is set to 0 in every unreachable
+state. This does not change the value of the start.
+
+The search goes over actions that can be chosen and transitions with a positive probability. It
+stops at a reward of at least `LARGE_FRACTION` of the largest, which is usually near.
 """
 
 from __future__ import annotations
@@ -11,8 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
+from numba import njit
 
 from homeward.models import Moves
 
@@ -21,36 +23,67 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 LARGE_FRACTION = 0.1
-"""A reachable reward of this fraction of the largest settles the scale of the objective."""
+"""If a reachable reward is at least this fraction of the largest, the objective is not changed."""
 
 
 def silence_unreachable(model: Model, objective: FloatArray, start: int) -> None:
-    """Set an objective [S, A] to 0 in unreachable states if they have the largest; −inf stays."""
-    usable = objective > -np.inf
-    size = np.where(usable, np.abs(objective), 0.0)
-    is_large = size.max(axis=1) >= LARGE_FRACTION * size.max()
-    if is_large[start]:
-        return
+    """Set `objective` [S, A] to 0 in unreachable states if the largest rewards are there.
+
+    Entries of −inf stay.
+    """
+    lowest = float(objective.min())
+    if lowest == -np.inf:
+        lowest = float(objective.min(where=objective > -np.inf, initial=0.0))
+    large = LARGE_FRACTION * max(float(objective.max()), -lowest)
     if isinstance(model, Moves):
-        seen = reached(model.dest, np.where(usable, model.success, 0.0), start)
+        edges = np.arange(model.dest.size + 1), model.dest.ravel(), model.success.ravel()
     else:
         rows = model.transitions
-        data = rows.data * np.repeat(usable.ravel(), np.diff(rows.indptr))
-        seen = _search(data, rows.indices, rows.indptr[:: model.actions], start)
-    if not is_large[seen].any():
-        objective[~seen[:, None] & usable] = 0.0
+        edges = rows.indptr, rows.indices, rows.data
+    found, seen = search(*edges, objective, start, large)
+    if not found:
+        objective[~seen[:, None] & (objective > -np.inf)] = 0.0
 
 
 def reached(dest: IntArray, success: FloatArray, state: int) -> BoolArray:
-    """Return the mask [S] of states that moves with positive probability lead to from a state."""
-    first = np.arange(0, dest.size + 1, dest.shape[1])
-    return _search(success.ravel(), dest.ravel(), first, state)
-
-
-def _search(data: FloatArray, target: IntArray, first: IntArray, start: int) -> BoolArray:
-    """Return the states [S] that edges with positive data, in rows by state, lead to."""
-    seen = np.zeros(len(first) - 1, np.bool_)
-    edges = csr_array((data, target, first), shape=(len(seen), len(seen)), copy=True)
-    edges.eliminate_zeros()
-    seen[breadth_first_order(edges, start, return_predecessors=False)] = True
+    """Return the mask [S] of states that moves with positive probability reach from `state`."""
+    edges = np.arange(dest.size + 1), dest.ravel(), success.ravel()
+    seen: BoolArray = search(*edges, np.zeros(dest.shape), state, np.inf)[1]
     return seen
+
+
+@njit(cache=True, error_model="numpy")
+def search(
+    indptr: IntArray,
+    indices: IntArray,
+    data: FloatArray,
+    objective: FloatArray,
+    start: int,
+    large: float,
+) -> tuple[bool, BoolArray]:
+    """Return whether a reward of size ``large`` is reachable, and the states [S] seen until then.
+
+    Row s·A + a of the sparse matrix (indptr, indices, data) holds the transitions of a in s.
+    """
+    states, actions = objective.shape
+    seen = np.zeros(states, np.bool_)
+    queue = np.empty(states, np.int64)
+    queue[0], count, seen[start] = start, 1, True
+    for i in range(states):
+        if i == count:
+            break
+        s = queue[i]
+        for a in range(actions):
+            reward = objective[s, a]
+            if reward == -np.inf:
+                continue
+            if abs(reward) >= large:
+                return True, seen
+            row = s * actions + a
+            for k in range(indptr[row], indptr[row + 1]):
+                t = indices[k]
+                if not seen[t] and data[k] > 0.0:
+                    seen[t] = True
+                    queue[count] = t
+                    count += 1
+    return False, seen

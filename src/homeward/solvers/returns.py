@@ -1,21 +1,25 @@
-"""The way home: a lower bound on the probability of returning, and the policy that achieves it.
+"""The return policy, and the lower bound on the probability of returning that it achieves.
 
-Problem: from every state, collect ``correction[s, a] ≤ 0`` and move by p, until home pays 1 and
-ends it. Giving up is always allowed and worth 0. Hence 0 ≤ value ≤ 1 and value[home] = 1.
+Problem: from every state, maximise the sum of ``correction[s, a] ≤ 0`` over the steps plus 1 for
+reaching home, where the process ends. Transitions have probabilities p. Giving up is always
+possible and has value 0. Hence 0 ≤ value ≤ 1 and value[home] = 1.
 
-Method on `Moves`: a shortest path. Repeating a in s until it works pays correction/success once,
-so value = max(0, 1 − distance), by one Dijkstra search from home over reversed edges. Exact.
+Method on `Moves`: a shortest path. Repeating a in s until it works costs −correction/success in
+total, so value = max(0, 1 − distance). One search from home over reversed edges finds the distances
+exactly.
 
-Method on `SparseMDP`: policy iteration from giving up everywhere. Switching only where it strictly
-helps keeps every policy proper (a closed loop would have to earn something, and all corrections
-are ≤ 0), so each iterate's exact value is a valid bound and stopping early is sound.
+Method on `SparseMDP`: policy iteration, starting from the policy that gives up everywhere. An
+action is changed only if this strictly improves the value. Then every policy is proper: a closed
+loop would have to earn something, and all corrections are ≤ 0. So the exact value of each policy is
+a valid bound, also if iteration stops early.
 
 Stopping: no state gains more than `GAIN_TOLERANCE` from one step. Smaller gains are mostly rounding
-but may repeat, so at the end they are all applied at once, and kept if they add up.
+but may repeat. So at the end all smaller gains are applied at once, and iteration goes on if the
+new policy's values rise by more than `GAP_TOLERANCE`.
 
-Proof: the result is the last policy's value less an allowance for the rounding of its linear solve,
-`UNIT` times the expected number of moves until it ends. The gap is the most that one improvement
-step could still add in any state, plus that allowance.
+Proof: the result is the last policy's value minus an allowance for the rounding of its linear
+solve, `UNIT` times the expected number of moves until the process ends. The gap is the most that
+one improvement step could still add in any state, plus this allowance.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from homeward.arrays import first_of, indices, is_nothing, numbers, place
+from homeward.arrays import first_of, indices, is_default_zero, numbers, place
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.solvers.folding import fold, solve_folded
@@ -38,32 +42,32 @@ if TYPE_CHECKING:
     from homeward.solvers.folding import Folded
 
 GAIN_TOLERANCE = 1e-13
-"""A gain above this is an improvement, not rounding."""
+"""Largest gain that counts as rounding."""
 GAP_TOLERANCE = 1e-9
-"""Largest gap of an optimal way home."""
+"""Largest gap of an optimal return policy."""
 UNIT = 32 * float(np.finfo(np.float64).eps)
-"""Rounding of a probability per move."""
+"""Upper bound on the rounding error of a probability, per move."""
 ROUND_LIMIT = 1000
 
 GIVE_UP = -1
-"""The action of a return policy that stops trying; also its action at home."""
+"""Entry of a return policy instead of an action: stop trying to return, or already at home."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReturnSolution:
-    """The best provable way home."""
+    """The return policy with the largest lower bound on the probability of returning."""
 
-    value: FloatArray  # [S] a lower bound on the probability of returning, in [0, 1]
-    policy: IntArray  # [S] the action to take, or GIVE_UP
-    gap: float
+    value: FloatArray  # [S] lower bound on the probability of returning, in [0, 1]
+    policy: IntArray  # [S] action, or GIVE_UP; for a limited return, with all steps left
+    gap: float  # upper bound on the difference between the optimum and `value`
     status: Status
     rounds: int
-    layers: IntArray | None = None  # [L, S] with a limit on steps: the policies by steps left
+    layers: IntArray | None = None  # [L, S] policies of a limited return, by steps left
     since: IntArray | None = None  # [L] least number of steps left at which each is followed
 
 
 def solve_return(model: Model, correction: FloatArray, home: IntArray) -> ReturnSolution:
-    """Maximise the corrected probability of reaching any state of `home` [n].
+    """Return the policy that maximises the lower bound on the probability of reaching `home` [n].
 
     `correction` [S, A] is at most 0.
     """
@@ -77,7 +81,7 @@ def solve_return(model: Model, correction: FloatArray, home: IntArray) -> Return
 
 
 def check_home(model: Model, home: IntArray) -> IntArray:
-    """Return states [n] of a model, at least one, as int32."""
+    """Return `home` [n] as int32; raise unless it has at least one state of the model."""
     home = indices(home, "home", None, (0, model.states), "n", InvalidProblemError)
     if home.ndim != 1 or home.size == 0:
         raise InvalidProblemError(f"home has shape {home.shape}, expected at least one state [n]")
@@ -85,7 +89,7 @@ def check_home(model: Model, home: IntArray) -> IntArray:
 
 
 def check_correction(model: Model, correction: FloatArray) -> FloatArray:
-    """Return a finite correction [S, A], at most 0."""
+    """Return `correction` [S, A]; raise unless it is finite and at most 0."""
     shape = (model.states, model.actions)
     correction = numbers(correction, "the correction", shape, InvalidProblemError)
     if not (correction.min() > -np.inf and correction.max() <= 0.0):
@@ -98,7 +102,7 @@ def check_correction(model: Model, correction: FloatArray) -> FloatArray:
 
 def open_success(model: Moves) -> FloatArray:
     """Return the success probabilities [S, A], 0 for actions that can't be chosen."""
-    if is_nothing(model.reward):
+    if is_default_zero(model.reward):
         return model.success
     return np.where(np.isfinite(model.reward), model.success, 0.0)
 
@@ -117,12 +121,12 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
         choice = q.argmax(axis=1).astype(np.int32)
         gain = np.where(at_home, 0.0, q[np.arange(model.states), choice] - value)
         gap = max(0.0, float(gain.max()))
-        settled = gap <= GAIN_TOLERANCE  # the rest is rounding, or a small gain that repeats
+        settled = gap <= GAIN_TOLERANCE  # gains are rounding, or small gains that repeat
         rising = gain > (0.0 if settled else GAIN_TOLERANCE)
         better = np.where(rising, choice, policy)
         solved = _evaluate(folded, reward, better, at_home) if gap > 0.0 else None
         rise = np.zeros(1) if solved is None else solved[0] - value
-        repeats = rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE  # gains add up
+        repeats = rise.max() > GAP_TOLERANCE and rise.min() >= -GAP_TOLERANCE  # small gains add up
         if settled and not repeats:
             status = Status.OPTIMAL
             break
@@ -141,9 +145,9 @@ def _policy_iteration(model: SparseMDP, correction: FloatArray, home: IntArray) 
 def _evaluate(
     folded: Folded, reward: FloatArray, policy: IntArray, at_home: BoolArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the value [S] of a proper return policy and its expected number of moves [S].
+    """Return the value [S] and the expected number of moves [S] of a proper return policy.
 
-    Returns None if rounding makes the linear system singular or its solution impossible.
+    Returns None if, by rounding, the linear system is singular or its solution is impossible.
     """
     value = at_home.astype(np.float64)
     moves = np.zeros_like(value)

@@ -3,7 +3,7 @@
 import numpy as np
 
 FEASIBILITY_TOLERANCE = 1e-9
-"""A total this far below its level still meets it; see `met_within`."""
+"""Largest shortfall of a total that still meets its level, without rounding; see `met_within`."""
 
 GAP_TOLERANCE = 1e-8
 """Largest gap of an optimal solution, as a fraction of the largest value."""
@@ -15,15 +15,15 @@ ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
 def met_within(span: float) -> float:
     """Return the largest shortfall at which a total over `span` steps still meets its level.
 
-    Solvers, plans and budgets all use this number. Near γ = 1 the rounding of the total, and of
-    the bound that is reported for it, exceeds `FEASIBILITY_TOLERANCE`.
+    Solvers, plans and budgets all use this number. The second term is for rounding, which exceeds
+    `FEASIBILITY_TOLERANCE` near γ = 1.
     """
     return FEASIBILITY_TOLERANCE + 4.0 * ROUNDING * span
 
 
 def aimed_within(span: float) -> float:
-    """Return the largest shortfall that a solver allows one policy, and again the mixture.
+    """Return the largest shortfall that a solver allows a policy, and again a mixture of policies.
 
-    Twice this is less than `met_within`, by the rounding of what is reported.
+    Twice this number is less than `met_within`; the difference is for the rounding of totals.
     """
     return 0.5 * FEASIBILITY_TOLERANCE + ROUNDING * span

@@ -1,27 +1,29 @@
-r"""The way home within H steps: a lower bound on the probability of returning in time.
+r"""The return policy within H steps, and its lower bound on the probability of returning in time.
 
-Problem: from every state, with H steps left, reach home. ``value_h[home] = 1``, ``value_0 = 0``
-elsewhere, giving up is worth 0, and one step of action a in s is worth at least
+Problem: from every state, reach home within H steps. With h steps left, ``value_h[home] = 1``;
+elsewhere ``value_0 = 0``, giving up has value 0, and action a in s has at least the value
 
 - ``correction[s, a] + Σ_t p[s, a, t]·value_{h−1}[t]`` (a correction that holds for any policy), or
 - on `Moves`, ``value_{h−1}[dest] − (1 − success)``: only the first attempt counts.
 
-Either bound may be left out; with both, each step takes the better. Both hold for every belief,
-whatever its correlations, also if success is random within a world.
+Either bound may be omitted. If both are used, each step takes the larger one. Both bounds hold for
+every belief: success may be correlated between moves, and random within a world.
 
-Method: layer by layer, h = 1, 2, … H, each from the one before. A state keeps its value and action
-until a layer raises it, so values rise with h. With the second bound alone it is a shortest path of
-at most H edges of cost 1 − success, and a layer looks only at predecessors of states that rose in
-the layer before. For large H the shortest path without a limit comes first: if all its ways have at
-most H edges, that is the answer.
+Method: layers h = 1, 2, … H are computed in this order, each from the one before. A state keeps its
+value and action until a layer raises the value, so values never fall with h. With the second bound
+alone, the problem is a shortest path of at most H edges of cost 1 − success, and a layer visits
+only predecessors of states that rose in the layer before. For large H, shortest paths without a
+limit are found first. If they all have at most H edges, they are the solution.
 
-Stopping: a layer raises no value by more than `VALUE_TOLERANCE`. Stopping early is always sound.
+Stopping: a layer raises no value by more than `VALUE_TOLERANCE`. The bound is valid after every
+layer.
 
-The policy depends on the steps that are left. ``layers[i]`` [S] is followed while at least
-``since[i]`` steps are left (and fewer than ``since[i + 1]``): only layers that change it are kept.
+The policy depends on the number of steps left. ``layers[i]`` [S] is followed while at least
+``since[i]`` and fewer than ``since[i + 1]`` steps are left. Only layers that change the policy are
+stored.
 
-Proof of rounding: each sum of the second bound is rounded down; for the first, `UNIT` is
-subtracted for every layer.
+Rounding: each sum of the second bound is rounded down; for the first bound, `UNIT` is subtracted
+for every layer.
 """
 
 from __future__ import annotations
@@ -50,10 +52,10 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 VALUE_TOLERANCE = 1e-15
-"""Largest rise of a value in the last layer."""
+"""Layers stop when no value rises by more than this."""
 
 UNLIMITED_FACTOR = 2.0
-"""From this times √S steps on, a search without the limit comes first."""
+"""If the limit is at least this times √S steps, a search without a limit is tried first."""
 
 
 def solve_return_within(
@@ -64,10 +66,10 @@ def solve_return_within(
     *,
     at_once: bool = False,
 ) -> ReturnSolution:
-    """Maximise the bound on the probability of reaching `home` [n] within `steps`.
+    """Return the policies that maximise the bound on reaching `home` [n] within `steps`.
 
-    `correction` [S, A], at most 0, gives the first bound; None leaves it out. `at_once` adds the
-    second bound, on `Moves`.
+    `correction` [S, A], at most 0, is used in the first bound; None omits this bound. `at_once`
+    adds the second bound, which needs `Moves`.
     """
     error = InvalidProblemError
     if steps < 1:
@@ -83,7 +85,7 @@ def solve_return_within(
 
 
 def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
-    """Return the shortest ways home over at most `steps` edges of cost 1 − success."""
+    """Return the solution by shortest paths of at most `steps` edges with cost 1 − success."""
     success, home = open_success(model), unsigned(home)
     dest, ways = unsigned(model.dest), graphs.ways_to(model)
     correction = (success - 1.0) * success
@@ -106,7 +108,7 @@ def _first_attempts(model: Moves, steps: int, home: IntArray) -> ReturnSolution:
 def _layered(
     model: Model, steps: int, home: IntArray, correction: FloatArray, at_once: bool
 ) -> ReturnSolution:
-    """Improve values layer by layer, and keep the layers that change the policy."""
+    """Return the solution by layers; only layers that change the policy are stored."""
     reward = np.where(np.isfinite(model.reward), correction, -np.inf)
     at_home = np.zeros(model.states, np.bool_)
     at_home[home] = True
@@ -152,7 +154,7 @@ def improve_moves(
 ) -> None:
     """Write the ``best`` value [S] one step before ``value`` [S], and its action ``choice`` [S].
 
-    An action with reward −inf, or that leads back to its state, is never chosen.
+    An action with reward −inf, or whose destination is its own state, is never chosen.
     """
     states, actions = dest.shape
     for s in range(states):

@@ -125,34 +125,50 @@ def to_cells(
     error
         Variance of a height of the terrain model, in m².
     """
-    refuse = InvalidInputError
-    for value, what, unit in (
-        (cell, "cell size", "m"),
-        (blur, "blur", "m"),
-        (error, "error", "m²"),
-    ):
-        least = "0 or more" if what == "blur" else "more than 0"
-        found = number(value, f"the {what}", refuse)
-        if not 0.0 <= found < math.inf or (not found and what != "blur"):
-            raise refuse(f"the {what} is {found:g} {unit}, expected {least}")
-    sides = tuple(max(1, round(cell / pixel)) for pixel in elevation.pixel)
-    rows, columns = (length // side for length, side in zip(elevation.shape, sides, strict=True))
-    if not rows or not columns:
-        sizes = zip(elevation.shape, elevation.pixel, strict=True)
-        have = " x ".join(f"{length * pixel:g}" for length, pixel in sizes)
-        raise refuse(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
-
-    down, across = sides
+    if not 0.0 <= number(blur, "the blur", InvalidInputError) < math.inf:
+        raise InvalidInputError(f"the blur is {blur:g} m, expected 0 or more")
+    down, across = sides_of(elevation, cell)
+    rows, columns = elevation.shape[0] // down, elevation.shape[1] // across
     centres = np.arange(rows) * down + down // 2, np.arange(columns) * across + across // 2
     centre = elevation.heights[np.ix_(*centres)]
     known = ~np.isnan(elevation.heights[: rows * down, : columns * across])
     share = known.reshape(rows, down, columns, across).mean(axis=(1, 3))
     blocked = np.isnan(centre) | (share < 0.5)
     if blocked.all():
-        raise refuse(f"{elevation.name}: no cell of {cell:g} m has data")
-
+        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data")
     mean, variance = _prior(elevation, centres, blur)
-    variance += error
+    return place_cells(elevation, (down, across), mean, variance, centre, blocked, error)
+
+
+def sides_of(elevation: Elevation, cell: float) -> tuple[int, int]:
+    """Return the height and width in pixels of cells of ``cell`` m; raise if the map is smaller."""
+    if not 0.0 < number(cell, "the cell size", InvalidInputError) < math.inf:
+        raise InvalidInputError(f"the cell size is {cell:g} m, expected more than 0")
+    down, across = (max(1, round(cell / pixel)) for pixel in elevation.pixel)
+    if elevation.shape[0] < down or elevation.shape[1] < across:
+        sizes = zip(elevation.shape, elevation.pixel, strict=True)
+        have = " x ".join(f"{length * pixel:g}" for length, pixel in sizes)
+        raise InvalidInputError(f"a cell of {cell:g} m is larger than {elevation.name}, {have} m")
+    return down, across
+
+
+def place_cells(
+    elevation: Elevation,
+    sides: tuple[int, int],
+    mean: FloatArray,
+    variance: FloatArray,
+    centre: FloatArray,
+    blocked: BoolArray,
+    error: float,
+) -> Cells:
+    """Return cells of ``sides`` pixels on the map of a terrain model; fields are [R, C].
+
+    ``error`` [m²] is added to the variance.
+    """
+    if not 0.0 < number(error, "the error", InvalidInputError) < math.inf:
+        raise InvalidInputError(f"the error is {error:g} m², expected more than 0")
+    down, across = sides
+    variance = variance + error
     fill, least = mean[~blocked].mean(), variance[~blocked].min()
     for array, value in ((mean, fill), (centre, fill), (variance, least)):
         array[blocked] = value

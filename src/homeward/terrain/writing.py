@@ -19,6 +19,7 @@ import numpy as np
 from homeward.arrays import indices, numbers
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.files import replace_file
+from homeward.terrain.elevation import to_map
 from homeward.terrain.gdal import need_rasterio, told
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from homeward.arrays import FloatArray
     from homeward.terrain.cells import Cells
 
 PLANE = 'LOCAL_CS["plane without a place",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
@@ -84,19 +86,26 @@ def write_heights(
 
 
 def path_geojson(
-    cells: Cells, states: Sequence[int], properties: Mapping[str, Any] | None = None
+    cells: Cells,
+    states: Sequence[int],
+    properties: Mapping[str, Any] | None = None,
+    corners: FloatArray | None = None,
 ) -> dict[str, Any]:
     """Return a path over the cells as a GeoJSON FeatureCollection.
 
     `states` are row-major indices of cells, in the order of travel. There are three features with
-    a property `part`: the path through the cells' centres, which has the given properties, its
-    start and its end. A path of one cell is a line of length zero.
+    a property `part`: the path, which has the given properties, its start and its end. It leads
+    through the `corners` [n, 2] (row and column, in cells), or through the cells' centres. A path
+    of one cell is a line of length zero.
     """
     rows, columns = cells.shape
     there = indices(states, "state", None, (0, rows * columns), "n", InvalidInputError)
     if there.ndim != 1 or not there.size:
         raise InvalidInputError(f"the path has shape {there.shape}, expected a list of states")
-    line = [list(cells.centre_of(*divmod(int(state), columns))) for state in there]
+    if corners is None:
+        line = [list(cells.centre_of(*divmod(int(state), columns))) for state in there]
+    else:
+        line = [list(to_map(cells.transform, column, row)) for row, column in corners.tolist()]
     if len(line) == 1:
         line = line * 2
     given = dict(properties or {})

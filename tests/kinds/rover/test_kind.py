@@ -51,7 +51,7 @@ def config_of(**values: Any) -> RoverConfig:
 @pytest.fixture
 def relief(tmp_path: Path) -> RoverConfig:
     write_relief(tmp_path / "relief.npy")
-    return config_of(terrain=str(tmp_path / "relief.npy"), pixel=20.0, blur=0.0)
+    return config_of(terrain=str(tmp_path / "relief.npy"), pixel=20.0, blur=0.0, ground="paper")
 
 
 def test_it_is_found_by_its_name() -> None:

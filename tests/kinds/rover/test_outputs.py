@@ -54,7 +54,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Take a rover's run to its end."""
     folder = tmp_path_factory.mktemp("rover")
     write_terrain(folder / "crater.tif")
-    config = {"terrain": str(folder / "crater.tif"), "sensor_range": 50.0, "limit": 25, "blur": 0.0}
+    config = {
+        "terrain": str(folder / "crater.tif"),
+        "sensor_range": 50.0,
+        "limit": 25,
+        "blur": 0.0,
+        "ground": "paper",
+    }
     made = Run.create(folder / "run", "rover", config)
     made.resume()
     return made
@@ -127,7 +133,8 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
         "seconds": session.seconds,
         "plan_ms_median": session.plan_ms,
         "min_bound": min(record.kept_bounds[0] for record in records),
-        "distance_m": distance_of(states, 12, (20.0, 20.0)),
+        "distance_m": distance_of(config, states),
+        "steepest": None,
         "start": list(divmod(states[0], 12)),
         "position": list(divmod(states[-1], 12)),
         "return_bound": return_bound(config, belief, world),
@@ -145,9 +152,10 @@ def test_the_facts_are_those_of_the_run(run: Run) -> None:
 
 
 def test_a_diagonal_is_longer_and_waiting_is_no_way() -> None:
-    assert distance_of([0, 0, 1, 5, 4], 4, (3.0, 4.0)) == 4.0 + 3.0 + 4.0
-    assert distance_of([0, 5], 4, (3.0, 4.0)) == 5.0
-    assert distance_of([7], 4, (3.0, 4.0)) == 0.0
+    config = RoverConfig(rows=100, columns=80, pixel=1.0)  # 5 x 4 cells of 20 m
+    assert distance_of(config, [0, 0, 1, 5, 4]) == 60.0
+    assert distance_of(config, [0, 5]) == pytest.approx(20.0 * 2.0**0.5)
+    assert distance_of(config, [7]) == 0.0
 
 
 def test_cells_are_seen_when_they_are_known_to_ten_centimetres() -> None:
@@ -190,9 +198,16 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
     facts = read_facts(run.directory)
     assert tuple(facts) == (
         *("status", "end", "steps", "stranded", "entropy_reduction", "cells_visited", "seconds"),
-        *("plan_ms_median", "min_bound", "distance_m", "start", "position", "return_bound"),
-        *("open_cells", "known_to_1cm", "known_to_10cm", "criteria", "infeasible_steps", "why"),
-        *("conflict", "missing"),
+        *("plan_ms_median", "min_bound", "distance_m", "steepest", "start", "position"),
+        *(
+            "return_bound",
+            "open_cells",
+            "known_to_1cm",
+            "known_to_10cm",
+            "criteria",
+            "infeasible_steps",
+        ),
+        *("why", "conflict", "missing"),
     )
     for said in (
         "# Exploration of crater.tif",
@@ -209,7 +224,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Known to within 1 cm",
         "a plan took",
         f"homeward runs resume {run.directory} --steps 50",
-        f"homeward explore {run.config['terrain']} --start ",
+        f"homeward explore {run.config['terrain']} --ground paper --start ",
     ):
         assert said in text, said
 
@@ -371,9 +386,11 @@ def test_the_command_explores_the_same_again() -> None:
         terrain_sha256="00",
     )
     assert command_of(config) == (
-        "homeward explore '/data/my crater.tif' --naive --start 3,4 --delta 0.9 "
+        "homeward explore '/data/my crater.tif' --naive --ground paper --start 3,4 --delta 0.9 "
         "--sensor-range 50.0 --steps 70"
     )
+    driven = RoverConfig(terrain="a.tif", ground="driven", sensor_range=None, roll=15.0)
+    assert command_of(driven) == "homeward explore a.tif --roll 15.0 --sensor-range inf"
     each = RoverConfig(bases=((1, 2), (3, 4)), each_base=True, keep_in="a b.geojson", floor=0.5)
     assert command_of(each) == (
         "homeward explore --base 1,2 --base 3,4 --each-base --keep-in 'a b.geojson' --floor 0.5"

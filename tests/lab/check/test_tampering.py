@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.certificates.cases import every_plan, ridge_plan
 
-from homeward.certificates.policy_values import enumerate_worlds
+from homeward.certificates.policy_values import enumerated_values
 from homeward.errors import InvalidProblemError
 from lab.check.tampering import (
     Trial,
@@ -82,7 +82,7 @@ def test_a_forged_policy_makes_a_claim_untrue_by_one_entry(tamper: str) -> None:
     assert forged is not None
     assert not is_untrue(stored)
     assert is_untrue(forged)
-    assert enumerate_worlds(forged)["plan"][0] < 0.89
+    assert enumerated_values(forged)["plan"][0] < 0.89
     changes = (stored.plan.outbound != forged.plan.outbound).sum() + (
         stored.plan.criteria[0].return_policy != forged.plan.criteria[0].return_policy
     ).sum()

@@ -31,6 +31,12 @@ MARS, SAMPLE = "mars", "sample"
 MARS_KEYS = ("rows", "columns", "terrain_seed")
 """Keys of synthetic Mars alone."""
 
+PAPER_VEHICLE = {"climb": 5.0, "descend": 45.0, "sensor_range": None, "mast": None}
+"""Defaults on the paper's ground."""
+
+GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur",)}
+"""Keys that change something on one ground alone."""
+
 PLACE_FORM = "ROW,COL or map:X,Y"
 Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
@@ -66,10 +72,29 @@ class RoverConfig(SafeConfig):
         ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
     error: Annotated[Positive, Field(
         description="Variance of the terrain model's heights, in m².")] = 2.0**-4
-    climb: Annotated[Slope, Field(description="Steepest slope up, in degrees.")] = 5.0
-    descend: Annotated[Slope, Field(description="Steepest slope down, in degrees.")] = 45.0
+    error_length: Annotated[Positive | None, Field(
+        description="Length in m within which the terrain model's errors are alike, so that its "
+        "slopes are more accurate than its heights."), Option(unset="10 pixels")] = None
+    ground: Annotated[Literal["driven", "paper"] | None, Field(
+        description="What the slope limits apply to: driven, the ground under the wheels on the "
+        "way from cell to cell; paper, the line between the cells' centres."),
+        Option(unset="driven; paper on synthetic Mars")] = None
+    climb: Annotated[Slope, Field(
+        description="Steepest slope up, in degrees; 5 on paper ground.")] = 20.0
+    descend: Annotated[Slope, Field(
+        description="Steepest slope down, in degrees; 45 on paper ground.")] = 30.0
+    roll: Annotated[Slope, Field(
+        description="Steepest slope to the side, in degrees, on driven ground.")] = 20.0
+    wheelbase: Annotated[Positive | None, Field(
+        description="From the front wheels to the rear ones in m, on driven ground: slopes are "
+        "taken over half of it, and sideways over all of it."),
+        Option(unset="2, or a pixel if that is larger")] = None
     sensor_range: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
-        description="Range of the sensor in m."), Option(unset="the whole map")] = None
+        description="Range of the sensor in m, inf for the whole map, which is the default on "
+        "paper ground.")] = 100.0
+    mast: Annotated[Annotated[float, Field(ge=0.0)] | None, Field(
+        description="Height of the sensor above the ground in m, for the line of sight; inf sees "
+        "through hills, which is the default on paper ground.")] = 2.0
     sensor_noise: Annotated[Positive, Field(
         description="A height at distance d is measured with variance NOISE·(d + OFFSET)²."
     )] = 1e-6
@@ -99,6 +124,25 @@ class RoverConfig(SafeConfig):
     # fmt: on
 
     @model_validator(mode="after")
+    def _usual_vehicle(self) -> Self:
+        usual = {} if self.is_driven else PAPER_VEHICLE
+        self.__dict__.update({k: v for k, v in usual.items() if k not in self.model_fields_set})
+        return self
+
+    @property
+    def rule(self) -> Literal["driven", "paper"]:
+        """The ground, also where it is not given; records without one are older than the choice."""
+        if self.ground is not None:
+            return self.ground
+        is_old = self.terrain_sha256 is not None
+        return "paper" if is_old or self.terrain == MARS else "driven"
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether slopes are limited under the wheels, not between the cells' centres."""
+        return self.rule == "driven"
+
+    @model_validator(mode="after")
     def _fits_the_terrain(self, info: ValidationInfo) -> Self:
         if not self.terrain:
             raise ValueError("the terrain has an empty name")
@@ -118,14 +162,19 @@ class RoverConfig(SafeConfig):
     def check_use(self, explicit: Collection[str] = (), named: Named = str) -> None:
         """Raise if keys do not go together, or a key that was set changes nothing."""
         self._check_terrain(explicit, named)
+        other = "paper" if self.is_driven else "driven"
+        for name in GROUND_KEYS[other]:
+            if name in explicit or getattr(self, name) != type(self).model_fields[name].default:
+                raise InvalidInputError(f"{named(name)} changes nothing without --ground {other}")
         super().check_use(explicit, named)
 
     @classmethod
     def resolved(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return values with places on the map as cells, and an infinite sensor range as none."""
+        """Return values with places on the map as cells, and an infinite range or mast as none."""
         found = dict(values)
-        if found.get("sensor_range") == math.inf:
-            found["sensor_range"] = None
+        for name in ("sensor_range", "mast"):
+            if found.get(name) == math.inf:
+                found[name] = None
         places = [found.get("start"), *(found.get("bases") or ())]
         if any(isinstance(place, str) and "map:" in place for place in places):
             from homeward.kinds.rover.kind import CELLS, cells_of

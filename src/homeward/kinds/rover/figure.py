@@ -26,6 +26,7 @@ from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
 from homeward.kinds.rover.outputs import distance_of, path_of
+from homeward.kinds.rover.terrain import crossings_of
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (
     PAPER,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from homeward.arrays import FloatArray, IntArray
     from homeward.runs import Run
     from homeward.terrain import Cells
+    from homeward.terrain.crossings import Crossings
     from homeward.terrain.polygons import Area
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
@@ -114,6 +116,7 @@ class TerrainPanel:
     home: int | None = None  # fixed place to return to, if any
     area: Area = ()  # area to keep in, in map coordinates, if any
     bases: Sequence[int] = ()  # states to be able to return to
+    crossings: Crossings | None = None  # ways between cells; straight lines without them
 
 
 class Frame(NamedTuple):
@@ -147,7 +150,7 @@ def draw_run(run: Run, path: Path) -> None:
     known = replay.layers(steps, ("height", "uncertainty"))
     states = [replay.history.start, *replay.log.nexts]
     learned = entropy_reduction(prior_of(config), replay.at(steps).belief)  # type: ignore[arg-type]
-    driven = distance_of(states, columns, cells.size) / 1000.0
+    driven = distance_of(config, states) / 1000.0
     note = f"{learned:,.0f} nats learned in {steps:,} steps and {driven:,.1f} km"
     moves = replay.setup.world.moves  # type: ignore[attr-defined]
     panel = TerrainPanel(
@@ -161,6 +164,7 @@ def draw_run(run: Run, path: Path) -> None:
         states[0] if config.home == "start" else None,
         area_of(config) or (),
         states_of(config.bases, columns),
+        crossings_of(config),
     )
     draw_terrain([panel]).savefig(path)
 
@@ -191,6 +195,7 @@ def film_run(run: Run, path: Path) -> None:
         stranded=is_stranded(config, world.moves, states[-1], states[0], columns),
         area=area_of(config) or (),
         bases=states_of(config.bases, columns),
+        crossings=crossings_of(config),
     )
     write_frames(Scene(panel).pictures(frames()), path, 12.0)
 
@@ -230,10 +235,11 @@ class Scene:
         panel = self.panel
         steps = len(panel.path) - 1
         lead = f"{panel.title} · " if panel.title else ""
-        places = _places(panel.path, panel.cells)
+        places = _places(panel.path, panel)
         for frame in frames:
             step = frame.step
-            shown = TerrainPanel(panel.cells, frame.height, frame.deviation, panel.path[: step + 1])
+            path = panel.path[: step + 1]
+            shown = replace(panel, height=frame.height, deviation=frame.deviation, path=path)
             self._image.set_data(_paint(shown, self._span, PIXELS // 2))
             lines, *breadths = _ways(shown)
             for way, breadth in zip(self._ways, breadths, strict=True):
@@ -271,9 +277,9 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
         edge.set_data(*_on_picture(corners[:, 0], corners[:, 1], cells).T)
         axes.add_line(edge)
     end = mark(*MARKS["lost" if panel.stranded else "now"])
-    places = _places(panel.path, cells)
+    places = _places(panel.path, panel)
     marks = [(mark(*MARKS["start"]), places[0], 5), (end, places[-1], 6)]
-    marks += [(mark(*MARKS["home"]), place, 4) for place in _places(_homes(panel), cells)]
+    marks += [(mark(*MARKS["home"]), place, 4) for place in _places(_homes(panel), panel)]
     for sign, place, z in marks:
         sign.set(zorder=z, clip_on=False)
         sign.set_data(*place[:, None])
@@ -337,23 +343,32 @@ def _shade(height: FloatArray, down: float, across: float) -> FloatArray:
 
 
 def _ways(panel: TerrainPanel) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Return lines [2, 2] between neighbours, and the widths [n] in points of borders and lines.
+    """Return lines [n, 2] between neighbours, and the widths [n] in points of borders and lines.
 
     A line is broader where it was taken more often; if lines cover the map they are finer.
     """
     states = np.asarray(panel.path)
-    pairs = np.sort(np.column_stack([states[:-1], states[1:]]), axis=1)
+    pairs = np.column_stack([states[:-1], states[1:]])
+    if panel.crossings is None:
+        pairs.sort(axis=1)
     ends, often = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0, return_counts=True)
     fine = math.sqrt(min(1.0, SPARSE * panel.cells.mean.size / max(1, len(often))))
     breadth = fine * np.minimum(1.0 + 0.35 * np.log2(often), 2.6)
-    lines = np.stack([_places(ends[:, i], panel.cells) for i in (0, 1)], axis=1)
-    return list(lines), breadth + 1.6 * fine * fine, breadth
+    if panel.crossings is None:
+        lines = list(np.stack([_places(ends[:, i], panel) for i in (0, 1)], axis=1))
+    else:
+        routes = [panel.crossings.route(move)[0] / panel.crossings.sides for move in ends.tolist()]
+        lines = [_on_picture(route[:, 1], route[:, 0], panel.cells) for route in routes]
+    return lines, breadth + 1.6 * fine * fine, breadth
 
 
-def _places(states: Sequence[int] | IntArray, cells: Cells) -> FloatArray:
-    """Return the middles [n, 2] of cells on the picture, x and y."""
-    row, column = np.divmod(np.asarray(states, np.int64), cells.shape[1])
-    return _on_picture(column + 0.5, row + 0.5, cells)
+def _places(states: Sequence[int] | IntArray, panel: TerrainPanel) -> FloatArray:
+    """Return where the rover stands in cells [n, 2] on the picture, x and y."""
+    if panel.crossings is None:
+        row, column = np.divmod(np.asarray(states, np.int64), panel.cells.shape[1])
+        return _on_picture(column + 0.5, row + 0.5, panel.cells)
+    row, column = panel.crossings.stands(states) / np.array(panel.crossings.sides)[:, None]
+    return _on_picture(column, row, panel.cells)
 
 
 def _on_picture(column: FloatArray, row: FloatArray, cells: Cells) -> FloatArray:

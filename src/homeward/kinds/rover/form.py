@@ -88,7 +88,7 @@ def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 FORM = Form(
     keys=(
-        *("seed", *CELLS, "climb", "descend", "sensor_range", "sensor_noise", "sensor_offset"),
+        *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *ASKED),
     ),

@@ -28,7 +28,7 @@ from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import cells_of as cells_of
-from homeward.kinds.rover.terrain import check_cell, pinned
+from homeward.kinds.rover.terrain import check_cell, limits_of, pinned
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
@@ -60,6 +60,7 @@ def prior_of(config: RoverConfig) -> TerrainBelief:
         config.climb,
         config.descend,
         cells.blocked.ravel(),
+        limits=limits_of(config),
     )
 
 
@@ -110,7 +111,7 @@ def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
     return int(np.where(largest, away_from_middle(belief.shape, belief.size), np.inf).argmin())
 
 
-NO_DATA = "blocked: the terrain has no data there"
+NO_DATA = "blocked: the terrain has no data there, or the vehicle can't stand on it"
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
@@ -139,7 +140,8 @@ def settle(config: RoverConfig) -> RoverConfig:
     check_cell(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
-    known = {"terrain_sha256": pinned(there)[1], "start": start, "keep_in": area_of(there)}
+    known = {"terrain_sha256": pinned(there).digest, "start": start, "keep_in": area_of(there)}
+    known["ground"] = there.rule
     settled = there.model_copy(update=known)
     _check_start(settled)
     return settled
@@ -158,7 +160,8 @@ def make(config: RoverConfig) -> Setup:
         state_of(base, "a base", belief.shape, belief.blocked, NO_DATA)
     inside = inside_of(config)
     start = start_of(config, belief, inside)
-    sensor = Sensor(config.sensor_range, config.sensor_noise, config.sensor_offset)
+    optics = config.sensor_range, config.sensor_noise, config.sensor_offset, config.mast
+    sensor = Sensor(*optics)
     if config.truth == "prior":
         truth = draw_heights(belief, config.seed)
     else:

@@ -33,7 +33,7 @@ from homeward.kinds.outcome import (
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
-from homeward.kinds.rover.terrain import SEEN_DEVIATION
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
 from homeward.planning.plan import floored
 from homeward.solvers import solve_return
 from homeward.terrain import path_geojson, write_geojson, write_heights
@@ -69,7 +69,9 @@ def write_products(ended: Ended) -> None:
     about = {name: facts[name] for name in ("steps", "end", "stranded", "min_bound", "distance_m")}
     level = None if config.has_no_criterion() else config.delta
     told = {"explorer": config.explorer, "delta": level, "seed": config.seed, **about}
-    write_geojson(ended.directory / PATH, path_geojson(cells, path, told))
+    crossings = crossings_of(config)
+    corners = None if crossings is None else crossings.route(path)[0] / crossings.sides
+    write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
     area = area_of(config)
     if area is not None:
         write_geojson(ended.directory / AREA, area_geojson(area, cells))
@@ -106,7 +108,7 @@ def facts_of(
     manifest: Manifest,
 ) -> dict[str, Any]:
     """Return the facts of a run so far, as JSON values; conflicts are known only at its end."""
-    path = path_of(records(), world.start)
+    path, crossings = path_of(records(), world.start), crossings_of(config)
     kept = account(config, records())
     lows = [found["lowest"] for found in kept["criteria"] if found["lowest"] is not None]
     variance = belief.variance[~belief.blocked]
@@ -121,7 +123,8 @@ def facts_of(
         "seconds": round(sum(session.seconds for session in manifest.sessions), 3),
         "plan_ms_median": timed[-1] if timed else None,
         "min_bound": min(lows, default=None),
-        "distance_m": distance_of(path, belief.shape[1], belief.size),
+        "distance_m": distance_of(config, path),
+        "steepest": None if crossings is None else list(crossings.steepest(path)),
         "start": list(divmod(world.start, belief.shape[1])),
         "position": list(world.position),
         "return_bound": return_bound(config, belief, world),
@@ -134,10 +137,14 @@ def facts_of(
     }
 
 
-def distance_of(path: Sequence[int], columns: int, size: tuple[float, float]) -> float:
-    """Return the length of a path in m, from centre to centre."""
-    row, column = np.divmod(np.asarray(path), columns)
-    return float(np.hypot(size[0] * np.diff(row), size[1] * np.diff(column)).sum())
+def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
+    """Return the length of a path in m, along the ways driven or from centre to centre."""
+    crossings, cells = crossings_of(config), cells_of(config)
+    if crossings is None:
+        corners = np.column_stack(np.divmod(np.asarray(path), cells.shape[1])) * cells.size
+    else:
+        corners = crossings.route(path)[0] * crossings.pixel
+    return float(np.hypot(*np.diff(corners, axis=0).T).sum())
 
 
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
@@ -161,11 +168,19 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
         words.append("--sample" if config.terrain == SAMPLE else config.terrain)
     if config.explorer != "safe":
         words.append(f"--{config.explorer}")
-    known = RoverConfig.model_fields
-    for name in dict.fromkeys(("start", "bases", "each_base", "keep_in", *known)):
+    usual = RoverConfig(terrain=config.terrain)
+    if usual.is_driven != config.is_driven:
+        usual = RoverConfig(terrain=config.terrain, ground=config.rule)
+        words += ["--ground", config.rule]
+    for name in dict.fromkeys(
+        ("start", "bases", "each_base", "keep_in", *RoverConfig.model_fields)
+    ):
         value: Any = limit if name == "limit" and limit is not None else getattr(config, name)
-        if name in ("terrain", "terrain_sha256", "explorer") or value == known[name].default:
+        apart = name in ("terrain", "terrain_sha256", "explorer", "ground")
+        if apart or value == getattr(usual, name):
             continue
+        if name in ("sensor_range", "mast") and value is None:
+            value = math.inf
         if name == "keep_in" and not isinstance(value, str):
             value = AREA if directory is None else directory / AREA
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
@@ -187,8 +202,10 @@ def summary_of(
     (rows, columns), (high, wide) = cells.shape, cells.size
     blocked = int(cells.blocked.sum())
     sensor = "the whole map" if config.sensor_range is None else f"{config.sensor_range:g} m"
+    sensor += " and sees through hills" if config.mast is None else f" from {config.mast:g} m up"
     drawn = (
-        "the terrain model at the cells' centres plus its error"
+        f"the terrain model {'where the rover stands' if config.is_driven else 'at the centre'} in "
+        "each cell, plus its error"
         if config.truth == "model"
         else "drawn from the belief"
     )
@@ -216,7 +233,7 @@ def summary_of(
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
         f"- Coordinates: {where}.",
         f"- True heights: {drawn}, from seed {config.seed}.",
-        f"- Vehicle: climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°.",
+        f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
         f"deviation of {math.sqrt(config.sensor_noise):g} (d + {config.sensor_offset:g}) m.",
         "",
@@ -227,6 +244,7 @@ def summary_of(
         f"- It started in {_place(cells, start)} and ended in {_place(cells, position)}.",
         f"- It drove {facts['distance_m']:,.0f} m and was in "
         f"{_count(facts['cells_visited'], 'cell')}.",
+        *_steepest(facts),
         *_kept(facts),
         f"- From where it ended, what it knows proves a way back to {place_of(config)} "
         f"{surely(float(floored(facts['return_bound'])))}.",
@@ -267,6 +285,30 @@ def summary_of(
         "",
     ]
     return "\n".join(lines)
+
+
+def _vehicle(config: RoverConfig) -> str:
+    """Return what the vehicle can drive, and what its limits apply to."""
+    slopes = f"climbs slopes up to {config.climb:g}° and descends up to {config.descend:g}°"
+    crossings = crossings_of(config)
+    if crossings is None:
+        return f"{slopes}, both between the centres of neighbouring cells."
+    return (
+        f"{slopes}, and stands on slopes of up to {config.roll:g}° to the side. The limits hold on "
+        f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
+        "the whole way from cell to cell."
+    )
+
+
+def _steepest(facts: dict[str, Any]) -> list[str]:
+    """Return the line on the steepest ground that was driven, if it is known."""
+    if facts["steepest"] is None:
+        return []
+    up, down, aside = facts["steepest"]
+    return [
+        f"- The steepest ground it drove, on the terrain model: {up:.1f}° up, {down:.1f}° down, "
+        f"{aside:.1f}° to the side."
+    ]
 
 
 def _promise(config: RoverConfig) -> str:

@@ -21,6 +21,7 @@ from gymnasium import spaces
 from homeward.arrays import frozen, index, number, numbers, own
 from homeward.beliefs import Sensor, Transition
 from homeward.beliefs.heights import SHARP, Heights, TerrainBelief, entropy_reduction
+from homeward.beliefs.sight import keep_visible
 from homeward.errors import InvalidProblemError
 from homeward.kinds.environment import MapEnv, Observation, coloured_text
 from homeward.kinds.reachability import away_from_middle, can_reach_start
@@ -140,13 +141,21 @@ class Rover:
         near = (distance <= reach) & ~self.blocked[cells]
         return cells[near], distance[near]
 
+    @cached_property
+    def _ground(self) -> FloatArray:
+        """True heights [R, C] in m, NaN in blocked cells."""
+        return np.where(self.blocked, np.nan, self.truth).reshape(self.shape)
+
     def look(self) -> Heights:
-        """Measure every open cell in range; the result is the same until the next action."""
+        """Measure every open cell in range and in sight, the same way until the next action."""
         return self._measure(None)
 
     def _measure(self, moved: Transition | None) -> Heights:
         """Return the measurements from the current cell, after a move if there was one."""
         cells, distances = self.in_range()
+        if self.sensor.mast is not None:
+            count = keep_visible(self._ground, *self.position, self.sensor.mast, cells, distances)
+            cells, distances = cells[:count], distances[:count]
         variances = self.sensor.variance(distances)
         heights = _randomness(self.seed, MEASURING, self.steps).standard_normal(len(cells))
         heights *= np.sqrt(variances)

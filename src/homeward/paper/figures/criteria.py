@@ -1,7 +1,8 @@
-"""Pictures of criteria: a small world as a graph, and its policies in the plane.
+"""Figures of criteria: a small world as a graph, and the values of its policies in a plane.
 
-A policy is a dot: its value of a criterion against its exploration value. Mixtures of two lie on
-the line between them. Values below the level are shaded; the best policy above it is a diamond.
+A policy is a dot: its value for a criterion on one axis, its exploration value on the other.
+Mixtures of two policies lie on the line between their dots. The region below the level is shaded.
+A diamond is the planner's solution.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def draw_criterion(story: Story) -> Figure:
 
 
 def _draw_plane(axes: Axes, case: Case) -> None:
-    """Draw policies, levels and the planner's answer: a criterion against value or a second one."""
+    """Draw policies, levels and the planner's solution; y is the value or a second criterion."""
     plan, two = case.plan(), len(case.criteria) > 1
     dots = {
         name: (float(value[1]), float(value[2] if two else value[0]))

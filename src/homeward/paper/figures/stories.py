@@ -1,4 +1,4 @@
-"""One figure of small stories: their worlds as graphs, and policies' values by each definition."""
+"""The figure of the counterexamples: worlds as graphs, and policies' values by each definition."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SERIES = {
     "bound, general": "#56B4E9",
     "bound, moves": "#009E73",
 }
-"""Colours of `Row.values`, of Okabe and Ito's colour-blind safe palette."""
+"""Colours of `Row.values`, from Okabe and Ito's colour-blind safe palette."""
 
 MAX_POLICIES = 2
 """Largest number of policies of a story."""
@@ -110,7 +110,7 @@ def edges(model: Model) -> list[tuple[int, int, str]]:
 
 
 def _draw_worlds(axes: Axes, story: Story) -> None:
-    """Draw the worlds of a story side by side, and the mean model where it is the question."""
+    """Draw the worlds of a story side by side; "The average loop" also gets its mean model."""
     axes.set_axis_off()
     axes.set_aspect("equal")
     worlds = dict(zip(story.world_names, story.belief.worlds, strict=True))
@@ -136,7 +136,7 @@ def draw_graph(
     radius: float = RADIUS,
     size: float = 13.0,
 ) -> None:
-    """Draw a model with its states as circles at `spots` [S, 2]: home first, `lost` ones shaded."""
+    """Draw a model, with states as circles at `spots` [S, 2]; state 0 is home, `lost` are grey."""
     names = model.state_names or ()
     nodes = []
     for s, (x, y) in enumerate(spots):
@@ -181,7 +181,7 @@ def draw_graph(
 
 
 def _draw_loop(axes: Axes, spot: FloatArray, side: float, label: str, radius: float) -> None:
-    """Draw an arrow from a state to itself on the side given in radians."""
+    """Draw an arrow from a state to itself, in the direction `side` in radians."""
     spread, reach = 0.5 * RADIUS / radius, radius + 2.3 * RADIUS
 
     def around(angle: float, away: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Figures of the paper's studies: coverage of grid worlds, levels that are kept, nats on Mars."""
+"""Figures of the paper's studies: coverage of grid worlds, tests of levels, nats on Mars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAPERS = ("#8f3b12", "#d9682b", "#f0b07f", "#5c6268", "#b0a060", "#a34e8b")
 
 
 def tidy(axis: Axes, *, below: bool = True) -> None:
-    """Leave two edges of an axis, and draw lines across it, below what is drawn."""
+    """Remove the top and right edges of an axis, and draw horizontal grid lines (`below` data)."""
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     axis.yaxis.grid(color=LINES, linewidth=0.8)
@@ -40,7 +40,7 @@ def tidy(axis: Axes, *, below: bool = True) -> None:
 
 
 def draw_coverage(cells: Sequence[Cell]) -> Figure:
-    """Return a figure of summaries: of all squares, of what is safe, and at several levels."""
+    """Return a figure of summaries: by all squares, by safe squares, and at several levels."""
     mine = papers(cells)
     explorers = {
         title: [c for c in mine if c["explorer"] == name]
@@ -98,7 +98,7 @@ def _draw_bars(
     series: Mapping[str, Sequence[Cell]],
     columns: tuple[str, str, str] = ("q1", "median", "q3"),
 ) -> None:
-    """Draw the bars of each series over the places: lower end, middle and upper end."""
+    """Draw one bar per series and place; `columns` are its lower end, middle and upper end."""
     small: dict[str, Any] = {"fontsize": 6.5, "color": QUIET}
     width, notes = 0.8 / len(series), columns[0] != columns[1]
     at_places = np.arange(len(places))
@@ -130,7 +130,7 @@ def _draw_bars(
 
 
 def draw_levels(found: Sequence[Level]) -> Figure:
-    """Return a figure over the levels: fractions of held ways that work, and the information."""
+    """Return a figure by level: the fraction of return paths that work, and the information."""
     figure = Figure(figsize=(10.0, 4.2), dpi=140, layout="constrained")
     left, right = figure.subplots(1, 2)
     deltas = sorted({level.delta for level in found}, reverse=True)
@@ -164,7 +164,7 @@ def draw_levels(found: Sequence[Level]) -> Figure:
         )
         right.text(places[-1] + 0.15, middle[-1], f"noise {noise:g}", color=colour, fontsize=8)
     left.hlines(deltas, places - 0.35, places + 0.35, color=QUIET, linewidth=1.4, label="δ")
-    left.set_title("Held ways home that work", loc="left", fontsize=11)
+    left.set_title("Return paths that work", loc="left", fontsize=11)
     left.set_ylabel("fraction of worlds (bars: one-sided 99 %)")
     left.set_ylim(min(deltas) - 0.05, 1.02)
     left.legend(frameon=False, fontsize=8, loc="lower left")
@@ -180,9 +180,9 @@ def draw_levels(found: Sequence[Level]) -> Figure:
 
 
 def draw_curves(found: Sequence[Any], steps: int, clairvoyant: Mapping[int, float]) -> Figure:
-    """Return a figure of median nats over steps: Algorithm 1, and ours with the baselines.
+    """Return a figure of median nats by steps: Algorithm 1, and ours with the baselines.
 
-    `clairvoyant` has the nats of a clairvoyant by seed; its median is a line.
+    `clairvoyant` has the nats of a clairvoyant rover by seed; a line shows their median.
     """
     paper = [s for s in found if s["setting"].startswith(("safe", "unsafe", "naive"))]
     others = [s for s in found if s not in paper]

@@ -1,6 +1,6 @@
-"""A plan with everything that is needed to check it, and the checks that it is consistent.
+"""`StoredPlan`: a plan's claims with the data to check them, and checks that all parts fit.
 
-Checking the claims of a plan also needs its belief, its bonus and, for `EarnAtLeast`, the rewards.
+Checking the claims of a plan needs its belief, its bonus and, for `EarnAtLeast`, the rewards.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from homeward.models import Model
 
 CRITERIA = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
-"""The criteria whose claims can be checked."""
+"""Types of criteria whose claims can be checked."""
 
 WEIGHT_TOLERANCE = 1e-9
 """Largest difference between the sum of a mixture's weights and 1."""
 
 GAP_TOLERANCE = 1e-9
-"""Largest error of a gap, relative to the larger of the upper bound and the value."""
+"""Largest error of a gap, as a fraction of max(|upper bound|, |value|)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +40,8 @@ class StoredPlan:
     plan: PlanClaims
     belief: Belief
     bonus: FloatArray  # [S, A]
-    rewards: tuple[FloatArray | None, ...]  # per criterion, [S, A] to be earned, if given
-    limits: tuple[tuple[float, float] | None, ...]  # per criterion, of a step's reward, if given
+    rewards: tuple[FloatArray | None, ...]  # for each criterion, its rewards [S, A] if given
+    limits: tuple[tuple[float, float] | None, ...]  # for each criterion, its limits if given
 
     def __post_init__(self) -> None:
         check(self)
@@ -49,16 +49,16 @@ class StoredPlan:
 
     @classmethod
     def of(cls, plan: Any, belief: Belief, planner: Any) -> StoredPlan:
-        """Return a plan with the belief and the bonus that its planner made it from.
+        """Return a stored plan from a plan, the belief it was made with, and its planner.
 
         `plan` has the fields of `PlanClaims`; `planner` has `criteria` and `bonus(belief)`.
         """
         count = len(planner.criteria)
         if len(plan.criteria) != count:
-            raise Error(f"the plan has {len(plan.criteria)} criteria, its planner {count}")
+            raise Error(f"the plan has {len(plan.criteria)} criteria, but its planner has {count}")
         for c in planner.criteria:
             if not isinstance(c, CRITERIA):
-                raise Error(f"a {type(c).__name__} can't be stored: it has no check")
+                raise Error(f"a {type(c).__name__} can't be stored: its claims can't be checked")
         earn = [c if isinstance(c, EarnAtLeast) else None for c in planner.criteria]
         return cls(
             PlanClaims.of(plan),
@@ -70,14 +70,17 @@ class StoredPlan:
 
     @property
     def exits(self) -> BoolArray | None:
-        """Mask [S, A] of the actions that leave a set to stay inside; None if there are none."""
+        """Mask [S, A] of the actions that leave any set to stay inside; None if it is empty."""
         sets = [c.allowed for c in self.plan.criteria if c.allowed is not None]
         exits = ~np.logical_and.reduce(sets) if sets else None
         return exits if exits is not None and exits.any() else None
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The mixtures with their own bounds; only one if all policies start with the action."""
+        """The mixtures with claimed bounds: all policies, and those that start with the action.
+
+        If all policies start with the action, there is only one mixture.
+        """
         plan, criteria = self.plan, self.plan.criteria
         whole = Part("plan", plan.weights, plan.outbound, tuple(c.bound for c in criteria))
         claims = tuple(c.kept_bound for c in criteria)
@@ -87,16 +90,16 @@ class StoredPlan:
 
 
 class Part(NamedTuple):
-    """A mixture of policies, from which one is drawn once, and its claimed bounds."""
+    """A mixture of policies, and its claimed bounds. One policy is drawn at the start."""
 
-    name: str  # "plan": the mixture; "action": the part of it that starts with the action
+    name: str  # "plan": all policies; "action": those that start with the chosen action
     weights: FloatArray  # [J]
     outbound: IntArray  # [J, S], or [J, n, S] if the recall is fixed
-    claims: tuple[float, ...]  # a bound per criterion
+    claims: tuple[float, ...]  # bound for each criterion
 
 
 def check(stored: StoredPlan) -> None:
-    """Raise `InvalidProblemError` if a plan is inconsistent, or does not fit its mean model."""
+    """Raise `InvalidProblemError` if a plan is inconsistent, or does not fit its belief."""
     plan, model = stored.plan, stored.belief.mean()
     states, actions = shape = (model.states, model.actions)
     index(plan.state, states, "the plan's state", Error)
@@ -128,22 +131,25 @@ def check(stored: StoredPlan) -> None:
             f"the plan's bonus_left is {plan.bonus_left}, but the bonus is positive {where}"
         )
     if not len(plan.criteria) == len(stored.rewards) == len(stored.limits):
-        raise Error(f"{len(plan.criteria)} criteria, but {len(stored.rewards)} rewards")
+        raise Error(
+            f"the plan has {len(plan.criteria)} criteria, but {len(stored.rewards)} rewards and "
+            f"{len(stored.limits)} limits"
+        )
     for k, criterion in enumerate(plan.criteria):
         _check_criterion(criterion, f"criterion {k}", plan, shape)
         rewards = stored.rewards[k]
         if rewards is not None:
             _check_finite(rewards, f"the rewards of criterion {k}", shape)
         if criterion.kind != "earn" and (rewards is not None or stored.limits[k] is not None):
-            raise Error(f"criterion {k} is of the kind {criterion.kind}, and counts rewards")
+            raise Error(f"criterion {k} is of kind {criterion.kind}, but has rewards or limits")
     if plan.afterwards is None and stored.exits is not None:
-        raise Error("the plan may leave its set, but has no policy outside of it")
+        raise Error("the plan may leave its set, but has no policy to follow afterwards")
 
 
 def _check_plan(plan: PlanClaims, model: Model) -> None:
     """Raise if a field does not fit the belief, the status or the other fields.
 
-    If no plan keeps the levels, the upper bound is −inf and the gap is that of the least shortfall.
+    If no plan meets the levels, the upper bound is −inf and the gap is that of the least shortfall.
     """
     if plan.method not in ("columns", "lp"):
         raise Error(f"the plan's method is {plan.method!r}, expected 'columns' or 'lp'")
@@ -157,12 +163,12 @@ def _check_plan(plan: PlanClaims, model: Model) -> None:
         ("action", plan.action_names, model.action_names, model.actions),
     ):
         if names(said, count, what, Error) != names(known, count, what, Error):
-            raise Error(f"the plan's {what} names are not those of its belief")
+            raise Error(f"the plan's {what} names differ from those of its belief")
     conflict = [
         index(k, len(plan.criteria), "a criterion in conflict", Error) for k in plan.conflict
     ]
     if conflict != sorted(set(conflict)):
-        raise Error(f"the criteria in conflict are {conflict}, expected each once and in order")
+        raise Error(f"the criteria in conflict are {conflict}, expected ascending numbers")
     if conflict and plan.status is not Status.INFEASIBLE:
         raise Error(f"criteria {conflict} are in conflict, but the plan is {plan.status}")
     rows = [row.action for row in plan.evidence]
@@ -185,33 +191,36 @@ def _check_plan(plan: PlanClaims, model: Model) -> None:
     upper, value = plan.upper_bound, plan.exploration_value
     infeasible = plan.status is Status.INFEASIBLE
     if np.isnan(upper) or not np.isfinite(value) or not np.isfinite(plan.kept_value):
-        raise Error(f"value {value:g}, bound {upper:g} or kept value {plan.kept_value:g}: invalid")
+        raise Error(
+            f"the plan's value {value:g}, upper bound {upper:g} or kept value "
+            f"{plan.kept_value:g} is not a valid number"
+        )
     if infeasible and (upper != -np.inf or not plan.criteria):
         raise Error(f"the plan is {plan.status}, but its upper bound is {upper:g}")
     if not plan.gap >= 0.0 or (infeasible and plan.gap == np.inf):
-        raise Error(f"the plan's gap is {plan.gap:g}")
+        raise Error(f"the plan's gap is {plan.gap:g}, expected 0 or more")
     gap, slack = max(0.0, upper - value), GAP_TOLERANCE * max(abs(upper), abs(value))
     if upper > -np.inf and plan.gap != gap and not abs(plan.gap - gap) <= slack:
-        raise Error(f"the plan's gap is {plan.gap:g}, but {upper:g} less {value:g} is {gap:g}")
+        raise Error(f"the plan's gap is {plan.gap:g}, but {upper:g} − {value:g} is {gap:g}")
 
 
 def _check_criterion(
     criterion: CriterionClaims, name: str, plan: PlanClaims, shape: tuple[int, int]
 ) -> None:
-    """Raise if the claims on a criterion do not fit [S, A], the plan or each other."""
+    """Raise if the claims on a criterion do not fit `shape` (S, A), the plan or each other."""
     (states, actions), kind, within = shape, criterion.kind, criterion.within
     for value in (criterion.level, criterion.bound, criterion.kept_bound, criterion.unit):
         if not np.isfinite(value):
-            raise Error(f"{name} has a claimed number of {value}, expected a finite one")
+            raise Error(f"{name} claims the number {value}, expected a finite one")
     if not criterion.unit > 0.0:
-        raise Error(f"{name} has a unit of {criterion.unit:g}, expected above 0")
+        raise Error(f"{name} has the unit {criterion.unit:g}, expected above 0")
     if kind not in ("return", "stay", "earn"):
-        raise Error(f"{name} is of the kind {kind!r}")
+        raise Error(f"{name} is of the unknown kind {kind!r}")
     if kind != "earn":
         if criterion.unit != 1.0:
-            raise Error(f"{name} is a probability and has a unit of {criterion.unit:g}, expected 1")
+            raise Error(f"{name} is a probability with the unit {criterion.unit:g}, expected 1")
         if not 0.0 <= criterion.level <= 1.0:
-            raise Error(f"{name} asks for a probability of {criterion.level:g}")
+            raise Error(f"{name} has the level {criterion.level:g}, expected a probability")
     price, infeasible = criterion.multiplier, plan.upper_bound == -np.inf
     if not (0.0 <= price < np.inf or (price == np.inf and infeasible)):
         raise Error(f"{name} has a multiplier of {price:g}, expected 0 <= λ < inf")
@@ -219,16 +228,16 @@ def _check_criterion(
     back, allowed, policy = (-1, actions), criterion.allowed, criterion.return_policy
     indices(policy, f"the return policy of {name}", (states,), back, "s", Error)
     if (allowed is not None) != (kind == "stay"):
-        raise Error(f"{name} is of the kind {kind}, but its set does not fit that")
+        raise Error(f"{name} is of kind {kind}; only kind stay must have a set to stay inside")
     if allowed is not None and (allowed.shape != shape or allowed.dtype != np.bool_):
         raise Error(f"the set of {name} is {allowed.dtype} of shape {allowed.shape}")
     if kind == "return":
         count = (len(criterion.home),)
         indices(criterion.home, f"the home of {name}", count, (0, states), "s", Error)
         if not criterion.home.size:
-            raise Error(f"{name} requires a way home but has no home")
+            raise Error(f"{name} is of kind return, but has no home")
     elif criterion.home.size or within is not None:
-        raise Error(f"{name} is of the kind {kind}, but has a home or a limit of steps")
+        raise Error(f"{name} is of kind {kind}, but has a home or a limit of steps")
     if within is not None:
         index(within, 2**63, f"the limit of steps of {name}", Error)
         layers, since = criterion.return_layers, criterion.return_since
@@ -237,14 +246,14 @@ def _check_criterion(
         layered = (len(since), states)
         indices(layers, f"the return policies of {name}", layered, back, "hs", Error)
         if since.ndim != 1 or (np.diff(since) <= 0).any():
-            raise Error(f"the return policies of {name} are not in the order of the steps left")
+            raise Error(f"the return policies of {name} are not sorted by the steps left")
     expected = _names_of(criterion, plan)
     if criterion.name not in expected:
-        raise Error(f"{name} is called {criterion.name!r}, but it is {expected[0]!r}")
+        raise Error(f"{name} has the name {criterion.name!r}, expected {expected[0]!r}")
 
 
 def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
-    """Return the names that a criterion may have; a set of states may be stored as [S, A]."""
+    """Return the possible names of a criterion; a set of states may be stored as a mask [S, A]."""
     if criterion.kind == "earn":
         return [f"earn a total of {criterion.level:g}"]
     if criterion.kind == "return":
@@ -263,7 +272,7 @@ def _names_of(criterion: CriterionClaims, plan: PlanClaims) -> list[str]:
 
 
 def _check_finite(values: FloatArray, name: str, shape: tuple[int, ...]) -> None:
-    """Raise unless an array holds finite numbers of a shape."""
+    """Raise unless `values` are finite numbers of this `shape`."""
     if values.shape != shape or values.dtype.kind != "f":
         raise Error(
             f"{name} is {values.dtype} of shape {values.shape}, expected numbers of {shape}"

@@ -51,7 +51,7 @@ def test_a_criterion_of_ones_own_is_refused_by_name() -> None:
 
 def test_the_planner_must_be_the_plans_own() -> None:
     plan = Planner(far, [ReturnHome(0.5)], 0.9).plan(ridge(), 0)
-    with pytest.raises(InvalidProblemError, match="the plan has 1 criteria, its planner 0"):
+    with pytest.raises(InvalidProblemError, match="the plan has 1 criteria, but its planner has 0"):
         StoredPlan.of(plan, ridge(), Planner(far, [], 0.9))
 
 
@@ -78,7 +78,7 @@ def test_exits_are_what_any_set_forbids() -> None:
 
 def test_a_plan_that_may_leave_must_say_what_it_follows_then() -> None:
     stored = every_plan("moves")
-    with pytest.raises(InvalidProblemError, match="has no policy outside of it"):
+    with pytest.raises(InvalidProblemError, match="has no policy to follow afterwards"):
         replace(stored, plan=replace(stored.plan, afterwards=None))
 
 
@@ -116,7 +116,7 @@ def test_a_criterion_is_called_what_it_asks_for(k: int) -> None:
     ]
     criteria = list(stored.plan.criteria)
     criteria[k] = replace(criteria[k], name="be home for tea")
-    with pytest.raises(InvalidProblemError, match=f"'be home for tea', but it is '{names[k]}'"):
+    with pytest.raises(InvalidProblemError, match=f"'be home for tea', expected '{names[k]}'"):
         replace(stored, plan=replace(stored.plan, criteria=tuple(criteria)))
 
 
@@ -167,5 +167,5 @@ def test_conflicts_are_named_once_and_in_order() -> None:
     stored = every_plan("general")
     assert stored.plan.conflict == (0,)
     for wrong in ((1, 0), (1, 1)):
-        with pytest.raises(InvalidProblemError, match="expected each once and in order"):
+        with pytest.raises(InvalidProblemError, match="expected ascending numbers"):
             replace(stored, plan=replace(stored.plan, conflict=wrong))

@@ -1,0 +1,152 @@
+"""Checks that the exported path of a run keeps the vehicle's limits on the terrain model as given.
+
+It shares no code with the search for ways. The line of ``path.geojson`` is followed in steps of a
+fraction of a pixel; heights come from the raster by linear interpolation. Two laws hold at every
+place of the line:
+
+- **Along the path**: between two places that are a wheelbase apart along the line, the slope up is
+  at most the climb limit and the slope down at most the descent limit.
+- **Under the wheels**: with the vehicle's middle at a place and its heading along the line, the
+  slope from rear to front and from side to side is within the limits.
+
+Missing data and obstacles under a wheel break both. A path that stays in one place has no slope.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.ndimage import map_coordinates
+
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.terrain import elevation_of
+from homeward.runs import Run
+from homeward.runs.config import checked
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray
+
+STEP = 0.23
+"""Distance between two places that are checked, in pixels."""
+
+TOLERANCE = 1e-6
+"""Largest excess of a slope over its limit, as a tangent, that counts as rounding."""
+
+
+LIMITS = {"climb": 20.0, "descend": 30.0, "roll": 20.0}
+"""Steepest slopes up, down and aside in degrees of the vehicle that is checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """Slopes along a path in degrees, and how many of its places break a limit."""
+
+    places: int
+    beyond: int
+    missing: int
+    up: float
+    down: float
+    aside: float
+
+
+def follow(
+    line: FloatArray,
+    heights: FloatArray,
+    pixel: float,
+    limits: tuple[float, float, float],
+    wheelbase: float,
+) -> Driven:
+    """Return the slopes along a line [n, 2] of rows and columns in pixels, measured at centres.
+
+    ``heights`` [rows, columns] are in m, NaN for no data; ``limits`` are the steepest slopes up,
+    down and aside in degrees; ``wheelbase`` and ``pixel`` are in m.
+    """
+    length = pixel * np.hypot(*np.diff(line, axis=0).T)
+    line, length = line[np.r_[True, length > 0.0]], length[length > 0.0]
+    if not len(length):
+        return Driven(0, 0, 0, 0.0, 0.0, 0.0)
+    at = np.r_[0.0, np.cumsum(length)]
+    places = np.arange(0.0, at[-1], STEP * pixel)
+    segment = np.minimum(np.searchsorted(at, places, side="right") - 1, len(length) - 1)
+    heading = (np.diff(line, axis=0) * (pixel / length)[:, None])[segment].T
+    aside = np.stack([heading[1], -heading[0]])
+    here, half = _along(line, at, places), 0.5 * wheelbase / pixel
+
+    lost = np.isnan(heights)
+    ground, share = np.where(lost, 0.0, heights), lost.astype(np.float64)
+
+    def height(where: FloatArray) -> FloatArray:
+        found: FloatArray = map_coordinates(ground, where, order=1, cval=np.nan, prefilter=False)
+        missing = map_coordinates(share, where, order=1, cval=1.0, prefilter=False)
+        return np.where(missing > TOLERANCE, np.nan, found)
+
+    pitch = (height(here + half * heading) - height(here - half * heading)) / wheelbase
+    roll = np.abs(height(here + half * aside) - height(here - half * aside)) / wheelbase
+    early = places[places <= at[-1] - wheelbase]
+    rise = height(_along(line, at, early + wheelbase)) - height(_along(line, at, early))
+    ahead = np.r_[pitch, rise / wheelbase]
+    up, down, side = (np.tan(np.radians(limit)) + TOLERANCE for limit in limits)
+    return Driven(
+        len(places),
+        int((ahead > up).sum() + (ahead < -down).sum() + (roll > side).sum()),
+        int(np.isnan(ahead).sum() + np.isnan(roll).sum()),
+        *(
+            float(np.degrees(np.arctan(np.nanmax(slope, initial=0.0))))
+            for slope in (ahead, -ahead, roll)
+        ),
+    )
+
+
+def _along(line: FloatArray, at: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the points [2, m] at some distances along a line."""
+    return np.stack([np.interp(places, at, line[:, axis]) for axis in range(2)])
+
+
+def explore(
+    terrain: str, cell_pixels: int, ground: str, steps: int, seed: int, **more: Any
+) -> dict[str, Any]:
+    """Explore a terrain with the default explorer, and follow its exported path.
+
+    ``terrain`` is a raster or "mars N" for synthetic Mars with random seed N; a cell has
+    ``cell_pixels`` along each side. The same limits of a real vehicle hold on both grounds.
+    """
+    config: dict[str, Any] = {"seed": seed, "limit": steps, "ground": ground, **LIMITS, **more}
+    pixel = 1.0 if terrain.endswith(".npy") else None
+    if terrain.startswith("mars "):
+        config |= {"terrain_seed": int(terrain.split()[1]), "rows": 300, "columns": 300}
+    else:
+        config |= {"terrain": terrain, "pixel": pixel}
+    if ground == "paper":
+        del config["roll"]
+    given = checked(RoverConfig, config)
+    side = max(elevation_of(given).pixel)
+    config["cell"], config["sensor_range"] = cell_pixels * side, 5 * cell_pixels * side
+    with TemporaryDirectory() as folder:
+        run = Run.create(Path(folder) / "run", "rover", config)
+        run.resume()
+        path = json.loads((run.directory / "path.geojson").read_text())
+        facts = json.loads((run.directory / "summary.json").read_text())
+    elevation = elevation_of(given)
+    a, b, c, d, e, f = elevation.transform
+    inverse = np.linalg.inv(np.array([[a, b, c], [d, e, f], [0.0, 0.0, 1.0]]))
+    points = np.array(path["features"][0]["geometry"]["coordinates"])
+    column, row, _ = inverse @ np.c_[points, np.ones(len(points))].T
+    line = np.c_[row, column] - 0.5
+    limits = LIMITS["climb"], LIMITS["descend"], LIMITS["roll"]
+    base = max(2.0, side)
+    found = follow(line, elevation.heights, side, limits, base)
+    return {
+        "terrain": Path(terrain).name,
+        "cell": cell_pixels,
+        "ground": ground,
+        "steps": facts["steps"],
+        "cells": facts["cells_visited"],
+        "open": facts["open_cells"],
+        "stranded": facts["stranded"],
+        **asdict(found),
+    }
