@@ -219,7 +219,7 @@ def _says(event: dict[str, Any], name: str) -> bool:
 
 
 def live(browser: Browser, place: Path) -> None:
-    """Watch a large live run and print its longest tasks."""
+    """Watch a large live run and print the longest tasks of the page's main thread."""
     root = place / "large"
     root.mkdir()
     Run.create(root / "small", "grid", {"size": 4}).resume()

@@ -36,7 +36,7 @@ PAPER = {"0.98": 5.86, "0.90": 10.94, "0.70": 4.57, "naive": 2.55, "unconstraine
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table."""
+    """The name, level δ (None: unconstrained) and correction of one row of the timing table."""
 
     name: str
     delta: float | None

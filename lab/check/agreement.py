@@ -57,7 +57,7 @@ def compare(problem: ConstrainedProblem) -> Agreement:
 
 
 def random_problem(kind: Kind, constraints: int, rng: np.random.Generator) -> ConstrainedProblem:
-    """Draw a problem with 2 to 30 states, 2 to 6 actions and a number of constraints."""
+    """Draw a problem with 2 to 30 states, 2 to 6 actions and `constraints` constraints."""
     states, actions = int(rng.integers(2, 31)), int(rng.integers(2, 7))
     discount = float(rng.choice(DISCOUNTS))
     model = random_model(kind, states, actions, rng)

@@ -152,9 +152,9 @@ def test_the_mixture_keeps_its_levels_or_none_can(problem: HorizonProblem) -> No
         ({"steps": 0}, "the horizon is 0 steps"),
         ({"start": 2}, "the start is 2"),
         ({"totals": np.zeros((1, 2, 2))}, "the totals have shape"),
-        ({"final": np.zeros((2, 3))}, "the final totals have shape"),
+        ({"final": np.zeros((2, 3))}, "the final rewards have shape"),
         ({"totals": np.full((2, 2, 2), np.nan)}, "the objective has NaN"),
-        ({"final": np.full((2, 2), np.inf)}, "the final totals have NaN"),
+        ({"final": np.full((2, 2), np.inf)}, "the final rewards have NaN"),
     ],
 )
 def test_what_is_wrong_is_named(changed: Any, said: str) -> None:

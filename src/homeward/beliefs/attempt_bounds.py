@@ -179,7 +179,10 @@ def _bounds_on(
     lesson: HeightBounds,
     ground: Ground,
 ) -> Bounds:
-    """Return bounds (low, high) [e]; ``success`` [e] is conditioned on measurements alone."""
+    """Return bounds (low, high) [e] on the success of moves, given measurements and attempts.
+
+    `success` [e] is their probability of success given the measurements alone.
+    """
     parts, (down, up) = lesson.parts, ground.limits(start, action)
     with np.errstate(over="ignore"):
         scale = np.exp(-_logmass_in(start, end, parts, lesson.log_mass))

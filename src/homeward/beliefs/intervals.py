@@ -51,7 +51,7 @@ def mass_in(
     above: FloatArray | float = -np.inf,
     below: FloatArray | float = np.inf,
 ) -> FloatArray:
-    """Return Pr [e] that each normal height lies in `intervals` [e, n, 2], `above` and `below`."""
+    """Return Pr [e] that each height is in `intervals`, over `above` and under `below`."""
     low = np.maximum(intervals[..., 0].T, above)
     high = np.minimum(intervals[..., 1].T, below)
     found: FloatArray = mass((low - mean) / deviation, (high - mean) / deviation).sum(axis=0)

@@ -47,7 +47,10 @@ def evaluate_again(stored: StoredPlan, again: Recomputed) -> Evaluated:
 
 
 def _by_path(stored: StoredPlan, again: Recomputed, part: Part, k: int) -> float:
-    """Return the bound of a mixture, along the paths of its policies."""
+    """Return the bound of a part of the plan on criterion `k`, at least the corrected bound.
+
+    It is the weighted mean over its policies of the probability that their paths work.
+    """
     plan, criterion, total = stored.plan, stored.plan.criteria[k], again.totals[k]
     if plan.steps is not None:  # policies by step do not follow one path
         return again.bounds[part.name][k]

@@ -1,11 +1,12 @@
 """The paper's coverage figure: the fraction of random grid worlds that explorers uncover.
 
-The settings are the paper's: the general correction, δ = 1, γ = .99. The paper does not state the
-start; here it is the middle of the map, far from the edges. The action stay is allowed: on a peak
-from which every move is an irreversible drop, an explorer that must move can't be safe. ``safe`` is
-Algorithm 1, with a level for each plan; ``rate`` is our explorer, with a level for the whole run.
-``reached`` is the uncovered fraction of the squares (without walls) that a clairvoyant explorer
-could uncover without ever losing its way back.
+For the comparison with the paper δ = 1, and the paper's explorers have its settings: γ = .99 and,
+for ``safe``, the general correction. Other cells compare corrections and levels. The paper does not
+state the start; here it is the middle of the map, far from the edges. The action stay is allowed:
+on a peak from which every move is an irreversible drop, an explorer that must move can't be safe.
+``safe`` is Algorithm 1, with a level for each plan; ``rate`` is our explorer, with a level for the
+whole run. ``reached`` is the fraction that the explorer has seen of the squares (without walls)
+that a clairvoyant explorer could see without ever losing its way back.
 """
 
 from __future__ import annotations

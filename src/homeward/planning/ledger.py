@@ -196,7 +196,10 @@ class Ledger:
         return Account(way, min(1.0, account.spent + cost)), False
 
     def _new_way(self, graph: Graph, state: int) -> tuple[IntArray, IntArray, float]:
-        """Return the best way home [S] if nothing is relied on, all first actions [S], its risk."""
+        """Return the best way home [S] from a state, all best first actions [S], and its risk.
+
+        No edge is relied on yet. The risk is infinite if the way takes more than `within` steps.
+        """
         nothing: IntArray = frozen(np.full(len(graph.dest), -1, np.int32))
         limited = self.within is not None
         most = self.budget if limited else 1.0

@@ -175,7 +175,7 @@ def actions_of(setup: Setup) -> list[dict[str, Any]]:
 
 
 def allowed_of(setup: Setup) -> BoolArray | None:
-    """Return the mask [S] of cells in all sets to stay inside; None if there is no such set."""
+    """Return the mask [S] of cells that every criterion allows; None if all cells are allowed."""
     inside: BoolArray | None = None
     for criterion in setup.planner.criteria:
         allowed = getattr(criterion, "allowed", None)

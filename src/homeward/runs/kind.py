@@ -197,7 +197,9 @@ class Kind:
             if not (isinstance(kind, type) and is_dataclass(kind)):
                 raise InvalidInputError(f"{kind!r} is not a dataclass, so it can't be recorded")
             if name in MARKS:
-                raise InvalidInputError(f"an observation can't be named {name}")
+                raise InvalidInputError(
+                    f"an observation class can't be named {name}, which the log uses"
+                )
             if names.count(name) > 1:
                 raise InvalidInputError(f"two observations are named {name}")
 

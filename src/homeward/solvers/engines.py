@@ -53,7 +53,7 @@ class Engine(ABC):
 
     @abstractmethod
     def evaluate(self, policy: IntArray) -> FloatArray:
-        """Return the exact values [K, S] of a policy [S] under every total."""
+        """Return the exact value [K, S] of a policy [S] for each reward and state."""
 
     @abstractmethod
     def _improve(

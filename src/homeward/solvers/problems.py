@@ -165,10 +165,10 @@ class HorizonProblem(_Totals):
         final = np.ascontiguousarray(self.final, dtype=np.float64)
         if final.shape != self.totals.shape[:2]:
             raise InvalidProblemError(
-                f"the final totals have shape {final.shape}, expected {self.totals.shape[:2]}"
+                f"the final rewards have shape {final.shape}, expected {self.totals.shape[:2]}"
             )
         if not (final.min() > -largest and final.max() <= largest):
-            raise InvalidProblemError("the final totals have NaN or are not finite")
+            raise InvalidProblemError("the final rewards have NaN or are not finite")
         set_fields(self, final=final, worth=most + float(np.abs(final[0]).max()))
 
     @property

@@ -52,9 +52,10 @@ class Streams:
         return self.catalogue.summary(name, self.jobs.queue_state(name))
 
     def _poll(self, name: str, seen: Any) -> tuple[Any, dict[str, Any] | None, int] | None:
-        """Return a run's stamp, its summary and its number of steps; None if it was deleted.
+        """Return a run's revision, its summary and its number of steps; None if it was deleted.
 
-        The summary is None if the stamp equals `seen`.
+        The revision changes with the run and with the queue. If it equals `seen`, the summary is
+        None.
         """
         stamp = self.catalogue.stamp(name)
         if stamp is None:

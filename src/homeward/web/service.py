@@ -1,4 +1,4 @@
-"""A viewing process: it caches a few replays and answers one request after another.
+"""A worker process of the server: it answers requests about runs one by one, from cached replays.
 
 While idle, it computes the beliefs of the last run, so that it answers later requests quickly.
 """

@@ -1,4 +1,4 @@
-"""Runs in grid worlds; see `kinds.grid.world`.
+"""The kind ``grid``: how a run in a grid world is made, checked, stored and shown.
 
 A finished run has a ``summary.json`` with the lowest bound of each criterion.
 """

@@ -114,7 +114,7 @@ class RoverConfig(SafeConfig):
         description="Do nothing outside of these polygons, which are in map coordinates unless a "
         "crs member says otherwise."), Option(form="FILE.geojson")] = None
     correction: Annotated[Literal["moves", "general"], Field(
-        description="moves (ours) or general (the paper's).")] = "moves"
+        description="Correction of the bounds: moves (ours) or general (the paper's).")] = "moves"
     discount: Discount = 0.999
     truth: Annotated[Literal["model", "prior"], Field(
         description="True heights: the terrain model plus its error, or drawn from the prior."

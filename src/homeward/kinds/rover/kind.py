@@ -1,4 +1,4 @@
-"""Runs of a rover on terrain; see `kinds.rover.world`.
+"""The kind ``rover``: how a run of a rover on terrain is made, checked, stored and shown.
 
 What the rover measures comes from the seed and the step alone, so only a digest of it is recorded.
 A run pins its terrain by a digest of the cells: a raster that changed is refused when the run is

@@ -150,8 +150,8 @@ def distance_of(config: RoverConfig, path: Sequence[int]) -> float:
 def return_bound(config: RoverConfig, belief: TerrainBelief, world: Rover) -> float:
     """Return a proven lower bound on the probability of a way back from the current state.
 
-    The way leads to the start or the bases; with several, the lowest bound counts. It always uses
-    our correction, so that explorers can be compared.
+    The way leads to the start, or to any base if bases are given. If each base must be reachable,
+    the lowest bound counts. The moves correction (ours) is always used, to compare explorers.
     """
     model = belief.mean()
     corrections = corrections_of(belief, model, config.discount, Correction.MOVES)

@@ -1,4 +1,4 @@
-"""Runs in Gymnasium's FrozenLake and CliffWalking; see `kinds.tabular.world`."""
+"""The kind ``toytext``: how a run in FrozenLake or CliffWalking is made, stored and shown."""
 
 from __future__ import annotations
 
