@@ -500,6 +500,7 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
     ):
         axes.text(x, y, said, ha=side, **words)
     base = "base" if any(panel.bases for panel in panels) else "home"
+    driven = any(panel.crossings is not None for panel in panels)
     signs: list[tuple[bool, str, Any]] = [
         (True, "path, broader where taken often", Line2D([], [], color=WAY, lw=1.6)),
         (True, "start", mark(*MARKS["start"])),
@@ -509,7 +510,7 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
         (any(_homes(panel) for panel in panels), base, mark(*MARKS["home"])),
         (
             any(panel.cells.blocked.any() for panel in panels),
-            "no data, not entered",
+            "not entered: no data, or too steep" if driven else "no data, not entered",
             Rectangle((0, 0), 1, 1, color=ROCK),
         ),
     ]

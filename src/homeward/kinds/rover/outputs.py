@@ -201,6 +201,7 @@ def summary_of(
     """Write the summary that a mission planner reads."""
     (rows, columns), (high, wide) = cells.shape, cells.size
     blocked = int(cells.blocked.sum())
+    shut = "without data or room to stand and turn" if config.is_driven else "without data"
     sensor = "the whole map" if config.sensor_range is None else f"{config.sensor_range:g} m"
     sensor += " and sees through hills" if config.mast is None else f" from {config.mast:g} m up"
     drawn = (
@@ -230,7 +231,7 @@ def summary_of(
         "",
         f"- Terrain: {cells.name}, {rows} × {columns} cells of {high:g} × {wide:g} m "
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
-        + (f", {blocked:,} of them without data and never entered." if blocked else "."),
+        + (f", {blocked:,} of them {shut} and never entered." if blocked else "."),
         f"- Coordinates: {where}.",
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: {_vehicle(config)}",
