@@ -254,7 +254,7 @@ def test_what_an_array_unpacks_to_is_known_before_it_is_unpacked(
     monkeypatch.setattr(zipfile.ZipFile, "read", reading)
     assert "not listed in the header: more.npy" in refused(tmp_path, unlisted)
     assert read == [HEADER]
-    assert "the array bonus unpacks to 1048704 bytes, and the header lists <f8 of shape (2, 2)" in (
+    assert "the array bonus unpacks to 1048704 bytes, but the header lists <f8 of shape (2, 2)" in (
         refused(tmp_path, larger)
     )
     assert "bonus.npy" not in read

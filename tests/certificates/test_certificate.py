@@ -357,7 +357,8 @@ def test_an_optimal_plan_keeps_its_levels_by_its_own_claims(method: Any) -> None
     lie = with_bound(ridge_plan(0.9), bound=0.8, corrected=0.8)
     found = certify(lie, method=method, episodes=200)
     assert found.worth.reasons == (
-        "the plan claims to be optimal, but its bound 0.8 for 'return to state 0' is below 0.9",
+        "the plan claims to be optimal, but its corrected bound 0.8 for 'return to state 0' is "
+        "below 0.9",
     )
     met = replace(lie, plan=replace(lie.plan, status=Status.NOT_CONVERGED))
     assert not certify(met, method=method, episodes=200).refuted

@@ -25,7 +25,7 @@ from homeward.beliefs import Transition
 from homeward.errors import InfeasibleError, InvalidFileError, InvalidInputError
 from homeward.planning.explorer import End
 from homeward.planning.paper import PaperExplorer
-from homeward.planning.plan import Plan
+from homeward.planning.plan import CriterionEvidence, Plan
 from homeward.runs import BusyError, Ended, Run, RunStatus, WarmStart, kind, list_runs, run
 from homeward.runs.manifest import versions_here
 
@@ -244,7 +244,7 @@ def test_a_strict_run_fails_where_no_action_keeps_the_level(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strict: bool
 ) -> None:
     run = meadow(tmp_path / "run", strict=strict)
-    monkeypatch.setattr(Plan, "keeps_all", property(lambda plan: plan.state != 1))
+    monkeypatch.setattr(CriterionEvidence, "kept_by_correction", property(lambda _: False))
     with pytest.raises(InfeasibleError) if strict else nullcontext():
         run.resume()
     assert run.status is (RunStatus.FAILED if strict else RunStatus.FINISHED)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.beliefs import FiniteBelief
+from homeward.beliefs.joint import evaluator_of
 from homeward.planning.path_values import path_values
 from homeward.planning.plan import Evaluator
 from homeward.planning.world_values import world_values
@@ -45,7 +46,8 @@ def proven(
     `bounds` are the corrected ones.
     """
     r = requirement
-    if not isinstance(criterion, KNOWN):
+    sharper = isinstance(belief, FiniteBelief) or evaluator_of(belief) is not None
+    if not (sharper and isinstance(criterion, KNOWN)):
         return [*bounds], Evaluator.CORRECTION
     policies, which = np.unique(
         np.concatenate([policies for _, policies in mixtures]), axis=0, return_inverse=True
