@@ -24,7 +24,7 @@ from scipy.ndimage import correlate1d
 
 from homeward.arrays import BoolArray, FloatArray, IntArray, frozen, index, number, numbers, own
 from homeward.errors import InvalidInputError
-from homeward.terrain.elevation import Elevation, Georeference, to_grid, to_map
+from homeward.terrain.elevation import Elevation, Georeference, describe_extent, to_grid, to_map
 
 FILTER_REACH = 4.0
 """Reach of the Gaussian filter, in σ."""
@@ -81,10 +81,7 @@ class Cells(Georeference):
     @property
     def extent(self) -> str:
         """The corners of the grid in map coordinates, as text for messages."""
-        rows, columns = self.shape
-        corners = [to_map(self.transform, c, r) for c in (0, columns) for r in (0, rows)]
-        (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
-        return f"from ({left:.10g}, {bottom:.10g}) to ({right:.10g}, {top:.10g})"
+        return describe_extent(self.transform, self.shape)
 
     def cell_of(self, x: float, y: float) -> tuple[int, int]:
         """Return the (row, column) of the cell at these map coordinates; raise if off the map.
@@ -109,7 +106,11 @@ class Cells(Georeference):
 
 
 def to_cells(
-    elevation: Elevation, cell: float = 20.0, blur: float = 5.0, error: float = 2.0**-4
+    elevation: Elevation,
+    cell: float = 20.0,
+    blur: float = 5.0,
+    error: float = 2.0**-4,
+    closed: BoolArray | None = None,
 ) -> Cells:
     """Return the cells of a terrain model, with the paper's prior on their heights.
 
@@ -124,6 +125,8 @@ def to_cells(
         σ of the Gaussian filter in metres, 0 for no filter.
     error
         Variance of a height of the terrain model, in m².
+    closed
+        Mask [rows, columns] of pixels with obstacles; a cell with such a pixel is blocked.
     """
     if not 0.0 <= number(blur, "the blur", InvalidInputError) < math.inf:
         raise InvalidInputError(f"the blur is {blur:g} m, expected 0 or more")
@@ -134,10 +137,21 @@ def to_cells(
     known = ~np.isnan(elevation.heights[: rows * down, : columns * across])
     share = known.reshape(rows, down, columns, across).mean(axis=(1, 3))
     blocked = np.isnan(centre) | (share < 0.5)
+    if closed is not None:
+        blocked |= cells_with(closed, (down, across))
     if blocked.all():
-        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data")
+        free = "" if closed is None else " and no obstacle"
+        raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data{free}")
     mean, variance = _prior(elevation, centres, blur)
     return place_cells(elevation, (down, across), mean, variance, centre, blocked, error)
+
+
+def cells_with(pixels: BoolArray, sides: tuple[int, int]) -> BoolArray:
+    """Return the mask [R, C] of cells of ``sides`` pixels with a pixel in a mask of pixels."""
+    down, across = sides
+    rows, columns = pixels.shape[0] // down, pixels.shape[1] // across
+    whole = pixels[: rows * down, : columns * across]
+    return np.asarray(whole.reshape(rows, down, columns, across).any(axis=(1, 3)))
 
 
 def sides_of(elevation: Elevation, cell: float) -> tuple[int, int]:

@@ -131,6 +131,19 @@ def to_grid(transform: Transform, x: float, y: float) -> tuple[float, float]:
     return (e * (x - c) - b * (y - f)) / area, (a * (y - f) - d * (x - c)) / area
 
 
+def extent_of(transform: Transform, shape: tuple[int, int]) -> tuple[float, float, float, float]:
+    """Return the least x and y and the largest x and y of a grid in map coordinates."""
+    corners = [to_map(transform, c, r) for c in (0, shape[1]) for r in (0, shape[0])]
+    (left, bottom), (right, top) = (tuple(map(end, *corners)) for end in (min, max))
+    return left, bottom, right, top
+
+
+def describe_extent(transform: Transform, shape: tuple[int, int]) -> str:
+    """Return the corners of a grid in map coordinates, as text for messages."""
+    left, bottom, right, top = extent_of(transform, shape)
+    return f"from ({left:.10g}, {bottom:.10g}) to ({right:.10g}, {top:.10g})"
+
+
 def moved(transform: Transform, column: int, row: int) -> Transform:
     """Return the transform of a window of a grid that begins at pixel (column, row)."""
     a, b, _, d, e, _ = transform

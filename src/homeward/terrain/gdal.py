@@ -8,7 +8,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -62,6 +62,10 @@ METRES = {
 """Length in metres of a unit of height, by its name in rasters; no name means metres."""
 
 
+Role: TypeAlias = Literal["heights", "errors", "mask"]
+"""What a raster holds. The numbers of a mask are read as they are stored, without missing data."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """An open raster or array: its grid, and a function that reads the heights of a window."""
@@ -79,8 +83,8 @@ def need_rasterio(what: str) -> Any:
 
 
 @contextmanager
-def opened(path: Path, band: int) -> Iterator[Source]:
-    """Open a raster as a source of heights; raise if it has no heights."""
+def opened(path: Path, band: int, role: Role = "heights") -> Iterator[Source]:
+    """Open a raster as a source of numbers; raise if it has no heights where they are expected."""
     need_rasterio(f"reading {path}")
     dataset = _open(path)
     with dataset:
@@ -90,10 +94,10 @@ def opened(path: Path, band: int) -> Iterator[Source]:
         unplaced = transform == (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
         yield Source(
             shape=(dataset.height, dataset.width),
-            read=_reader(path, dataset, band),
+            read=_reader(path, dataset, band, role == "mask"),
             transform=None if unplaced else transform,  # type: ignore[arg-type]
             crs=crs.to_wkt() if crs else None,
-            unit=_unit(path, dataset) if crs else 1.0,
+            unit=_unit(path, dataset) if crs and role == "heights" else 1.0,
         )
 
 
@@ -163,20 +167,24 @@ def _unit(path: Path, dataset: Any) -> float:
     return float(factor)
 
 
-def _reader(path: Path, dataset: Any, band: int) -> Callable[[PixelWindow], FloatArray]:
-    """Return a function that reads the heights of a window in m, in strips to save memory."""
+def _reader(
+    path: Path, dataset: Any, band: int, is_raw: bool
+) -> Callable[[PixelWindow], FloatArray]:
+    """Return a function that reads a window in m, or as stored, in strips to save memory."""
     at = band - 1
-    name = dataset.units[at] or ""
+    name = "" if is_raw else dataset.units[at] or ""
     metres = METRES.get(name.strip().lower())
     if metres is None:
         raise InvalidFileError(
             f"{path}: the unit of band {band} is {name!r}, which is not a known unit of height"
         )
     scale, offset = dataset.scales[at] * metres, dataset.offsets[at] * metres
-    masked = all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
+    if is_raw:
+        scale, offset = 1.0, 0.0
+    masked = not is_raw and all(flag.name != "all_valid" for flag in dataset.mask_flag_enums[at])
     marked = masked or dataset.nodatavals[at] is not None
-    fills: tuple[float, ...] = () if marked else FILLS
-    if dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
+    fills: tuple[float, ...] = () if marked or is_raw else FILLS
+    if not is_raw and dataset.driver in PLANETARY and dataset.dtypes[at] == "int16":
         fills += SPECIAL_PIXELS
 
     def read(part: PixelWindow) -> FloatArray:
@@ -214,6 +222,24 @@ def holes(raw: FloatArray, fills: tuple[float, ...]) -> BoolArray:
     with np.errstate(invalid="ignore"):
         found: BoolArray = ~(np.abs(raw) <= MAX_MAGNITUDE) | np.isin(raw, fills)
     return found
+
+
+def same_system(one: str | None, other: str | None) -> bool:
+    """Return whether two coordinate systems (WKT) are the same, or one of them is unknown."""
+    if one is None or other is None or one == other:
+        return True
+    from rasterio.crs import CRS
+
+    return bool(CRS.from_wkt(one) == CRS.from_wkt(other))
+
+
+def short_name(crs: str) -> str:
+    """Return a coordinate system (WKT) in the shortest form that GDAL's programs take."""
+    from rasterio.crs import CRS
+
+    found = CRS.from_wkt(crs)
+    code = found.to_epsg()
+    return f"EPSG:{code}" if code else found.to_proj4().replace("=True", "") or crs
 
 
 def told(error: BaseException | None) -> str:

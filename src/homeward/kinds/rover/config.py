@@ -72,6 +72,10 @@ class RoverConfig(SafeConfig):
         ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
     error: Annotated[Positive, Field(
         description="Variance of the terrain model's heights, in m².")] = 2.0**-4
+    obstacles: Annotated[str | None, Field(
+        description="What no wheel may touch: polygons as GeoJSON, in map coordinates unless a crs "
+        "member says otherwise, or a raster on the same grid with other numbers than 0."),
+        Option(form="FILE")] = None
     error_length: Annotated[Positive | None, Field(
         description="Length in m within which the terrain model's errors are alike, so that its "
         "slopes are more accurate than its heights."), Option(unset="10 pixels")] = None

@@ -31,6 +31,10 @@ MAX_CORNERS = 1000
 """Maximum total number of corners of the polygons to keep in."""
 
 
+CHOICES = tuple(key for key in CELLS if key != "obstacles")
+"""Keys of the cells that a page may set; it may not name files of the server."""
+
+
 def pixels_of(config: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[float, float]] | None:
     """Return the pixels of a terrain and their size in m; None if the raster has to be read."""
     terrain = str(config["terrain"])
@@ -88,7 +92,15 @@ def preview(config: RoverConfig) -> tuple[dict[str, NDArray[Any]], dict[str, Any
 
 FORM = Form(
     keys=(
-        *("seed", *CELLS, "error_length", "sensor_range", "sensor_noise", "sensor_offset", "mast"),
+        *(
+            "seed",
+            *CHOICES,
+            "error_length",
+            "sensor_range",
+            "sensor_noise",
+            "sensor_offset",
+            "mast",
+        ),
         *("start", "home", "explorer", "algorithm", "floor", "delta", "correction", "discount"),
         *("truth", "limit", *ASKED),
     ),
@@ -99,5 +111,5 @@ FORM = Form(
     unsafe={"explorer": "unsafe"},
     promises=SAFE_KEYS,
     preview=preview,
-    preview_keys=CELLS,
+    preview_keys=CHOICES,
 )

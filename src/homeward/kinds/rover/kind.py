@@ -111,7 +111,7 @@ def landing_site(belief: TerrainBelief, inside: BoolArray | None = None) -> int:
     return int(np.where(largest, away_from_middle(belief.shape, belief.size), np.inf).argmin())
 
 
-NO_DATA = "blocked: the terrain has no data there, or the vehicle can't stand on it"
+NO_DATA = "blocked: the terrain has no data there, or an obstacle, or the vehicle can't stand on it"
 
 
 def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | None = None) -> int:
@@ -130,13 +130,16 @@ def start_of(config: RoverConfig, belief: TerrainBelief, inside: BoolArray | Non
 def settle(config: RoverConfig) -> RoverConfig:
     """Pin the terrain, the area and the start; raise if the criteria can't be kept from there.
 
-    A raster is pinned by its absolute path, its cells by their digest, the area by its corners.
+    Files are pinned by their absolute paths, the cells that are made from them by their digest,
+    the area by its corners.
     """
     config.check_use()
-    terrain = config.terrain
-    if terrain not in (MARS, SAMPLE):
-        terrain = str(Path(terrain).absolute())
-    there = config.model_copy(update={"terrain": terrain})
+    files = {"obstacles": config.obstacles}
+    if config.terrain not in (MARS, SAMPLE):
+        files["terrain"] = config.terrain
+    there = config.model_copy(
+        update={key: str(Path(file).absolute()) for key, file in files.items() if file is not None}
+    )
     check_cell(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])

@@ -33,7 +33,7 @@ from homeward.kinds.outcome import (
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
-from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of
+from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, pinned
 from homeward.planning.plan import floored
 from homeward.solvers import solve_return
 from homeward.terrain import path_geojson, write_geojson, write_heights
@@ -232,6 +232,7 @@ def summary_of(
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
         f"- Coordinates: {where}.",
+        *_closed(config),
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "
@@ -298,6 +299,19 @@ def _vehicle(config: RoverConfig) -> str:
         f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
         "the whole way from cell to cell."
     )
+
+
+def _closed(config: RoverConfig) -> list[str]:
+    """Return lines on the pixels that are closed by the user."""
+    ground = pinned(config)
+    return [
+        f"- {what}: {int(mask.sum()):,} of {mask.size:,} pixels, {rule}."
+        for what, mask in (("Obstacles", ground.obstacles),)
+        if mask is not None
+        for rule in [
+            "which no wheel touches" if config.is_driven else "whose cells are never entered"
+        ]
+    ]
 
 
 def _steepest(facts: dict[str, Any]) -> list[str]:

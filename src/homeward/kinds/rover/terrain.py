@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import FloatArray, frozen
+from homeward.arrays import BoolArray, FloatArray, frozen
 from homeward.beliefs.grid_graph import grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
+from homeward.terrain.cells import sides_of
 from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
 from homeward.terrain.elevation import moved
+from homeward.terrain.polygons import pixels_touched, read_area
+from homeward.terrain.reading import read_layer
 
 if TYPE_CHECKING:
     from homeward.terrain import Cells, Elevation
 
 CELLS = (
     *("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error"),
-    *("ground", "climb", "descend", "roll", "wheelbase"),
+    *("obstacles", "ground", "climb", "descend", "roll", "wheelbase"),
 )
 """The keys of a configuration that its cells depend on."""
 
@@ -79,14 +82,16 @@ class Pinned(NamedTuple):
     digest: str
     pixel: tuple[float, float]  # m, height and width
     crossings: Crossings | None  # on driven ground
+    obstacles: BoolArray | None = None  # [rows, columns] of the pixels in cells
 
 
 def cells_of(config: RoverConfig) -> Cells:
     """Return the cells of a configuration; raise if the terrain has changed."""
-    cells, digest, _, _ = pinned(config)
+    cells, digest = pinned(config)[:2]
     if config.terrain_sha256 not in (None, digest):
+        files = " or ".join(_files(config))
         raise InvalidFileError(
-            f"{config.terrain}: the terrain is not what it was when the run was made: its cells "
+            f"{files}: the terrain is not what it was when the run was made: its cells "
             f"now have the digest {digest[:12]}, not {str(config.terrain_sha256)[:12]}"
         )
     return cells
@@ -106,7 +111,7 @@ def limits_of(config: RoverConfig) -> tuple[FloatArray, FloatArray] | None:
     way is reached when both are the same number of deviations: at a rise of √2·σ/τ per unit of
     slope. What is measured of the cells at both ends thus tells about the way between them.
     """
-    cells, _, pixel, crossings = pinned(config)
+    cells, _, pixel, crossings = pinned(config)[:4]
     if crossings is None:
         return None
     length = 10.0 * max(pixel) if config.error_length is None else config.error_length
@@ -121,7 +126,7 @@ def check_cell(config: RoverConfig) -> None:
     """Raise if a cell size that was set for a new run is below the terrain's pixel size."""
     if config.cell == RoverConfig.model_fields["cell"].default or config.terrain_sha256:
         return
-    cells, _, (high, wide), _ = pinned(config)
+    cells, _, (high, wide) = pinned(config)[:3]
     if config.cell < (1.0 - PIXEL_TOLERANCE) * max(high, wide):
         raise InvalidInputError(
             f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {high:g} x "
@@ -133,29 +138,61 @@ def pinned(config: RoverConfig) -> Pinned:
     """Return the terrain of a configuration; a modified file is read again."""
     others = [name for name in RoverConfig.model_fields if name not in CELLS]
     key = config.model_copy(update={**dict.fromkeys(others), "ground": config.rule})
+    return _pinned(key, tuple(_stamp(file) for file in _files(config)))
+
+
+def _files(config: RoverConfig) -> list[str]:
+    """Return the files that the terrain of a configuration is made from."""
+    terrain = None if config.terrain in (MARS, SAMPLE) else config.terrain
+    return [file for file in (terrain, config.obstacles) if file is not None]
+
+
+def _stamp(file: str) -> tuple[int, int] | None:
     try:
-        found = None if config.terrain in (MARS, SAMPLE) else Path(config.terrain).stat()
+        found = Path(file).stat()
     except (OSError, ValueError):
-        found = None  # reading it reports the error
-    return _pinned(key, None if found is None else (found.st_size, found.st_mtime_ns))
+        return None  # reading it reports the error
+    return found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=1)
-def _pinned(config: RoverConfig, stamp: tuple[int, int] | None) -> Pinned:
-    """Make the cells; `stamp` is the size and the time of the raster."""
+def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> Pinned:
+    """Make the cells; `stamps` are the sizes and the times of the files."""
     elevation = elevation_of(config)
-    if not config.is_driven:
-        cells = to_cells(elevation, config.cell, config.blur, config.error)
-        return Pinned(cells, digest_of(cells), elevation.pixel, None)
-    base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
-    vehicle = Vehicle(config.climb, config.descend, config.roll, base)
-    cells, crossings = crossed_cells(elevation, config.cell, config.error, vehicle)
-    return Pinned(cells, digest_of(cells), elevation.pixel, crossings)
+    obstacles = _obstacles(config, elevation)
+    if config.is_driven:
+        base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
+        vehicle = Vehicle(config.climb, config.descend, config.roll, base)
+        free = elevation
+        if obstacles is not None:
+            free = replace(elevation, heights=np.where(obstacles, np.nan, elevation.heights))
+        cells, crossings = crossed_cells(free, config.cell, config.error, vehicle)
+    else:
+        crossings = None
+        cells = to_cells(elevation, config.cell, config.blur, config.error, obstacles)
+    digest = digest_of(cells, *(layer for layer in (obstacles,) if layer is not None))
+    sides = sides_of(elevation, config.cell)
+    rows, columns = (n * side for n, side in zip(cells.shape, sides, strict=True))
+    shown = None if obstacles is None else obstacles[:rows, :columns]
+    return Pinned(cells, digest, elevation.pixel, crossings, shown)
 
 
-def digest_of(cells: Cells) -> str:
-    """Return the SHA-256 of the cells that a run uses."""
+def _obstacles(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
+    """Return the mask [rows, columns] of pixels with obstacles; None without obstacles."""
+    if config.obstacles is None:
+        return None
+    if Path(config.obstacles).suffix.lower() not in (".geojson", ".json"):
+        return np.not_equal(read_layer(config.obstacles, elevation, "mask"), 0.0)
+    area = read_area(config.obstacles, elevation)
+    try:
+        return pixels_touched(area, elevation, "the obstacles are")
+    except InvalidInputError as cause:
+        raise InvalidFileError(f"{config.obstacles}: {cause}") from cause
+
+
+def digest_of(cells: Cells, *layers: BoolArray | FloatArray) -> str:
+    """Return the SHA-256 of the cells that a run uses, and of other rasters."""
     about = hashlib.sha256(repr((cells.shape, cells.transform, cells.crs, cells.unit)).encode())
-    for array in (cells.mean, cells.variance, cells.centre, cells.blocked):
+    for array in (cells.mean, cells.variance, cells.centre, cells.blocked, *layers):
         about.update(np.ascontiguousarray(array).data)
     return about.hexdigest()

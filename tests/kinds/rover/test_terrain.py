@@ -1,0 +1,135 @@
+"""Files that close or qualify the ground: obstacles, areas to keep out of, errors."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.terrain.planetary import write_raster
+
+from homeward.errors import InvalidFileError, InvalidInputError
+from homeward.kinds.rover.config import RoverConfig
+from homeward.kinds.rover.kind import cells_of, settle
+from homeward.kinds.rover.terrain import crossings_of, pinned
+from homeward.runs import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHAPE = (40, 60)
+"""Pixels of 1 m; the first corner is at (500, 900)."""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> RoverConfig:
+    """Return a configuration on gentle ground of 8 x 12 cells."""
+    rows, columns = np.indices(SHAPE)
+    write_raster(tmp_path / "ground.tif", np.sin(rows / 9) + 0.05 * columns)
+    terrain = str(tmp_path / "ground.tif")
+    return RoverConfig(terrain=terrain, ground="driven", cell=5.0, error=1e-4, limit=4)
+
+
+def with_(config: RoverConfig, **changes: Any) -> RoverConfig:
+    return RoverConfig.model_validate({**config.model_dump(exclude_unset=True), **changes})
+
+
+def polygon(path: Path, left: float, top: float, right: float, bottom: float) -> str:
+    """Write a rectangle, given in pixels from the first corner, and return the file's name."""
+    x, y = (500.0 + left, 500.0 + right), (900.0 - top, 900.0 - bottom)
+    ring = [[x[0], y[0]], [x[1], y[0]], [x[1], y[1]], [x[0], y[1]], [x[0], y[0]]]
+    path.write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    return str(path)
+
+
+def raster(path: Path, values: Any, **more: Any) -> str:
+    write_raster(path, np.asarray(values), **more)
+    return str(path)
+
+
+def test_no_way_touches_a_pixel_that_an_obstacle_touches(
+    tmp_path: Path, ground: RoverConfig
+) -> None:
+    wall = polygon(tmp_path / "wall.geojson", 22.4, 0.0, 22.6, 30.0)  # between pixel centres
+    crossings = crossings_of(with_(ground, obstacles=wall))
+    assert crossings is not None
+    assert np.isnan(crossings.heights[:30, 22]).all()
+    assert np.isfinite(crossings.heights[31:]).all()
+    free = crossings_of(ground)
+    assert free is not None
+    assert np.isfinite(free.up[4, 3])
+    assert np.isfinite(crossings.up[7 * 12 + 3, 3])
+    assert not np.isfinite(crossings.up[[3, 4], 3]).all()  # from left of the wall to its right
+
+
+def test_a_raster_and_polygons_close_the_same_pixels(tmp_path: Path, ground: RoverConfig) -> None:
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[5:10, 20:30] = 7
+    files = (
+        raster(tmp_path / "mask.tif", mask, nodata=0),
+        polygon(tmp_path / "mask.geojson", 20.1, 5.1, 29.9, 9.9),
+    )
+    for file in files:
+        found = pinned(with_(ground, obstacles=file)).obstacles
+        np.testing.assert_array_equal(found, mask != 0)
+
+
+def test_on_paper_ground_a_cell_with_an_obstacle_is_blocked(
+    tmp_path: Path, ground: RoverConfig
+) -> None:
+    stone = polygon(tmp_path / "stone.geojson", 21.0, 6.0, 21.2, 6.2)
+    paper = RoverConfig(terrain=ground.terrain, ground="paper", cell=5.0, obstacles=stone)
+    assert np.argwhere(cells_of(paper).blocked).tolist() == [[1, 4]]
+
+
+def test_obstacles_that_changed_are_refused(tmp_path: Path, ground: RoverConfig) -> None:
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[7, 22] = 1
+    file = raster(tmp_path / "mask.tif", mask)
+    run = Run.create(tmp_path / "run", "rover", with_(ground, obstacles=file))
+    assert run.config["obstacles"] == str((tmp_path / "mask.tif").absolute())
+    mask[7, 23] = 1
+    raster(tmp_path / "mask.tif", mask)
+    with pytest.raises(InvalidFileError, match=r"ground.tif or .*mask.tif: the terrain is not wha"):
+        run.resume()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "more", "message"),
+    [
+        ("a.tif", (30, 60), {}, r"has 30 x 60 pixels from .* has 40 x 60 .*: gdalwarp .*-ts 60 40"),
+        ("a.tif", SHAPE, {"crs": "EPSG:32633"}, r"in WGS 84 / UTM zone 33N, but .* gdalwarp"),
+    ],
+)
+def test_obstacles_on_another_grid_are_refused_with_the_command(
+    tmp_path: Path,
+    ground: RoverConfig,
+    name: str,
+    shape: tuple[int, int],
+    more: dict[str, Any],
+    message: str,
+) -> None:
+    file = raster(tmp_path / name, np.zeros(shape, np.uint8), **more)
+    with pytest.raises(InvalidFileError, match=message):
+        settle(with_(ground, obstacles=file))
+
+
+def test_an_array_of_obstacles_has_as_many_pixels(tmp_path: Path, ground: RoverConfig) -> None:
+    np.save(tmp_path / "mask.npy", np.zeros((4, 6)))
+    with pytest.raises(InvalidFileError, match="has 4 x 6 pixels and no place on the map"):
+        settle(with_(ground, obstacles=str(tmp_path / "mask.npy")))
+
+
+def test_obstacles_off_the_map_are_refused(tmp_path: Path, ground: RoverConfig) -> None:
+    file = polygon(tmp_path / "far.geojson", 500.0, 0.0, 510.0, 10.0)
+    with pytest.raises(InvalidInputError, match=r"far.geojson: the obstacles are off the map"):
+        settle(with_(ground, obstacles=file))
+
+
+def test_a_window_takes_its_part_of_the_obstacles(tmp_path: Path, ground: RoverConfig) -> None:
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[12, 34] = 1
+    file = raster(tmp_path / "mask.tif", mask)
+    found = pinned(with_(ground, obstacles=file, window="30,10,20,20")).obstacles
+    assert np.argwhere(found).tolist() == [[2, 4]]
