@@ -158,12 +158,12 @@ def _on_grid(
     return grid
 
 
-def area_geojson(area: Area, cells: Cells) -> dict[str, Any]:
+def area_geojson(area: Area, cells: Cells, part: str = "keep in") -> dict[str, Any]:
     """Return an area as a GeoJSON feature in the map coordinates of `cells`."""
     return {
         "type": "Feature",
         "crs": crs_member(cells),
-        "properties": {"part": "keep in"},
+        "properties": {"part": part},
         "geometry": {"type": "MultiPolygon", "coordinates": area},
     }
 

@@ -216,7 +216,7 @@ def test_the_summary_says_what_a_mission_planner_asks(run: Run) -> None:
         "Coordinates: Equirectangular Mars.",
         "climbs slopes up to 5° and descends up to 45°",
         "Sensor: reaches 50 m",
-        "Whenever the rover is recalled, it can return to the start with probability 0.98",
+        "Whenever the rover is recalled, it can return to the start with probability at least 0.98",
         f"It took 25 steps. {why_ended(End.STEPS, 25)}",
         f"It drove {facts['distance_m']:,.0f} m",
         "The lowest bound on the way home in the whole run: ",

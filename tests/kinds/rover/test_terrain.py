@@ -127,6 +127,41 @@ def test_obstacles_off_the_map_are_refused(tmp_path: Path, ground: RoverConfig) 
         settle(with_(ground, obstacles=file))
 
 
+def test_the_area_to_keep_out_of_is_pinned_written_and_never_touched(
+    tmp_path: Path, ground: RoverConfig
+) -> None:
+    file = polygon(tmp_path / "out.geojson", 20.0, 0.0, 30.0, 32.0)
+    run = Run.create(tmp_path / "run", "rover", with_(ground, keep_out=file, start=(0, 0)))
+    (tmp_path / "out.geojson").unlink()
+    run.resume()
+    crossings = crossings_of(RoverConfig.model_validate_json(json.dumps(run.config)))
+    assert crossings is not None
+    assert np.isnan(crossings.heights[:32, 20:30]).all()
+    written = json.loads((run.directory / "keep_out.geojson").read_text())
+    assert written["properties"] == {"part": "keep out"}
+    assert json.loads(json.dumps(run.config["keep_out"])) == written["geometry"]["coordinates"]
+    text = (run.directory / "summary.md").read_text()
+    assert "- Kept out of: 320 of 2,400 pixels, which no wheel touches." in text
+    assert f"--keep-out {run.directory / 'keep_out.geojson'}" in text
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"start": (1, 5)}, "the start, row 1 and column 5, is blocked by the area to keep out of"),
+        ({"bases": ((1, 5),)}, "a base, row 1 and column 5, is blocked by the area to keep out of"),
+        ({"keep_out": ()}, "the area to keep out of: it contains no polygon"),
+        ({"keep_out": "gone.geojson"}, "gone.geojson: can't be read"),
+    ],
+)
+def test_what_the_area_to_keep_out_of_forbids_is_named(
+    tmp_path: Path, ground: RoverConfig, more: dict[str, Any], message: str
+) -> None:
+    file = polygon(tmp_path / "out.geojson", 20.0, 0.0, 30.0, 32.0)
+    with pytest.raises(InvalidInputError, match=message):
+        settle(with_(ground, **{"keep_out": file, **more}))
+
+
 def test_a_window_takes_its_part_of_the_obstacles(tmp_path: Path, ground: RoverConfig) -> None:
     mask = np.zeros(SHAPE, np.uint8)
     mask[12, 34] = 1

@@ -116,6 +116,9 @@ class RoverConfig(SafeConfig):
     keep_in: Annotated[str | Area | None, Field(
         description="Do nothing outside of these polygons, which are in map coordinates unless a "
         "crs member says otherwise."), Option(form="FILE.geojson")] = None
+    keep_out: Annotated[str | Area | None, Field(
+        description="Never touch these polygons, on the way home neither; they are in map "
+        "coordinates unless a crs member says otherwise."), Option(form="FILE.geojson")] = None
     correction: Annotated[Literal["moves", "general"], Field(
         description="moves (ours) or general (the paper's).")] = "moves"
     discount: Discount = 0.999

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from homeward.terrain.crossings import Crossings
     from homeward.terrain.polygons import Area
 
-INK, ROCK, WAY, OBSTACLE = "#1b2024", "#2b2f33", "#0b3d91", "#7a0f3c"
+INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
+OBSTACLE, KEPT_OUT = "#7a0f3c", "#a8548c"
 GROUND = LinearSegmentedColormap.from_list(
     "ground", ["#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b"]
 )
@@ -122,6 +123,7 @@ class TerrainPanel:
     bases: Sequence[int] = ()  # states to be able to return to
     crossings: Crossings | None = None  # ways between cells; straight lines without them
     obstacles: BoolArray | None = None  # [rows, columns] of pixels
+    kept_out: BoolArray | None = None  # [rows, columns] of pixels in the area to keep out of
 
 
 class Frame(NamedTuple):
@@ -171,6 +173,7 @@ def draw_run(run: Run, path: Path) -> None:
         states_of(config.bases, columns),
         crossings_of(config),
         pinned(config).obstacles,
+        pinned(config).kept_out,
     )
     draw_terrain([panel]).savefig(path)
 
@@ -203,6 +206,7 @@ def film_run(run: Run, path: Path) -> None:
         bases=states_of(config.bases, columns),
         crossings=crossings_of(config),
         obstacles=pinned(config).obstacles,
+        kept_out=pinned(config).kept_out,
     )
     write_frames(Scene(panel).pictures(frames()), path, 12.0)
 
@@ -269,11 +273,13 @@ def _draw_map(axes: Axes, panel: TerrainPanel, span: Span) -> tuple[AxesImage, L
         cover = np.zeros((*cells.shape, 4))
         cover[cells.blocked] = to_rgba(ROCK)
         axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1)
-    if panel.obstacles is not None:
-        times = max(1, max(panel.obstacles.shape) // OBSTACLE_PIXELS)
-        there = cells_with(panel.obstacles, (times, times))
+    for mask, colour in ((panel.kept_out, KEPT_OUT), (panel.obstacles, OBSTACLE)):
+        if mask is None:
+            continue
+        times = max(1, max(mask.shape) // OBSTACLE_PIXELS)
+        there = cells_with(mask, (times, times))
         cover = np.zeros((*there.shape, 4), np.float32)
-        cover[there] = to_rgba(OBSTACLE)
+        cover[there] = to_rgba(colour)
         axes.imshow(cover, extent=extent, origin="upper", interpolation="nearest", zorder=1.5)
     axes.set_xlim(*sorted(extent[:2]))
     axes.set_ylim(*sorted(extent[2:]))
@@ -529,6 +535,11 @@ def _draw_key(figure: Figure, panels: Sequence[TerrainPanel]) -> None:
             any(panel.obstacles is not None for panel in panels),
             "obstacle",
             Rectangle((0, 0), 1, 1, color=OBSTACLE),
+        ),
+        (
+            any(panel.kept_out is not None for panel in panels),
+            "kept out of",
+            Rectangle((0, 0), 1, 1, color=KEPT_OUT),
         ),
     ]
     shown = [(words, handle) for is_there, words, handle in signs if is_there]

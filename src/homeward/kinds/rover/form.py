@@ -64,9 +64,10 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 def check(config: RoverConfig) -> None:
     """Raise if a terrain or an area is too large to be explored from a page."""
     values = config.model_dump(mode="json")
-    corners = sum(len(ring) for rings in values.get("keep_in") or () for ring in rings)
-    if corners > MAX_CORNERS:
-        raise InvalidInputError(f"keep_in has {corners} corners, expected {MAX_CORNERS} at most")
+    for key in ("keep_in", "keep_out"):
+        corners = sum(len(ring) for rings in values.get(key) or () for ring in rings)
+        if corners > MAX_CORNERS:
+            raise InvalidInputError(f"{key} has {corners} corners, expected {MAX_CORNERS} at most")
     if not MIN_PIXEL_SIDE <= (values["pixel"] or 1.0) <= MAX_PIXEL_SIDE:
         raise InvalidInputError(f"a pixel is {MIN_PIXEL_SIDE:g} to {MAX_PIXEL_SIDE:g} m wide")
     pixels = pixels_of(values) if config.terrain == MARS else None

@@ -4,7 +4,7 @@ Everything is in the run's folder and in the raster's own coordinates:
 
 - ``path.geojson``: the path, its start and its end.
 - ``terrain.tif``: heights and their standard deviations in m, as GeoTIFF, if rasterio is installed.
-- ``keep_in.geojson``: the area to keep in, if there was one.
+- ``keep_in.geojson``, ``keep_out.geojson``: the areas to keep in and out of, if there were any.
 - ``summary.md`` for people and ``summary.json`` for programs: the results.
 
 All but the summaries are identical, byte for byte, however often the run was stopped.
@@ -32,7 +32,7 @@ from homeward.kinds.outcome import (
 )
 from homeward.kinds.promises import place_of, promise_of, surely
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
-from homeward.kinds.rover.kind import area_of, cells_of, inside_of, prior_of
+from homeward.kinds.rover.kind import area_of, cells_of, inside_of, keep_out_of, prior_of
 from homeward.kinds.rover.terrain import SEEN_DEVIATION, crossings_of, pinned
 from homeward.planning.plan import floored
 from homeward.solvers import solve_return
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from homeward.terrain import Cells
 
 PATH, TERRAIN, SUMMARY, FACTS = "path.geojson", "terrain.tif", "summary.md", "summary.json"
-AREA = "keep_in.geojson"
+AREA, OUT = "keep_in.geojson", "keep_out.geojson"
 BANDS = ("height (m)", "standard deviation of the height (m)")
 
 
@@ -72,9 +72,10 @@ def write_products(ended: Ended) -> None:
     crossings = crossings_of(config)
     corners = None if crossings is None else crossings.route(path)[0] / crossings.sides
     write_geojson(ended.directory / PATH, path_geojson(cells, path, told, corners))
-    area = area_of(config)
-    if area is not None:
-        write_geojson(ended.directory / AREA, area_geojson(area, cells))
+    for file, area in ((AREA, area_of(config)), (OUT, keep_out_of(config))):
+        if area is not None:
+            part = file.removesuffix(".geojson").replace("_", " ")
+            write_geojson(ended.directory / file, area_geojson(area, cells, part))
     missing = None
     known = np.stack([ended.belief.height, np.sqrt(ended.belief.variance)])
     try:
@@ -181,8 +182,9 @@ def command_of(config: RoverConfig, limit: int | None = None, directory: Path | 
             continue
         if name in ("sensor_range", "mast") and value is None:
             value = math.inf
-        if name == "keep_in" and not isinstance(value, str):
-            value = AREA if directory is None else directory / AREA
+        if name in ("keep_in", "keep_out") and not isinstance(value, str):
+            file = AREA if name == "keep_in" else OUT
+            value = file if directory is None else directory / file
         option = {"limit": "steps", "bases": "base"}.get(name, name.replace("_", "-"))
         for each in value if name == "bases" else [value]:
             text = f"{each[0]},{each[1]}" if isinstance(each, tuple) else str(each)
@@ -272,6 +274,7 @@ def summary_of(
         f"- `{PATH}`: the path, its start and its end.",
         f"- `{TERRAIN}`: band 1 {BANDS[0]}, band 2 {BANDS[1]}." if missing is None else missing,
         *([] if config.keep_in is None else [f"- `{AREA}`: the area to keep in."]),
+        *([] if config.keep_out is None else [f"- `{OUT}`: the area to keep out of."]),
         "- `map.png`: the map with the path, as the command line draws it.",
         f"- `{FACTS}`: these figures for programs.",
         "- `steps.jsonl`, `config.json`, `manifest.json`, `fields.npz`: the record.",
@@ -306,7 +309,7 @@ def _closed(config: RoverConfig) -> list[str]:
     ground = pinned(config)
     return [
         f"- {what}: {int(mask.sum()):,} of {mask.size:,} pixels, {rule}."
-        for what, mask in (("Obstacles", ground.obstacles),)
+        for what, mask in (("Obstacles", ground.obstacles), ("Kept out of", ground.kept_out))
         if mask is not None
         for rule in [
             "which no wheel touches" if config.is_driven else "whose cells are never entered"

@@ -16,18 +16,19 @@ from homeward.beliefs.grid_graph import grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
-from homeward.terrain.cells import sides_of
+from homeward.terrain.cells import cells_with, sides_of
 from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
 from homeward.terrain.elevation import moved
-from homeward.terrain.polygons import pixels_touched, read_area
+from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
 from homeward.terrain.reading import read_layer
 
 if TYPE_CHECKING:
     from homeward.terrain import Cells, Elevation
+    from homeward.terrain.elevation import Georeference
 
 CELLS = (
     *("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error"),
-    *("obstacles", "ground", "climb", "descend", "roll", "wheelbase"),
+    *("obstacles", "keep_out", "ground", "climb", "descend", "roll", "wheelbase"),
 )
 """The keys of a configuration that its cells depend on."""
 
@@ -83,6 +84,8 @@ class Pinned(NamedTuple):
     pixel: tuple[float, float]  # m, height and width
     crossings: Crossings | None  # on driven ground
     obstacles: BoolArray | None = None  # [rows, columns] of the pixels in cells
+    kept_out: BoolArray | None = None  # [rows, columns], pixels in the area to keep out of
+    is_kept_out: BoolArray | None = None  # [R, C], cells with such a pixel
 
 
 def cells_of(config: RoverConfig) -> Cells:
@@ -144,7 +147,7 @@ def pinned(config: RoverConfig) -> Pinned:
 def _files(config: RoverConfig) -> list[str]:
     """Return the files that the terrain of a configuration is made from."""
     terrain = None if config.terrain in (MARS, SAMPLE) else config.terrain
-    return [file for file in (terrain, config.obstacles) if file is not None]
+    return [file for file in (terrain, config.obstacles, config.keep_out) if isinstance(file, str)]
 
 
 def _stamp(file: str) -> tuple[int, int] | None:
@@ -159,22 +162,30 @@ def _stamp(file: str) -> tuple[int, int] | None:
 def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> Pinned:
     """Make the cells; `stamps` are the sizes and the times of the files."""
     elevation = elevation_of(config)
-    obstacles = _obstacles(config, elevation)
+    obstacles, kept_out = _obstacles(config, elevation), _kept_out(config, elevation)
+    layers = [layer for layer in (obstacles, kept_out) if layer is not None]
+    closed = np.logical_or.reduce(layers) if layers else None
     if config.is_driven:
         base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
         vehicle = Vehicle(config.climb, config.descend, config.roll, base)
         free = elevation
-        if obstacles is not None:
-            free = replace(elevation, heights=np.where(obstacles, np.nan, elevation.heights))
+        if closed is not None:
+            free = replace(elevation, heights=np.where(closed, np.nan, elevation.heights))
         cells, crossings = crossed_cells(free, config.cell, config.error, vehicle)
     else:
         crossings = None
-        cells = to_cells(elevation, config.cell, config.blur, config.error, obstacles)
-    digest = digest_of(cells, *(layer for layer in (obstacles,) if layer is not None))
+        cells = to_cells(elevation, config.cell, config.blur, config.error, closed)
     sides = sides_of(elevation, config.cell)
     rows, columns = (n * side for n, side in zip(cells.shape, sides, strict=True))
-    shown = None if obstacles is None else obstacles[:rows, :columns]
-    return Pinned(cells, digest, elevation.pixel, crossings, shown)
+    return Pinned(
+        cells,
+        digest_of(cells, *layers),
+        elevation.pixel,
+        crossings,
+        None if obstacles is None else obstacles[:rows, :columns],
+        None if kept_out is None else kept_out[:rows, :columns],
+        None if kept_out is None else cells_with(kept_out, sides),
+    )
 
 
 def _obstacles(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
@@ -188,6 +199,30 @@ def _obstacles(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
         return pixels_touched(area, elevation, "the obstacles are")
     except InvalidInputError as cause:
         raise InvalidFileError(f"{config.obstacles}: {cause}") from cause
+
+
+def _kept_out(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
+    """Return the mask [rows, columns] of pixels in the area to keep out of; None without one."""
+    what = "the area to keep out of"
+    area = polygons_of(config.keep_out, what, elevation)
+    if area is None:
+        return None
+    try:
+        return pixels_touched(area, elevation, f"{what} is")
+    except InvalidInputError as cause:
+        if isinstance(config.keep_out, str):
+            raise InvalidFileError(f"{config.keep_out}: {cause}") from cause
+        raise
+
+
+def polygons_of(given: str | Area | None, what: str, where: Georeference) -> Area | None:
+    """Return polygons that are given, or in a file, in map coordinates; raise if invalid."""
+    if given is None or isinstance(given, str):
+        return None if given is None else read_area(given, where)
+    try:
+        return check_area(given)
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"{what}: {cause}") from cause
 
 
 def digest_of(cells: Cells, *layers: BoolArray | FloatArray) -> str:
