@@ -109,7 +109,7 @@ def to_cells(
     elevation: Elevation,
     cell: float = 20.0,
     blur: float = 5.0,
-    error: float = 2.0**-4,
+    error: float | FloatArray = 2.0**-4,
     closed: BoolArray | None = None,
 ) -> Cells:
     """Return the cells of a terrain model, with the paper's prior on their heights.
@@ -124,7 +124,7 @@ def to_cells(
     blur
         σ of the Gaussian filter in metres, 0 for no filter.
     error
-        Variance of a height of the terrain model, in m².
+        Variance of a height of the terrain model in m², of all pixels or of each [rows, columns].
     closed
         Mask [rows, columns] of pixels with obstacles; a cell with such a pixel is blocked.
     """
@@ -143,7 +143,15 @@ def to_cells(
         free = "" if closed is None else " and no obstacle"
         raise InvalidInputError(f"{elevation.name}: no cell of {cell:g} m has data{free}")
     mean, variance = _prior(elevation, centres, blur)
-    return place_cells(elevation, (down, across), mean, variance, centre, blocked, error)
+    own = at_centres(error, (down, across)) if isinstance(error, np.ndarray) else error
+    return place_cells(elevation, (down, across), mean, variance, centre, blocked, own)
+
+
+def at_centres(pixels: FloatArray, sides: tuple[int, int]) -> FloatArray:
+    """Return the values [R, C] of pixels at the centres of cells of ``sides`` pixels."""
+    ends = zip(pixels.shape, sides, strict=True)
+    at = [np.arange(length // side) * side + side // 2 for length, side in ends]
+    return np.asarray(pixels[np.ix_(*at)])
 
 
 def cells_with(pixels: BoolArray, sides: tuple[int, int]) -> BoolArray:
@@ -173,13 +181,16 @@ def place_cells(
     variance: FloatArray,
     centre: FloatArray,
     blocked: BoolArray,
-    error: float,
+    error: float | FloatArray,
 ) -> Cells:
     """Return cells of ``sides`` pixels on the map of a terrain model; fields are [R, C].
 
-    ``error`` [m²] is added to the variance.
+    ``error`` in m², of all cells or of each [R, C], is added to the variance.
     """
-    if not 0.0 < number(error, "the error", InvalidInputError) < math.inf:
+    if (
+        not isinstance(error, np.ndarray)
+        and not 0.0 < number(error, "the error", InvalidInputError) < math.inf
+    ):
         raise InvalidInputError(f"the error is {error:g} m², expected more than 0")
     down, across = sides
     variance = variance + error

@@ -162,6 +162,54 @@ def test_what_the_area_to_keep_out_of_forbids_is_named(
         settle(with_(ground, **{"keep_out": file, **more}))
 
 
+@pytest.mark.parametrize("rule", ["driven", "paper"])
+def test_a_raster_of_errors_gives_each_cell_its_variance(
+    tmp_path: Path, ground: RoverConfig, rule: str
+) -> None:
+    deviation = np.where(np.arange(60) < 30, 0.01, 0.02) * np.ones(SHAPE)
+    file = raster(tmp_path / "error.tif", deviation)
+    config = RoverConfig.model_validate(
+        {"terrain": ground.terrain, "ground": rule, "cell": 5.0, "error": file}
+    )
+    even = cells_of(config.model_copy(update={"error": 1e-4})).variance
+    added = cells_of(config).variance - even + 1e-4
+    np.testing.assert_allclose(added, np.where(np.arange(12) < 6, 1e-4, 4e-4) * np.ones((8, 12)))
+    np.testing.assert_allclose(pinned(config).error, added.ravel())
+    settled = settle(config)
+    raster(tmp_path / "error.tif", 2.0 * deviation)
+    with pytest.raises(InvalidFileError, match=r"error.tif: the terrain is not what it was"):
+        cells_of(settled)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(-0.5, "has -0.5 m"), (np.nan, "has no standard deviation"), (0.0, "has 0 m")],
+)
+def test_an_error_that_is_no_deviation_is_named_with_its_place(
+    tmp_path: Path, ground: RoverConfig, value: float, said: str
+) -> None:
+    deviation = np.full(SHAPE, 0.1)
+    deviation[3, 7] = value
+    file = raster(tmp_path / "error.tif", deviation)
+    place = "at row 3, column 7 of the ground to explore, at x = 507.5, y = 896.5"
+    with pytest.raises(InvalidFileError, match=rf"error.tif: {said} {place}"):
+        settle(with_(ground, error=file))
+
+
+def test_an_error_that_does_not_cover_the_map_is_refused(
+    tmp_path: Path, ground: RoverConfig
+) -> None:
+    file = raster(tmp_path / "error.tif", np.full((30, 60), 0.1))
+    with pytest.raises(InvalidFileError, match=r"error.tif: has 30 x 60 .* -r bilinear"):
+        settle(with_(ground, error=file))
+
+
+def test_an_error_may_be_a_number_as_text() -> None:
+    assert RoverConfig.model_validate({"error": "0.25"}).error == 0.25
+    with pytest.raises(ValueError, match="the variance is -1 m², expected 1e-12 to 1e"):
+        RoverConfig.model_validate({"error": -1.0})
+
+
 def test_a_window_takes_its_part_of_the_obstacles(tmp_path: Path, ground: RoverConfig) -> None:
     mask = np.zeros(SHAPE, np.uint8)
     mask[12, 34] = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from homeward.errors import InvalidInputError
 from homeward.kinds.promises import (
@@ -38,8 +38,23 @@ GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur"
 """Keys that change something on one ground alone."""
 
 PLACE_FORM = "ROW,COL or map:X,Y"
+MIN_VARIANCE = 1e-12  # m²
 Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
+
+
+def _error_of(value: Any) -> Any:
+    """Return a variance that is written as text as a number; raise if a number is no variance."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return value  # the name of a file
+    if isinstance(value, int | float) and not MIN_VARIANCE <= value <= 1.0 / MIN_VARIANCE:
+        raise ValueError(
+            f"the variance is {value:g} m², expected {MIN_VARIANCE:g} to {1.0 / MIN_VARIANCE:g}"
+        )
+    return value
 
 
 # fmt: off
@@ -70,8 +85,9 @@ class RoverConfig(SafeConfig):
     cell: Annotated[Positive, Field(description="Side of a cell in m.")] = 20.0
     blur: Annotated[float, Field(
         ge=0.0, description="σ in m of the filter that separates ground from roughness.")] = 5.0
-    error: Annotated[Positive, Field(
-        description="Variance of the terrain model's heights, in m².")] = 2.0**-4
+    error: Annotated[str | float, BeforeValidator(_error_of), Field(
+        description="Variance of the terrain model's heights in m², or a raster on the same grid "
+        "with the standard deviation of each pixel in m."), Option(form="M² or FILE")] = 2.0**-4
     obstacles: Annotated[str | None, Field(
         description="What no wheel may touch: polygons as GeoJSON, in map coordinates unless a crs "
         "member says otherwise, or a raster on the same grid with other numbers than 0."),

@@ -64,6 +64,8 @@ def shape_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 def check(config: RoverConfig) -> None:
     """Raise if a terrain or an area is too large to be explored from a page."""
     values = config.model_dump(mode="json")
+    if isinstance(config.error, str):
+        raise InvalidInputError("error must be a number here, not the name of a file")
     for key in ("keep_in", "keep_out"):
         corners = sum(len(ring) for rings in values.get(key) or () for ring in rings)
         if corners > MAX_CORNERS:

@@ -147,6 +147,8 @@ def settle(config: RoverConfig) -> RoverConfig:
     """
     config.check_use()
     files = {"obstacles": config.obstacles}
+    if isinstance(config.error, str):
+        files["error"] = config.error
     if config.terrain not in (MARS, SAMPLE):
         files["terrain"] = config.terrain
     there = config.model_copy(
@@ -180,7 +182,7 @@ def make(config: RoverConfig) -> Setup:
     if config.truth == "prior":
         truth = draw_heights(belief, config.seed)
     else:
-        truth = true_heights(cells_of(config).centre, config.error, config.seed)
+        truth = true_heights(cells_of(config).centre, pinned(config).error, config.seed)
     world = Rover(belief, truth, start, sensor, config.seed)
     criteria = criteria_of(config, belief.shape[1], inside)
     correction = Correction(config.correction if config.explorer == "safe" else "naive")

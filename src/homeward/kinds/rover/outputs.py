@@ -235,6 +235,7 @@ def summary_of(
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
         f"- Coordinates: {where}.",
         *_closed(config),
+        *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
         f"- True heights: {drawn}, from seed {config.seed}.",
         f"- Vehicle: {_vehicle(config)}",
         f"- Sensor: reaches {sensor}; a height at distance d m is measured with a standard "

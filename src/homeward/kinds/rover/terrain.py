@@ -16,9 +16,9 @@ from homeward.beliefs.grid_graph import grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
 from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
-from homeward.terrain.cells import cells_with, sides_of
+from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
-from homeward.terrain.elevation import moved
+from homeward.terrain.elevation import moved, to_map
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
 from homeward.terrain.reading import read_layer
 
@@ -40,6 +40,9 @@ SEEN_DEVIATION = 0.1
 
 DEFAULT_SHAPE = (1000, 2000)
 """Rows and columns of synthetic Mars."""
+
+MIN_DEVIATION = 1e-6
+"""Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
 
 PIXEL_TOLERANCE = 0.05
 """A cell may be smaller than a pixel by this share, as 1 m is than HiRISE's 1.01 m."""
@@ -86,6 +89,7 @@ class Pinned(NamedTuple):
     obstacles: BoolArray | None = None  # [rows, columns] of the pixels in cells
     kept_out: BoolArray | None = None  # [rows, columns], pixels in the area to keep out of
     is_kept_out: BoolArray | None = None  # [R, C], cells with such a pixel
+    error: FloatArray | float = 0.0  # m², variance [S] of the terrain model's heights in cells
 
 
 def cells_of(config: RoverConfig) -> Cells:
@@ -147,7 +151,11 @@ def pinned(config: RoverConfig) -> Pinned:
 def _files(config: RoverConfig) -> list[str]:
     """Return the files that the terrain of a configuration is made from."""
     terrain = None if config.terrain in (MARS, SAMPLE) else config.terrain
-    return [file for file in (terrain, config.obstacles, config.keep_out) if isinstance(file, str)]
+    return [
+        file
+        for file in (terrain, config.obstacles, config.keep_out, config.error)
+        if isinstance(file, str)
+    ]
 
 
 def _stamp(file: str) -> tuple[int, int] | None:
@@ -163,28 +171,33 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
     """Make the cells; `stamps` are the sizes and the times of the files."""
     elevation = elevation_of(config)
     obstacles, kept_out = _obstacles(config, elevation), _kept_out(config, elevation)
-    layers = [layer for layer in (obstacles, kept_out) if layer is not None]
-    closed = np.logical_or.reduce(layers) if layers else None
+    masks = [mask for mask in (obstacles, kept_out) if mask is not None]
+    closed = np.logical_or.reduce(masks) if masks else None
+    error = config.error if isinstance(config.error, float) else _error(config.error, elevation)
     if config.is_driven:
         base = max(WHEELBASE, *elevation.pixel) if config.wheelbase is None else config.wheelbase
         vehicle = Vehicle(config.climb, config.descend, config.roll, base)
         free = elevation
         if closed is not None:
             free = replace(elevation, heights=np.where(closed, np.nan, elevation.heights))
-        cells, crossings = crossed_cells(free, config.cell, config.error, vehicle)
+        cells, crossings = crossed_cells(free, config.cell, error, vehicle)
     else:
         crossings = None
-        cells = to_cells(elevation, config.cell, config.blur, config.error, closed)
-    sides = sides_of(elevation, config.cell)
+        cells = to_cells(elevation, config.cell, config.blur, error, closed)
+    sides, own = sides_of(elevation, config.cell), error
+    if isinstance(error, np.ndarray):
+        there = cells.variance if config.is_driven else at_centres(error, sides)
+        own = np.where(cells.blocked, 0.0, there).ravel()
     rows, columns = (n * side for n, side in zip(cells.shape, sides, strict=True))
     return Pinned(
         cells,
-        digest_of(cells, *layers),
+        digest_of(cells, *masks, *([error] if isinstance(error, np.ndarray) else [])),
         elevation.pixel,
         crossings,
         None if obstacles is None else obstacles[:rows, :columns],
         None if kept_out is None else kept_out[:rows, :columns],
         None if kept_out is None else cells_with(kept_out, sides),
+        own,
     )
 
 
@@ -199,6 +212,24 @@ def _obstacles(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
         return pixels_touched(area, elevation, "the obstacles are")
     except InvalidInputError as cause:
         raise InvalidFileError(f"{config.obstacles}: {cause}") from cause
+
+
+def _error(file: str, elevation: Elevation) -> FloatArray:
+    """Return the variance [rows, columns] in m² of each pixel, from its standard deviation."""
+    deviation = read_layer(file, elevation)
+    known = np.isfinite(elevation.heights)
+    wrong = known & ~((deviation >= MIN_DEVIATION) & (deviation <= 1.0 / MIN_DEVIATION))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        x, y = to_map(elevation.transform, column + 0.5, row + 0.5)
+        value = deviation[row, column]
+        said = "has no standard deviation" if np.isnan(value) else f"has {value:g} m"
+        raise InvalidFileError(
+            f"{file}: {said} at row {row}, column {column} of the ground to explore, at "
+            f"x = {x:.10g}, y = {y:.10g}; expected {MIN_DEVIATION:g} to {1.0 / MIN_DEVIATION:g} m "
+            "wherever the terrain has a height"
+        )
+    return np.square(deviation)
 
 
 def _kept_out(config: RoverConfig, elevation: Elevation) -> BoolArray | None:
