@@ -17,7 +17,7 @@ from homeward.extras import need
 from homeward.terrain.raw import check_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from homeward.arrays import BoolArray, FloatArray
@@ -42,6 +42,11 @@ PICTURES = ("red", "green", "blue", "alpha", "palette", "cyan", "magenta", "yell
 PLANETARY = ("PDS", "PDS4", "ISIS2", "ISIS3", "VICAR")
 SPECIAL_PIXELS = tuple(float(value) for value in range(-32768, -32763))
 """Special values for missing data in 16-bit planetary rasters."""
+
+GEOGRAPHIC = "GEOGCS["
+"""Beginning of the longitudes and latitudes in the WKT of a coordinate system."""
+
+MARS_RADIUS, EARTH_RADII = 3_396_190.0, (6.3e6, 6.4e6)  # m
 
 STRIP_PIXELS = 1 << 23
 """Approximate number of pixels that are read at once."""
@@ -148,8 +153,7 @@ def _unit(path: Path, dataset: Any) -> float:
     wkt = crs.to_wkt()
     if crs.is_geographic:
         left, bottom, right, top = dataset.bounds
-        radius = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
-        size = f"+R={float(radius[1]):.10g}" if radius else "+R=3396190"
+        size = f"+R={radius_of(wkt):.10g}"
         middle = f"+lat_ts={(bottom + top) / 2:.6g} +lon_0={(left + right) / 2:.6g}"
         files = shlex.join([str(path), str(path.with_name(f"{path.stem}_metres.tif"))])
         raise InvalidFileError(
@@ -240,6 +244,33 @@ def short_name(crs: str) -> str:
     found = CRS.from_wkt(crs)
     code = found.to_epsg()
     return f"EPSG:{code}" if code else found.to_proj4().replace("=True", "") or crs
+
+
+def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return longitudes and latitudes of map coordinates: WGS 84 on Earth, else of the body."""
+    need_rasterio("longitudes and latitudes")
+    from rasterio.crs import CRS
+    from rasterio.warp import transform
+
+    rest = crs[crs.index(GEOGRAPHIC) :]
+    depth = np.cumsum([(letter == "[") - (letter == "]") for letter in rest])
+    first = rest.index("[")
+    degrees = rest[: first + 1 + int(np.argmax(depth[first:] == 0))]
+    is_earth = EARTH_RADII[0] < radius_of(degrees) < EARTH_RADII[1]
+    target = CRS.from_epsg(4326) if is_earth else CRS.from_wkt(degrees)
+    longitudes, latitudes = transform(CRS.from_wkt(crs), target, list(x), list(y))
+    return longitudes, latitudes
+
+
+def has_degrees(crs: str | None) -> bool:
+    """Return whether a coordinate system (WKT) is tied to longitudes and latitudes."""
+    return crs is not None and GEOGRAPHIC in crs
+
+
+def radius_of(wkt: str) -> float:
+    """Return the larger radius in m of the body of a coordinate system; that of Mars if unknown."""
+    found = re.search(r'SPHEROID\["[^"]*",([\d.eE+]+)', wkt)
+    return float(found[1]) if found else MARS_RADIUS
 
 
 def told(error: BaseException | None) -> str:

@@ -25,7 +25,7 @@ from homeward.kinds.outcome import is_stranded
 from homeward.kinds.promises import states_of
 from homeward.kinds.rover.config import RoverConfig
 from homeward.kinds.rover.kind import area_of, cells_of, make, prior_of
-from homeward.kinds.rover.outputs import distance_of, path_of
+from homeward.kinds.rover.outputs import GROUND_COLOURS, distance_of, path_of
 from homeward.kinds.rover.terrain import crossings_of, pinned
 from homeward.plots.films import write_frames
 from homeward.plots.maps import (
@@ -59,9 +59,7 @@ if TYPE_CHECKING:
 
 INK, ROCK, WAY = "#1b2024", "#2b2f33", "#0b3d91"
 OBSTACLE, KEPT_OUT = "#7a0f3c", "#a8548c"
-GROUND = LinearSegmentedColormap.from_list(
-    "ground", ["#4f1906", "#933710", "#d0651a", "#ef9433", "#ffcb6b"]
-)
+GROUND = LinearSegmentedColormap.from_list("ground", GROUND_COLOURS)
 LAYOUT = Layout(
     INK,
     left=0.62,
