@@ -69,9 +69,13 @@ class Georeference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elevation(Georeference):
-    """Heights [rows, columns] in metres, one per pixel, NaN for no data."""
+    """Heights [rows, columns] in metres, one per pixel, NaN for no data.
+
+    `height_unit` is the unit that the file names; None if it names none.
+    """
 
     heights: FloatArray
+    height_unit: str | None = None
 
     def __post_init__(self) -> None:
         Georeference.__post_init__(self)

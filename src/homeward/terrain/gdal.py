@@ -80,6 +80,7 @@ class Source:
     transform: Transform | None = None  # None if the raster has no pixel size
     crs: str | None = None  # WKT
     unit: float = 1.0  # length of a unit of the map, in m
+    height_unit: str | None = None  # that the raster names
 
 
 def need_rasterio(what: str) -> Any:
@@ -103,6 +104,7 @@ def opened(path: Path, band: int, role: Role = "heights") -> Iterator[Source]:
             transform=None if unplaced else transform,  # type: ignore[arg-type]
             crs=crs.to_wkt() if crs else None,
             unit=_unit(path, dataset) if crs and role == "heights" else 1.0,
+            height_unit=(dataset.units[band - 1] or "").strip() or None,
         )
 
 
@@ -256,15 +258,59 @@ def to_degrees(crs: str, x: Sequence[float], y: Sequence[float]) -> tuple[list[f
     depth = np.cumsum([(letter == "[") - (letter == "]") for letter in rest])
     first = rest.index("[")
     degrees = rest[: first + 1 + int(np.argmax(depth[first:] == 0))]
-    is_earth = EARTH_RADII[0] < radius_of(degrees) < EARTH_RADII[1]
-    target = CRS.from_epsg(4326) if is_earth else CRS.from_wkt(degrees)
+    target = CRS.from_epsg(4326) if is_earth(crs) else CRS.from_wkt(degrees)
     longitudes, latitudes = transform(CRS.from_wkt(crs), target, list(x), list(y))
     return longitudes, latitudes
+
+
+def stretch_of(
+    crs: str, transform: Transform, shape: tuple[int, int], unit: float
+) -> tuple[float, float]:
+    """Return the least and the largest length on a map over that on the ground.
+
+    They are taken in all directions, at the middle and the corners of a grid.
+    """
+    rows, columns = shape
+    a, b, c, d, e, f = transform
+    places = [(0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
+    x, y = np.array(
+        [
+            (a * u * columns + b * v * rows + c, d * u * columns + e * v * rows + f)
+            for u, v in places
+        ]
+    ).T
+    step = np.hypot(a, d)
+    moved = [(x, y), (x + step, y), (x, y + step)]
+    degrees = [np.radians(to_degrees(crs, px.tolist(), py.tolist())) for px, py in moved]
+    latitude = degrees[0][1]
+    found = re.search(r'SPHEROID\["[^"]*",[\d.eE+]+,([\d.eE+]+)', crs)
+    flattening = 1.0 / float(found[1]) if found and float(found[1]) else 0.0
+    squared = flattening * (2.0 - flattening)
+    share = 1.0 - squared * np.sin(latitude) ** 2
+    east = radius_of(crs) / np.sqrt(share) * np.cos(latitude)  # m per radian of longitude
+    north = radius_of(crs) * (1.0 - squared) / share**1.5  # m per radian of latitude
+    local = np.empty((len(places), 2, 2))  # m on the ground per m on the map
+    for axis in (0, 1):
+        turn, rise = degrees[axis + 1] - degrees[0]
+        local[:, 0, axis] = east * ((turn + np.pi) % (2.0 * np.pi) - np.pi)
+        local[:, 1, axis] = north * rise
+    scales = 1.0 / np.linalg.svd(local / (step * unit), compute_uv=False)
+    return float(scales.min()), float(scales.max())
 
 
 def has_degrees(crs: str | None) -> bool:
     """Return whether a coordinate system (WKT) is tied to longitudes and latitudes."""
     return crs is not None and GEOGRAPHIC in crs
+
+
+def is_earth(crs: str) -> bool:
+    """Return whether a coordinate system (WKT) is one of Earth, by its radius."""
+    return EARTH_RADII[0] < radius_of(crs) < EARTH_RADII[1]
+
+
+def body_of(crs: str) -> str:
+    """Return the size of the body of a coordinate system (WKT) in PROJ's words."""
+    return "+datum=WGS84" if is_earth(crs) else f"+R={radius_of(crs):.10g}"
 
 
 def radius_of(wkt: str) -> float:

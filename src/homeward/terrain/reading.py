@@ -30,7 +30,16 @@ from homeward.terrain.elevation import (
     moved,
     wkt_name,
 )
-from homeward.terrain.gdal import FILLS, Role, Source, holes, opened, same_system, short_name
+from homeward.terrain.gdal import (
+    FILLS,
+    METRES,
+    Role,
+    Source,
+    holes,
+    opened,
+    same_system,
+    short_name,
+)
 from homeward.terrain.windows import MapWindow, PixelWindow, Window
 
 if TYPE_CHECKING:
@@ -58,6 +67,7 @@ def read_elevation(
     window: Window | None = None,
     pixel: float | None = None,
     band: int = 1,
+    height_unit: float | None = None,
 ) -> Elevation:
     """Return a terrain model, or a window of it.
 
@@ -73,31 +83,62 @@ def read_elevation(
         Side of a pixel in metres, for a raster without its own pixel size, such as ``.npy``.
     band
         Band with the heights, from 1.
+    height_unit
+        Length in metres of a unit of height, for a raster that names none; 1 unless given.
 
     If rows run from south to north or columns from east to west, the heights are flipped so that
     north is up.
     """
     path = Path(path)
     with _opened(path, band) as source:
-        transform = _transform(path, source, pixel)
-        try:
-            part = PixelWindow(0, 0, *source.shape[::-1]) if window is None else window
-            part = part.within(source.shape, transform)
-        except InvalidInputError as cause:
-            raise InvalidInputError(f"{path}: {cause}") from cause
+        part, transform = _part(path, source, window, pixel)
+        named = None if source.height_unit is None else METRES.get(source.height_unit.lower())
+        if height_unit is not None and named not in (None, height_unit):
+            raise InvalidInputError(
+                f"{path}: names {source.height_unit!r} as the unit of its heights: do not give "
+                "another"
+            )
         if part.width * part.height > MAX_PIXELS:
             raise InvalidFileError(
                 f"{path}: {part.width} x {part.height} pixels are too many to read at once "
                 f"(the maximum is {MAX_PIXELS:,}): give a smaller window"
             )
         heights = source.read(part)
+    if height_unit is not None and named is None:
+        heights *= height_unit
     _check_heights(path, heights, part)
     transform = moved(transform, part.column, part.row)
     heights, transform = _north_up(heights, transform)
     heights.flags.writeable = False
     is_own = source.transform is None and source.crs is None
     about: dict[str, Any] = {"crs": source.crs, "name": path.name, "unit": source.unit}
-    return Elevation(heights, transform=transform, is_own=is_own, **about)
+    return Elevation(heights, source.height_unit, transform=transform, is_own=is_own, **about)
+
+
+def read_size(
+    path: str | os.PathLike[str], window: Window | None = None, pixel: float | None = None
+) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Return rows and columns of a raster or a window, and the height and width of a pixel in m.
+
+    Only the header of the file is read.
+    """
+    path = Path(path)
+    with _opened(path, 1) as source:
+        part, (a, b, _, d, e, _) = _part(path, source, window, pixel)
+        size = math.hypot(b, e) * source.unit, math.hypot(a, d) * source.unit
+        return (part.height, part.width), size
+
+
+def _part(
+    path: Path, source: Source, window: Window | None, pixel: float | None
+) -> tuple[PixelWindow, Transform]:
+    """Return the pixels of a window, and the transform of the whole raster."""
+    transform = _transform(path, source, pixel)
+    try:
+        part = PixelWindow(0, 0, *source.shape[::-1]) if window is None else window
+        return part.within(source.shape, transform), transform
+    except InvalidInputError as cause:
+        raise InvalidInputError(f"{path}: {cause}") from cause
 
 
 def read_layer(

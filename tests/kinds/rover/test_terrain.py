@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import rasterio
 from tests.terrain.planetary import write_raster
 
 from homeward.errors import InvalidFileError, InvalidInputError
@@ -210,9 +211,84 @@ def test_an_error_may_be_a_number_as_text() -> None:
         RoverConfig.model_validate({"error": -1.0})
 
 
+def test_heights_in_feet_become_metres_and_the_summary_says_so(
+    tmp_path: Path, ground: RoverConfig
+) -> None:
+    metres = cells_of(ground).mean
+    for unit, text in (("ft", "ft"), (0.3048, "units of 0.3048 m")):
+        feet = with_(ground, height_unit=unit)
+        np.testing.assert_allclose(cells_of(feet).mean, 0.3048 * metres)
+        run = Run.create(tmp_path / f"run {unit}", "rover", feet)
+        run.resume()
+        summary = (run.directory / "summary.md").read_text()
+        assert f"- Heights: taken for {text}, as given; the raster names no unit." in summary
+        assert f"--height-unit {unit}" in summary
+
+
+def test_a_unit_that_the_raster_contradicts_or_that_is_none_is_refused(
+    ground: RoverConfig,
+) -> None:
+    with rasterio.open(ground.terrain, "r+") as file:
+        file.units = ("m",)
+    assert settle(with_(ground, height_unit="m")).height_unit == "m"
+    with pytest.raises(InvalidInputError, match=r"ground.tif: names 'm' as the unit of its height"):
+        settle(with_(ground, height_unit="ft"))
+    for unit, message in (("yd", "'yd' is not m, ft, or"), (0.0, "a unit of 0 m is not one")):
+        with pytest.raises(ValueError, match=message):
+            with_(ground, height_unit=unit)
+    with pytest.raises(ValueError, match="height_unit is for rasters only"):
+        RoverConfig.model_validate({"height_unit": "ft"})
+
+
+@pytest.mark.parametrize(
+    ("crs", "corner", "factor"),
+    [
+        ("EPSG:3857", (1_000_000.0, 6_000_000.0), "1.47 to 1.48"),  # Web Mercator near 47° north
+        ("ESRI:54001", (1_000_000.0, 6_700_000.0), "0.999 to 2.01"),  # plate carrée near 60° north
+    ],
+)
+def test_a_map_that_stretches_is_refused_with_the_way_to_reproject(
+    tmp_path: Path, crs: str, corner: tuple[float, float], factor: str
+) -> None:
+    x, y = corner
+    there = rasterio.Affine(1.0, 0.0, x, 0.0, -1.0, y)
+    write_raster(tmp_path / "far.tif", np.zeros((20, 20)), crs=crs, transform=there)
+    config = RoverConfig(terrain=str(tmp_path / "far.tif"), cell=5.0)
+    with pytest.raises(InvalidFileError, match=rf"{factor} times those .*gdalwarp .*\+proj=stere"):
+        settle(config)
+
+
+def test_a_map_that_is_true_where_it_is_used_is_taken(tmp_path: Path) -> None:
+    there = rasterio.Affine(1.0, 0.0, 500_000.0, 0.0, -1.0, 6_700_000.0)
+    write_raster(tmp_path / "utm.tif", np.zeros((20, 20)), crs="EPSG:32633", transform=there)
+    assert settle(RoverConfig(terrain=str(tmp_path / "utm.tif"), cell=5.0)).start is not None
+
+
+def test_too_many_cells_are_refused_before_they_are_in_memory(tmp_path: Path) -> None:
+    with rasterio.open(
+        tmp_path / "large.tif",
+        "w",
+        driver="GTiff",
+        height=20_000,
+        width=20_000,
+        count=1,
+        dtype="uint8",
+        sparse_ok=True,
+        transform=rasterio.Affine(1.0, 0.0, 0.0, 0.0, -1.0, 20_000.0),
+    ):
+        pass
+    config = RoverConfig(terrain=str(tmp_path / "large.tif"), cell=1.0)
+    message = r"large.tif: cells of 1 m would be 20,000 x 20,000, more than the 10,000,000"
+    with pytest.raises(InvalidInputError, match=message):
+        settle(config)
+    mars = RoverConfig(rows=20_000, columns=20_000, cell=1.0)
+    with pytest.raises(InvalidInputError, match=r"mars: cells of 1 m would be 20,000 x 20,000"):
+        settle(mars)
+
+
 def test_a_window_takes_its_part_of_the_obstacles(tmp_path: Path, ground: RoverConfig) -> None:
     mask = np.zeros(SHAPE, np.uint8)
     mask[12, 34] = 1
     file = raster(tmp_path / "mask.tif", mask)
     found = pinned(with_(ground, obstacles=file, window="30,10,20,20")).obstacles
-    assert np.argwhere(found).tolist() == [[2, 4]]
+    assert np.argwhere(np.asarray(found)).tolist() == [[2, 4]]

@@ -38,6 +38,7 @@ GROUND_KEYS = {"driven": ("roll", "wheelbase", "error_length"), "paper": ("blur"
 """Keys that change something on one ground alone."""
 
 PLACE_FORM = "ROW,COL or map:X,Y"
+HEIGHT_UNITS = {"m": 1.0, "ft": 0.3048}
 MIN_VARIANCE = 1e-12  # m²
 Positive = Annotated[float, Field(ge=1e-12, le=1e12)]  # beyond, squares and ratios overflow
 Slope = Annotated[float, Field(ge=0.0, lt=90.0)]
@@ -54,6 +55,18 @@ def _error_of(value: Any) -> Any:
         raise ValueError(
             f"the variance is {value:g} m², expected {MIN_VARIANCE:g} to {1.0 / MIN_VARIANCE:g}"
         )
+    return value
+
+
+def _height_unit_of(value: Any) -> Any:
+    """Return a unit of height by its name, or its length in m as a number; raise on others."""
+    if isinstance(value, str) and value not in HEIGHT_UNITS:
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not m, ft, or the length of a unit in m") from None
+    if isinstance(value, int | float) and not 1e-6 <= value <= 1e6:
+        raise ValueError(f"a unit of {value:g} m is not one of height, expected 1e-6 to 1e6 m")
     return value
 
 
@@ -79,6 +92,9 @@ class RoverConfig(SafeConfig):
     pixel: Annotated[Positive | None, Field(
         description="Side of a pixel in m, for .npy and synthetic Mars."),
         Option(unset="1 on Mars")] = None
+    height_unit: Annotated[str | float | None, BeforeValidator(_height_unit_of), Field(
+        description="Unit of the raster's heights if it names none: m, ft, or its length in m."),
+        Option(unset="m")] = None
     window: Annotated[str | None, Field(
         description="Part of the terrain: COLUMN,ROW,WIDTH,HEIGHT in pixels, or "
         "map:XMIN,YMIN,XMAX,YMAX."), Option(unset="all")] = None
@@ -179,6 +195,8 @@ class RoverConfig(SafeConfig):
                 raise InvalidInputError(
                     f"{named(name)} is for synthetic Mars only, not for {self.terrain}"
                 )
+        if self.terrain in (MARS, SAMPLE) and self.height_unit is not None:
+            raise InvalidInputError(f"{named('height_unit')} is for rasters only: give one")
         if self.terrain == SAMPLE and self.pixel is not None:
             raise InvalidInputError(f"{named('pixel')}: the sample terrain has its own pixel size")
 

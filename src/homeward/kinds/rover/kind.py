@@ -29,7 +29,7 @@ from homeward.kinds.rover.form import FORM, shape_of
 from homeward.kinds.rover.scene import kept_layers, scene_of
 from homeward.kinds.rover.terrain import CELLS as CELLS
 from homeward.kinds.rover.terrain import cells_of as cells_of
-from homeward.kinds.rover.terrain import check_cell, limits_of, pinned, polygons_of
+from homeward.kinds.rover.terrain import check_cell, check_stretch, limits_of, pinned, polygons_of
 from homeward.kinds.rover.terrain import digest_of as digest_of
 from homeward.kinds.rover.world import Rover, draw_heights, true_heights
 from homeward.planning.planner import Planner
@@ -155,6 +155,7 @@ def settle(config: RoverConfig) -> RoverConfig:
         update={key: str(Path(file).absolute()) for key, file in files.items() if file is not None}
     )
     check_cell(there)
+    check_stretch(there)
     belief = prior_of(there)  # raises if the terrain differs from the pinned one
     start = divmod(start_of(there, belief, inside_of(there)), belief.shape[1])
     known = {"terrain_sha256": pinned(there).digest, "start": start, "keep_in": area_of(there)}

@@ -252,6 +252,7 @@ def summary_of(
         f"({rows * high / 1000:g} × {columns * wide / 1000:g} km)"
         + (f", {blocked:,} of them without data and never entered." if blocked else "."),
         f"- Coordinates: {where}.",
+        *_heights(config),
         *_closed(config),
         *([] if isinstance(config.error, float) else [f"- Errors of the terrain: {config.error}."]),
         f"- True heights: {drawn}, from seed {config.seed}.",
@@ -323,6 +324,19 @@ def _vehicle(config: RoverConfig) -> str:
         f"the terrain model as given, under wheels {crossings.vehicle.wheelbase:g} m apart, along "
         "the whole way from cell to cell."
     )
+
+
+def _heights(config: RoverConfig) -> list[str]:
+    """Return the line on the unit of a raster's heights."""
+    named, given = pinned(config).height_unit, config.height_unit
+    if config.terrain in (MARS, SAMPLE):
+        return []
+    if named is not None:
+        return [f"- Heights: in {named}, as the raster says."]
+    if given is None:
+        return ["- Heights: taken for metres, since the raster names no unit."]
+    unit = given if isinstance(given, str) else f"units of {given:g} m"
+    return [f"- Heights: taken for {unit}, as given; the raster names no unit."]
 
 
 def _way(config: RoverConfig) -> str:

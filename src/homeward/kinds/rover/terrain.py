@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,20 +15,32 @@ import numpy as np
 from homeward.arrays import BoolArray, FloatArray, frozen
 from homeward.beliefs.grid_graph import grid_graph
 from homeward.errors import InvalidFileError, InvalidInputError
-from homeward.kinds.rover.config import MARS, SAMPLE, RoverConfig
+from homeward.kinds.rover.config import HEIGHT_UNITS, MARS, SAMPLE, RoverConfig
 from homeward.terrain import parse_window, read_elevation, sample_terrain, synthetic_mars, to_cells
 from homeward.terrain.cells import at_centres, cells_with, sides_of
 from homeward.terrain.crossings import Crossings, Vehicle, crossed_cells
 from homeward.terrain.elevation import moved, to_map
+from homeward.terrain.gdal import body_of, has_degrees, stretch_of, to_degrees
 from homeward.terrain.polygons import Area, check_area, pixels_touched, read_area
-from homeward.terrain.reading import read_layer
+from homeward.terrain.reading import read_layer, read_size
 
 if TYPE_CHECKING:
     from homeward.terrain import Cells, Elevation
     from homeward.terrain.elevation import Georeference
 
 CELLS = (
-    *("terrain", "terrain_seed", "rows", "columns", "pixel", "window", "cell", "blur", "error"),
+    *(
+        "terrain",
+        "terrain_seed",
+        "rows",
+        "columns",
+        "pixel",
+        "height_unit",
+        "window",
+        "cell",
+        "blur",
+        "error",
+    ),
     *("obstacles", "keep_out", "ground", "climb", "descend", "roll", "wheelbase"),
 )
 """The keys of a configuration that its cells depend on."""
@@ -44,6 +57,12 @@ DEFAULT_SHAPE = (1000, 2000)
 MIN_DEVIATION = 1e-6
 """Smallest standard deviation in m of a raster of errors; the largest is its inverse."""
 
+MAX_CELLS = 10_000_000
+"""Maximum number of cells of a run; each takes about 1 kB while the rover plans."""
+
+MAX_STRETCH = 1.05
+"""Largest ratio of a length on the map to that on the ground, or its inverse, in a new run."""
+
 PIXEL_TOLERANCE = 0.05
 """A cell may be smaller than a pixel by this share, as 1 m is than HiRISE's 1.01 m."""
 
@@ -52,11 +71,20 @@ def elevation_of(config: RoverConfig) -> Elevation:
     """Return the terrain model, or a window of it."""
     window = None if config.window is None else parse_window(config.window)
     if config.terrain not in (MARS, SAMPLE):
-        return read_elevation(config.terrain, window=window, pixel=config.pixel)
+        _check_size(config, *read_size(config.terrain, window, config.pixel))
+        unit = config.height_unit
+        return read_elevation(
+            config.terrain,
+            window=window,
+            pixel=config.pixel,
+            height_unit=HEIGHT_UNITS[unit] if isinstance(unit, str) else unit,
+        )
     if config.terrain == SAMPLE:
         whole = sample_terrain()
     else:
         (rows, columns), (pixel, _) = mars_pixels(config.rows, config.columns, config.pixel)
+        if window is None:
+            _check_size(config, (rows, columns), (pixel, pixel))
         whole = synthetic_mars(config.terrain_seed, rows, columns, pixel)
     if window is None:
         return whole
@@ -68,6 +96,17 @@ def elevation_of(config: RoverConfig) -> Elevation:
     heights = np.ascontiguousarray(whole.heights[there.row : down, there.column : across])
     transform = moved(whole.transform, there.column, there.row)
     return replace(whole, heights=heights, transform=transform)
+
+
+def _check_size(config: RoverConfig, shape: tuple[int, int], pixel: tuple[float, float]) -> None:
+    """Raise if pixels of `pixel` m make too many cells, before anything of them is in memory."""
+    sides = (max(1, round(config.cell / side)) for side in pixel)
+    rows, columns = (length // side for length, side in zip(shape, sides, strict=True))
+    if rows * columns > MAX_CELLS:
+        raise InvalidInputError(
+            f"{config.terrain}: cells of {config.cell:g} m would be {rows:,} x {columns:,}, more "
+            f"than the {MAX_CELLS:,} that are explored at once: give larger cells or a window"
+        )
 
 
 def mars_pixels(
@@ -89,6 +128,7 @@ class Pinned(NamedTuple):
     obstacles: BoolArray | None = None  # [rows, columns] of the pixels in cells
     kept_out: BoolArray | None = None  # [rows, columns], pixels in the area to keep out of
     is_kept_out: BoolArray | None = None  # [R, C], cells with such a pixel
+    height_unit: str | None = None  # that the raster names
     error: FloatArray | float = 0.0  # m², variance [S] of the terrain model's heights in cells
 
 
@@ -139,6 +179,28 @@ def check_cell(config: RoverConfig) -> None:
             f"a cell of {config.cell:g} m is smaller than a pixel of {cells.name}, {high:g} x "
             f"{wide:g} m: give a cell of {max(high, wide):g} m or more"
         )
+
+
+def check_stretch(config: RoverConfig) -> None:
+    """Raise if the map of a new run's terrain stretches distances, and so slopes."""
+    cells = cells_of(config)
+    if config.terrain_sha256 or cells.crs is None or not has_degrees(cells.crs):
+        return
+    low, high = stretch_of(cells.crs, cells.transform, cells.shape, cells.unit)
+    if low >= 1.0 / MAX_STRETCH and high <= MAX_STRETCH:
+        return
+    rows, columns = cells.shape
+    middle = to_map(cells.transform, columns / 2, rows / 2)
+    (longitude,), (latitude,) = to_degrees(cells.crs, middle[:1], middle[1:])
+    there = f"+proj=stere +lat_0={latitude:.6g} +lon_0={longitude:.6g}"
+    target = f"{there} {body_of(cells.crs)} +units=m"
+    path = Path(config.terrain)
+    files = [str(path), str(path.with_name(f"{path.stem}_true.tif"))]
+    raise InvalidFileError(
+        f"{path}: lengths on its map, {cells.crs_name}, are {low:.3g} to {high:.3g} times those on "
+        f"the ground, so slopes would be wrong. Reproject it first, for example with "
+        + shlex.join(["gdalwarp", "-r", "bilinear", "-t_srs", target, *files])
+    )
 
 
 def pinned(config: RoverConfig) -> Pinned:
@@ -200,6 +262,7 @@ def _pinned(config: RoverConfig, stamps: tuple[tuple[int, int] | None, ...]) -> 
         None if obstacles is None else obstacles[:rows, :columns],
         None if kept_out is None else kept_out[:rows, :columns],
         None if kept_out is None else cells_with(kept_out, sides),
+        elevation.height_unit,
         own,
     )
 
