@@ -196,6 +196,7 @@ REFEREE = {
     "actions",
     "arithmetic",
     "budget_audit",
+    "joint",
     "mean_model",
     "policy_evaluation",
     "return_bounds",

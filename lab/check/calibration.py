@@ -3,8 +3,8 @@
 The claim of a plan: draw one of its outbound policies, follow it without replanning until a recall,
 which comes at each step with probability 1 − γ, then follow the return policy. This reaches home
 with at least the reported probability. Only plans that δ binds are used: those with a positive
-multiplier and a bound within 1e-6 of δ. `NAIVE` plans, on the mean model without a correction, are
-counted for comparison.
+multiplier and a corrected bound within 1e-6 of δ. `NAIVE` plans, on the mean model without a
+correction, are counted for comparison.
 
 For each world one of the plans is drawn uniformly, so the number of returns is binomial with the
 mean probability of the plans. Confidence limits are one-sided Clopper-Pearson limits at 99 %. A
@@ -51,7 +51,7 @@ DELTAS = (0.9, 0.8)
 MARS_DELTAS = (0.98, 0.9, 0.8)
 SHORT_SIGHTED = Sensor(range=200.0)
 BINDING_TOLERANCE = 1e-6
-"""Maximum difference between bound and δ of a plan that δ binds."""
+"""Maximum difference between the corrected bound and δ of a plan that δ binds."""
 
 OUTSETS_PER_PLAN = 20
 """Maximum number of outsets per required plan."""
@@ -177,11 +177,10 @@ def make_promises(
 
 
 def is_bound(plan: Plan) -> bool:
-    """Return whether δ binds a plan: a positive multiplier, and a bound equal to δ."""
+    """Return whether δ binds a plan: a positive multiplier, and a corrected bound equal to δ."""
     (criterion,) = plan.criteria
-    return (
-        criterion.multiplier > 0.0 and abs(criterion.bound - criterion.level) <= BINDING_TOLERANCE
-    )
+    missed = abs(criterion.corrected - criterion.level)
+    return criterion.multiplier > 0.0 and missed <= BINDING_TOLERANCE
 
 
 def calibrate(promises: Sequence[Promise], worlds: int, rng: np.random.Generator) -> Calibration:

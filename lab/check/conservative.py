@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,6 +86,7 @@ class Sample:
     truth: float  # the exact probability, or the fraction of drawn worlds
     explored: float  # exploration value / best value without a criterion
     plans: int = 1
+    corrected: float = 0.0  # the bound by the correction alone, by which the plan was chosen
 
     @property
     def excess(self) -> float:
@@ -121,6 +122,7 @@ def study(
                         plan.bounds[0],
                         truth_of(plan, belief, worlds, drawn),
                         plan.exploration_value / free,
+                        corrected=plan.criteria[0].corrected,
                     )
                 )
     return found
@@ -149,6 +151,28 @@ def averages(samples: Sequence[Sample]) -> list[Sample]:
         names = ("bound", "truth", "explored")
         bound, truth, explored = (fmean(getattr(s, name) for s in group) for name in names)
         found.append(Sample(*key, bound, truth, explored, len(group)))
+    return found
+
+
+def distances(samples: Sequence[Sample]) -> list[dict[str, str | float]]:
+    """Return how far bounds are from the truth, by setting: proven, and by the correction alone."""
+    found: list[dict[str, str | float]] = []
+    for setting in dict.fromkeys(s.setting for s in samples):
+        mine = [s for s in samples if s.setting == setting]
+        proven, corrected = (
+            [s.truth - x for s, x in zip(mine, xs, strict=True)]
+            for xs in ([s.bound for s in mine], [s.corrected for s in mine])
+        )
+        found.append(
+            {
+                "belief": setting,
+                "median distance": median(proven),
+                "largest": max(proven),
+                "largest above the truth": max(0.0, -min(proven)),
+                "median of the correction": median(corrected),
+                "its largest": max(corrected),
+            }
+        )
     return found
 
 

@@ -52,6 +52,9 @@ def draw_conservative(
 def _draw_bounds(axis: Axes, samples: Sequence[Sample]) -> None:
     """Plot bounds against the truth; only sampling errors put a bound above the diagonal."""
     axis.plot([0.0, 1.0], [0.0, 1.0], color=INK, linewidth=0.9)
+    alone = [(s.truth, s.corrected) for s in samples]
+    plain: dict[str, Any] = {"color": INK, "alpha": 0.35, "markersize": 3.0}
+    axis.plot(*zip(*alone, strict=True), "x", label="by the correction alone", **plain)
     for name, (colour, mark) in LOOKS.items():
         mine = [(s.truth, s.bound) for s in samples if str(s.correction) == name]
         size, fill, edge = (6.5, "none", 0.8) if name == "general" else (3.2, "full", 0.0)

@@ -123,7 +123,7 @@ def conservative(
     beliefs with a few worlds the truth is computed by enumeration, and no bound may be above it. On
     grids of heights and terrain the truth is estimated in worlds drawn from the belief.
     """
-    from lab.check.conservative import DELTAS, SETTINGS, averages, gains, study
+    from lab.check.conservative import DELTAS, SETTINGS, averages, distances, gains, study
 
     if plot is not None:
         check_writable(plot)
@@ -163,6 +163,7 @@ def conservative(
     conclude(
         {
             "rows": rows,
+            "distances": distances(samples),
             "gains": more,
             "worst_excess": worst,
             "plot": None if plot is None else str(plot),
@@ -170,6 +171,7 @@ def conservative(
         },
         {
             "rows": "Bounds against the truth, level by level",
+            "distances": "Distance of bounds from the truth, plan by plan",
             "gains": "Exploration of the moves correction over the general one, at the same safety",
         },
         f"largest difference bound - exact truth: {worst:.2e}",

@@ -89,7 +89,7 @@ def compare_together(case: Case, correction: Correction) -> Directly:
     status, best = program.solve()
     size = max(abs(best), float(np.abs(objective[np.isfinite(objective)]).max()))
     solved = plan.status is Status.OPTIMAL and status is Status.OPTIMAL
-    short = [(c.level - c.bound) / c.unit for c in plan.criteria]
+    short = [(c.level - c.corrected) / c.unit for c in plan.criteria]
     return Directly(
         status=plan.status,
         referee=status,

@@ -66,7 +66,7 @@ class Soundness:
     returning: float  # over all states
     exploring: float  # over all deterministic outbound policies and all states
     planned: float  # of the planner's mixture, and of its policies that start with the action
-    looseness: float  # exact − bound of the planner's mixture
+    looseness: float  # exact − corrected bound of the planner's mixture
 
 
 def random_belief(kind: Kind, rng: np.random.Generator) -> FiniteBelief:
@@ -139,7 +139,7 @@ def examine(
         returning,
         excess,
         float(max(criterion.bound - exact, criterion.kept_bound - kept)),
-        float(exact - criterion.bound),
+        float(exact - criterion.corrected),
     )
 
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from homeward.arrays import BoolArray, FloatArray, frozen, numbers, place
 from homeward.beliefs.observations import Sensor
-from homeward.beliefs.sight import views
 from homeward.errors import InvalidProblemError
 
 if TYPE_CHECKING:
@@ -206,6 +205,8 @@ class InformationGain(_Measuring):
         rows, columns = looks.shape
         seen = np.ones((len(looks.amount), len(looks.weight)), np.bool_)
         if looks.ground.size:
+            from homeward.beliefs.sight import views
+
             views(looks.ground, looks.mast, looks.down, looks.right, seen)
             seen[looks.done] = False
         variance, told = looks.amount.reshape(rows, columns), np.zeros((rows, columns))

@@ -53,6 +53,15 @@ VERDICTS = {
 }
 """Why an action was taken or not, by the value of `Verdict`."""
 
+EVALUATORS = {
+    "exact": "exactly, in every world of the belief",
+    "path": "by the exact probability that all moves on the way work",
+    "pairs": "by the probabilities that moves, and pairs of moves, never work",
+    "correction": "{correction} correction",
+    "union": "by the sum of the probabilities that a move never works",
+}
+"""How a bound was evaluated, by the code of its evaluator."""
+
 
 class Remainder(NamedTuple):
     """What is left to explore when an exploration ends.

@@ -203,9 +203,9 @@ def test_where_limits_are_the_same_up_and_down_the_way_back_is_known_too() -> No
 @pytest.mark.parametrize(
     ("move", "said"),
     [
-        (Transition(0, EAST, 3), "nor at its destination s=1"),
-        (Transition(0, EAST, None), "nor at its destination s=1"),
-        (Transition(0, NORTH, 1), "nor at its destination s=0"),
+        (Transition(0, EAST, 3), "nor in its destination s=1"),
+        (Transition(0, EAST, None), "nor in its destination s=1"),
+        (Transition(0, NORTH, 1), "nor in its destination s=0"),
         (Transition(1, EAST, 2), "into a blocked cell"),
         (Transition(2, WEST, 2), "starts in cell s=2, which is blocked"),
         (Transition(3, EAST, 3), "contradicts"),

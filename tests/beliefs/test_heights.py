@@ -360,7 +360,7 @@ def refused(match: str, **options: Any) -> None:
 
 @pytest.mark.parametrize("shape", [(0, 6), (6, 0)])
 def test_a_grid_without_cells_is_refused(shape: tuple[int, int]) -> None:
-    refused(f"a grid of {shape[0]} × {shape[1]} cells has no cells", shape=shape)
+    refused(f"a grid of {shape[0]} × {shape[1]} cells is empty", shape=shape)
 
 
 @pytest.mark.parametrize("name", ["height", "variance"])

@@ -354,7 +354,7 @@ def test_the_range_of_earnings_is_not_taken_from_the_plan(method: Any) -> None:
 
 @pytest.mark.parametrize("method", ["exact", "sampling", "arithmetic"])
 def test_an_optimal_plan_keeps_its_levels_by_its_own_claims(method: Any) -> None:
-    lie = with_bound(ridge_plan(0.9), bound=0.8)
+    lie = with_bound(ridge_plan(0.9), bound=0.8, corrected=0.8)
     found = certify(lie, method=method, episodes=200)
     assert found.worth.reasons == (
         "the plan claims to be optimal, but its bound 0.8 for 'return to state 0' is below 0.9",
@@ -439,8 +439,7 @@ def test_a_way_home_that_gives_up_does_not_make_a_level_infeasible(asked: Any) -
         way_home=np.array([1.0, 0.0]),
         return_policy=lost,
         return_layers=None if layers is None else np.full_like(layers, -1),
-        bound=0.0,
-        kept_bound=0.0,
+        **dict.fromkeys(("bound", "kept_bound", "corrected", "kept_corrected"), 0.0),
     )
     found = certify(lie, method="arithmetic")
     assert not any(v.refuted for v in found.verdicts)

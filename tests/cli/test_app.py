@@ -64,7 +64,7 @@ COMMANDS = (
     *("runs list", "runs show", "runs resume", "runs draw", "runs export"),
     *("study run", "study table", "paper coverage", "paper counterexamples", "paper criteria"),
     *("paper examples", "paper levels", "paper mars", "paper sat", "paper timing"),
-    "paper toytext",
+    *("paper safemdp", "paper toytext"),
 )
 
 

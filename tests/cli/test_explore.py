@@ -283,7 +283,7 @@ def test_only_what_was_given_and_differs_is_told(
     homeward: Callable[..., Said], raster: Path
 ) -> None:
     homeward("explore", raster, "--steps", 1, "--climb", 8, "--start", HERE, "--out", "one")
-    told = "homeward: one: already holds a run of another configuration ({}); name another "
+    told = "homeward: one: is a run with another configuration ({}); name another "
     for words, difference in (
         (("--delta", 0.5), "--delta: recorded 0.98, given 0.5"),
         (("--climb", 8.0, "--back-within", 9), "--back-within: recorded none, given 9"),
@@ -402,7 +402,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "ok.tif --correction none": ('--correction is "none": ', ""),
     "ok.tif --film avi": ('--film is "avi": ', ""),
     "ok.tif --unsafe --naive": ("--unsafe and --naive exclude each other: choose one", ""),
-    "ok.tif --sample": ("ok.tif and --sample: choose one terrain", ""),
+    "ok.tif --sample": ("ok.tif and --sample exclude each other: choose one terrain", ""),
     "ok.tif --rows 9": ("--rows is for synthetic Mars only, not for ", "ok.tif\n"),
     "--sample --pixel 2": ("homeward: --pixel: the sample terrain has its own pixel size\n", ""),
     "--rows 200000 --columns 200000": ("200000 rows and 200000 columns are too many", ""),
@@ -460,7 +460,7 @@ def test_what_is_wrong_is_told_in_one_line_and_nothing_is_written(
 
 def test_a_raster_without_a_name_is_refused(homeward: Callable[..., Said], tmp_path: Path) -> None:
     said = homeward("explore", "", "--out", "run", code=2)
-    assert said.err == "homeward: the raster has an empty name\n"
+    assert said.err == "homeward: the name of the raster is empty\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -599,7 +599,7 @@ def test_a_disk_that_fills_up_is_told_with_the_way_to_go_on(
             patch.setattr(os, "write", no_space)
         said = homeward("explore", raster, "--steps", 3, "--out", "one", code=2)
     assert f"one/{file}: can't be written: No space left on device" in said.err
-    assert "what was done is kept; to resume: homeward runs resume one\n" in said.err
+    assert "the steps so far are saved; to resume: homeward runs resume one\n" in said.err
     assert not Path("one", file).exists() or file == "steps.jsonl"
     assert not [name for name in os.listdir("one") if name.startswith(".")]
     homeward("runs", "resume", "one")
@@ -655,7 +655,7 @@ def test_the_progress_bar_says_bound_seen_and_entropy(
     monkeypatch.setenv("COLUMNS", "160")
     said = homeward("explore", raster, "--steps", 3, "--out", "one")
     assert "step 1 of 3" in said.err
-    assert re.search(r"home ≥ [01]\.\d{4} · ", said.err)
+    assert re.search(r"bound ≥ [01]\.\d{4} · ", said.err)
     assert "seen to 10 cm" in said.err
     assert "nats" in said.err
 
@@ -745,14 +745,17 @@ def test_a_config_file_may_ask_for_all_of_it(
             "a recall after 100,000,000 steps with 108 states ",
         ),
         (("--each-base",), "--each-base has no effect without --base"),
-        (("--base", HERE, "--home", "current"), "--home current and --base: choose one"),
+        (
+            ("--base", HERE, "--home", "current"),
+            "--home current and --base exclude each other: choose one",
+        ),
         (("--base", HERE, "--base", HERE), "--base: 4,4 is named twice"),
         (("--base", HERE, "--unsafe"), "--base needs an explorer with a safety level"),
         (("--delta", 0.98, "--unsafe"), "--delta needs an explorer with a safety level"),
         (("--home", "start", "--unsafe"), "--home needs an explorer with a safety level"),
         (("--correction", "moves", "--unsafe"), "--correction needs an explorer with a safety "),
         (("--correction", "moves", "--naive"), "--correction: the naive explorer plans without "),
-        (("--base", HERE, "--home", "start"), "--home and --base: choose one"),
+        (("--base", HERE, "--home", "start"), "--home and --base exclude each other: choose one"),
         (("--discount", 0.999), "--discount needs --algorithm paper: the default algorithm "),
         (("--terrain-seed", 0), "--terrain-seed is for synthetic Mars only, not for "),
         (

@@ -110,7 +110,7 @@ def test_a_raster_that_has_changed_is_refused_and_the_study_left_as_it_is(
         found = runner.invoke(app, command)
         assert (found.exit_code == 0) == (seed == 1)
     assert isinstance(found.exception, InvalidFileError)
-    assert "own.tif is not what it was when the study was begun" in str(found.exception)
+    assert "own.tif has changed since the study started" in str(found.exception)
     write_ground(tmp_path / "own.tif", 1)
     assert runner.invoke(app, command).exit_code == 0
 

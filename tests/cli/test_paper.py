@@ -120,7 +120,7 @@ def test_examples_draws_nine_panels_and_says_what_each_shows(run: Any, tmp_path:
     assert (tmp_path / "examples.png").read_bytes().startswith(PNG)
     cells = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
     assert "".join(cell for cell in cells if cell.isalpha()) == "abcdefghi"
-    assert "moving South-West is planner calls it unsafe" in out
+    assert "moving South-West is held to be unsafe" in out
     assert "0.61 │ no      │ yes" in out
     assert out.endswith("All panels agree with the paper. The figure is in examples.png.\n")
 

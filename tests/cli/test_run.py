@@ -146,7 +146,7 @@ def test_a_recall_at_a_fixed_step_is_planned_for() -> None:
             ["--correction", "moves", "--explorer", "near-bayesian"],
             "--correction needs an explorer with a safety",
         ),
-        (["--home", "start", "--base", "5,5"], "--home and --base: choose one"),
+        (["--home", "start", "--base", "5,5"], "--home and --base exclude each other: choose one"),
         (["--discount", "0.99"], "--discount needs --algorithm paper: the default algorithm"),
         (
             ["--keep-in", "0:9,0:9", "--keep-in-delta", "0.5"],

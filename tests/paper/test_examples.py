@@ -330,7 +330,7 @@ def test_panels_of_a_tour_show_all_of_it(findings: dict[str, Finding]) -> None:
 def test_captions_are_made_from_the_run(findings: dict[str, Finding]) -> None:
     a, b, c = tell_pit(mirrored(PIT))
     assert (a.holds, b.holds, c.holds) == (False, True, True)
-    told = "After step 1, moving South-{} is planner calls it unsafe, with no way back in sight."
+    told = "After step 1, moving South-{} is held to be unsafe, with no way back in sight."
     assert a.panel.caption == told.format("East")
     assert findings["a"].panel.caption == told.format("West")
     numbers = findings["c"].numbers

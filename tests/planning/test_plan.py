@@ -10,7 +10,7 @@ from homeward.beliefs import FiniteBelief
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves, SparseMDP
-from homeward.planning.plan import Verdict
+from homeward.planning.plan import Evaluator, Verdict
 from homeward.planning.planner import Planner
 from homeward.safety import ReturnHome
 from homeward.solvers import Status
@@ -37,6 +37,16 @@ def plan(belief: FiniteBelief = NAMED, *criteria: ReturnHome, **options: Any) ->
     return Planner(lambda _: BONUS, criteria, 0.5, **options).plan(belief, 0)
 
 
+class OnlyMeans:
+    """A belief that is not known to be finite: only corrections bound what is true of it."""
+
+    def __init__(self, inner: FiniteBelief) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
 def test_a_printed_plan_says_where_and_what() -> None:
     assert str(plan(NAMED, ReturnHome(0.9))).startswith("In camp: take stay.")
 
@@ -55,7 +65,7 @@ def test_a_printed_plan_says_what_it_is_worth_and_what_nothing_is_worth_more_tha
 def test_a_printed_plan_says_what_is_proven_by_what_and_its_price() -> None:
     text = str(plan(NAMED, ReturnHome(0.9)))
     assert "return to camp with probability at least 0.900000" in text
-    assert "asked for 0.9; proven (moves correction)" in text
+    assert "asked for 0.9; proven (exactly, in every world of the belief)" in text
     assert "one more percent would cost 0.04" in text
 
 
@@ -75,9 +85,12 @@ def test_a_naive_plan_does_not_say_that_it_is_proven() -> None:
     assert "proven (naive correction)" not in text
 
 
-def test_a_general_plan_says_so() -> None:
-    text = str(plan(NAMED, ReturnHome(0.9), correction=Correction.GENERAL))
-    assert "proven (general correction)" in text
+@pytest.mark.parametrize("correction", [Correction.GENERAL, Correction.MOVES])
+def test_a_plan_on_another_belief_says_its_correction(correction: Correction) -> None:
+    belief: Any = OnlyMeans(NAMED)
+    found = plan(belief, ReturnHome(0.9), correction=correction)
+    assert found.criteria[0].evaluator is Evaluator.CORRECTION
+    assert f"proven ({correction} correction)" in str(found)
 
 
 def test_a_level_that_costs_nothing_has_no_price() -> None:

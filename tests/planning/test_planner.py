@@ -354,10 +354,11 @@ def test_the_bound_is_the_dense_value_of_the_mixture(
     safety = (1.0 - discount) * found.way_home[:, None] + discount * exploring
     rows = dense(belief.mean())
     each = [value_of(rows, policy, safety, discount)[state] for policy in found.outbound]
-    assert found.bounds[0] == pytest.approx(max(0.0, found.weights @ each), abs=1e-9)
+    (criterion,) = found.criteria
+    assert criterion.corrected == pytest.approx(max(0.0, found.weights @ each), abs=1e-9)
     kept = [value_of(rows, policy, safety, discount)[state] for policy in found.kept_outbound]
     expected = max(0.0, found.kept_weights @ kept)
-    assert found.criteria[0].kept_bound == pytest.approx(expected, abs=1e-9)
+    assert criterion.kept_corrected == pytest.approx(expected, abs=1e-9)
 
 
 @given(tasks(), DELTAS)
@@ -406,7 +407,7 @@ def test_an_infeasible_plan_comes_as_close_as_any_policy(task: Any) -> None:
     safety = safety + discount * belief.move_corrections(discount)[1]
     rows, reward = dense(belief.mean()), belief.worlds[0].reward
     best = max(value_of(rows, p, safety, discount)[state] for p in all_policies(reward))
-    assert found.bounds[0] == pytest.approx(max(0.0, best), abs=1e-9)
+    assert found.criteria[0].corrected == pytest.approx(max(0.0, best), abs=1e-9)
 
 
 def fingerprint(plan: Plan) -> tuple[Any, ...]:
@@ -1089,7 +1090,8 @@ def test_over_fixed_steps_the_way_out_takes_the_general_correction() -> None:
     planner = Planner(constant(np.zeros((2, 1))), [ReturnHome(0.1, [0, 1])], recall=2)
     found = planner.plan(FiniteBelief(worlds), 0)
     assert found.correction is Correction.MOVES
-    assert found.bounds[0] == pytest.approx(1.0 - 0.5 - 0.25, abs=1e-12)
+    assert found.criteria[0].corrected == pytest.approx(1.0 - 0.5 - 0.25, abs=1e-12)
+    assert found.bounds[0] == pytest.approx(1.0, abs=1e-12)  # both states are home
 
 
 def test_an_action_taken_once_is_charged_for_once() -> None:

@@ -123,7 +123,7 @@ def test_workers_that_can_not_find_the_task_stop_the_study(
     study = define("s", "only_here:task", [{}], range(3))
     with (
         Ledger.open(tmp_path / "s.sqlite", study) as ledger,
-        pytest.raises(CrewError, match=r"the workers can't do only_here:task: .*No module named"),
+        pytest.raises(CrewError, match=r"the workers can't run only_here:task: .*No module named"),
     ):
         list(conduct(ledger, scheduler=dask.address))
 

@@ -180,7 +180,7 @@ class StepCounter:
         return steps
 
 
-STRANGE = "config.json: is not as it was written"
+STRANGE = "config.json: has an unexpected format"
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_finished_run_whose_log_is_too_long_is_damaged(own: Path) -> None:
     change_log(own / "grid-safe", lambda lines: [*lines, lines[-1]])
     found = catalogue.summary("grid-safe")
     assert found["status"] == "damaged"
-    assert f"holds {steps + 1} steps" in found["error"]
+    assert f"has {steps + 1} steps" in found["error"]
 
 
 def test_a_run_with_a_damaged_line_is_damaged_whether_it_has_ended_or_not(own: Path) -> None:
@@ -376,7 +376,10 @@ def test_a_run_with_a_damaged_line_is_damaged_whether_it_has_ended_or_not(own: P
         path.write_text(json.dumps({**manifest, "status": status}))
         found = Catalogue(own).summary("grid-safe")
         assert (found["status"], found["steps"]) == ("damaged", 3)
-        assert found["error"] == "steps.jsonl: line 4 is damaged; the steps before it are shown"
+        assert (
+            found["error"]
+            == "steps.jsonl: line 4 is damaged; only the steps before that line are shown"
+        )
     assert Catalogue(own).summary("grid-safe", QueueState("going"))["status"] == "running"
 
 

@@ -46,11 +46,11 @@ def test_a_value_out_of_range_is_named(
 @pytest.mark.parametrize(
     ("kind", "config", "said"),
     [
-        ("rover", {"terrain": "/etc/passwd"}, "the terrain is not one of"),
-        ("rover", {"terrain": "../../etc/passwd"}, "the terrain is not one of"),
-        ("rover", {"terrain": "upload:../../../etc"}, "the terrain is not one of"),
-        ("rover", {"terrain": "upload:0123456789abcdef"}, "there is no upload"),
-        ("rover", {"terrain": 3}, "the terrain is not one of"),
+        ("rover", {"terrain": "/etc/passwd"}, "the terrain must be one of"),
+        ("rover", {"terrain": "../../etc/passwd"}, "the terrain must be one of"),
+        ("rover", {"terrain": "upload:../../../etc"}, "the terrain must be one of"),
+        ("rover", {"terrain": "upload:0123456789abcdef"}, "upload:0123456789abcdef does not exist"),
+        ("rover", {"terrain": 3}, "the terrain must be one of"),
         ("rover", {"terrain_sha256": "0"}, "'terrain_sha256' can't be set"),
         ("rover", {"film": "mp4"}, "'film' can't be set"),
         ("grid", {"<b>": 1}, "can't be set"),
@@ -143,7 +143,7 @@ def test_an_upload_that_is_a_link_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / ".uploads" / "0123456789abcdef"
     folder.mkdir(parents=True)
     (folder / "terrain.tif").symlink_to("/etc/passwd")
-    with pytest.raises(RefusalError, match="there is no upload"):
+    with pytest.raises(RefusalError, match="upload:0123456789abcdef does not exist"):
         completed("rover", {"terrain": "upload:0123456789abcdef"}, tmp_path)
 
 

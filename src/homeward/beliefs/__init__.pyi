@@ -1,6 +1,10 @@
 from .corrections import Correction as Correction
 from .corrections import Corrections as Corrections
+from .covariance import Matern as Matern
+from .covariance import check_calibration as check_calibration
+from .covariance import fit_kernel as fit_kernel
 from .dirichlet import DirichletBelief as DirichletBelief
+from .fields import CorrelatedTerrainBelief as CorrelatedTerrainBelief
 from .finite import FiniteBelief as FiniteBelief
 from .heights import Heights as Heights
 from .heights import TerrainBelief as TerrainBelief

@@ -75,6 +75,26 @@ class Heights:
         set_fields(self, cells=cells, heights=arrays.own(heights, self.heights))
         set_fields(self, variances=arrays.own(variances, self.variances))
 
+    def take_in(
+        self, blocked: BoolArray, height: FloatArray, variance: FloatArray, measured: BoolArray
+    ) -> None:
+        """Write the posterior into `height` and `variance` [S]; mark `measured` cells [S]."""
+        given = self.cells, self.heights, self.variances
+        fault, at = kernels.learn(*given, blocked, height, variance, measured)
+        if fault == kernels.FINE:
+            return
+        cell, seen, error = (part[at] for part in given)
+        measurement = f"cell s={cell} is measured"
+        faults = {
+            kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
+            kernels.BLOCKED: f"{measurement} and blocked",
+            kernels.TWICE: f"{measurement} twice at once",
+            kernels.NO_HEIGHT: f"{measurement} at a height of {seen:g} m",
+            kernels.NO_VARIANCE: f"{measurement} with a variance of {error:g}, expected > 0",
+            kernels.NOTHING_LEFT: f"{measurement} until no variance is left",
+        }
+        raise InvalidBeliefError(faults[fault])
+
 
 @dataclass(frozen=True, eq=False)
 class TerrainBelief:
@@ -273,20 +293,7 @@ class TerrainBelief:
             return new
         height, variance = self.height.copy(), self.variance.copy()
         measured = np.zeros(len(height), dtype=bool)
-        given = observation.cells, observation.heights, observation.variances
-        fault, at = kernels.learn(*given, self.blocked, height, variance, measured)
-        if fault != kernels.FINE:
-            cell, seen, error = (part[at] for part in given)
-            measurement = f"cell s={cell} is measured"
-            faults = {
-                kernels.OUTSIDE: f"a measured cell is s={cell}, outside 0..{len(height) - 1}",
-                kernels.BLOCKED: f"{measurement} and blocked",
-                kernels.TWICE: f"{measurement} twice at once",
-                kernels.NO_HEIGHT: f"{measurement} at a height of {seen:g} m",
-                kernels.NO_VARIANCE: f"{measurement} with a variance of {error:g}, expected > 0",
-                kernels.NOTHING_LEFT: f"{measurement} until no variance is left",
-            }
-            raise InvalidBeliefError(faults[fault])
+        observation.take_in(self.blocked, height, variance, measured)
         known = new.__dict__.pop("_success", None)
         if known is None and "_before" in self.__dict__:  # `mean` was not called in between
             known, changed = self.__dict__["_before"]

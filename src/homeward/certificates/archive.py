@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections import Counter
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -176,7 +176,7 @@ def _read(
             values.setdefault(name, None)
         elif "Array" in kind:
             values[name] = arrays[prefix + name]
-        else:
+        elif name in said or field.default is MISSING:  # older files lack fields with a default
             given = float(said[name]) if kind == "float" else said[name]
             values[name] = tuple(given) if isinstance(given, list) else given
     return cls(**values)

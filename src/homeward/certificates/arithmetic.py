@@ -61,7 +61,7 @@ class Recomputed:
 
     def __init__(self, stored: StoredPlan) -> None:
         plan, world = stored.plan, mean_model(stored.belief)
-        near = reachable(world.rows, np.isfinite(world.reward), plan.state)
+        self.near = near = reachable(world.rows, np.isfinite(world.reward), plan.state)
         closed, totals, highest, faults = _closed(stored, world), [], [], []
         for k, criterion in enumerate(plan.criteria):
             found = list(closed)

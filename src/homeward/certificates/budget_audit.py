@@ -8,9 +8,10 @@ given the observations before the step. A change from E to E' lowers Y by at mos
 - Σ b(e) over the edges of E' that are not in E, if E' contains a path home: Y' ≥ Y − Pr(a new edge
   never works);
 - (1 − max b(e) over the path home in E) − max(0, 1 − Σ b(e) over E'): the largest possible Y minus
-  the smallest possible Y'. Without a path home in E or E', the respective term is 0.
+  the smallest possible Y'. Without a path home in E or E', the respective term is 0;
+- Y − Y' itself, where the belief gives the probability that edges work together (`joint`).
 
-The run must have spent at least the smaller of the two. Then Y plus the spent risk is a
+The run must have spent at least the smallest of these. Then Y plus the spent risk is a
 submartingale. If at most 1 − δ is spent, E[Y] ≥ δ at every recall.
 
 The audit uses only the records of the planner, and b from the beliefs: an upper bound on b in sums,
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from homeward.beliefs import BlockedMoves, BoundedMoves, SureMoves
+from homeward.certificates.joint import together
 from homeward.certificates.verdicts import HomeVerdict
 from homeward.models import Moves
 
@@ -88,7 +90,7 @@ def audit(
     for record, belief in steps:
         edges = _edges(belief)
         for k, account in enumerate(accounts):
-            account.check(record, k, edges)
+            account.check(record, k, edges, belief)
     return tuple(account.verdict() for account in accounts)
 
 
@@ -114,7 +116,7 @@ class _Account:
         self.spent, self.charged, self.steps = 0.0, 0.0, 0
         self.reasons: list[str] = []
 
-    def check(self, step: Any, k: int, edges: Edges) -> None:
+    def check(self, step: Any, k: int, edges: Edges, belief: Any = None) -> None:
         """Check one step of home k; steps after an unreadable record are not checked."""
         if self.unread:
             return
@@ -124,6 +126,8 @@ class _Account:
                 nothing = np.full(len(edges.dest), -1)
                 self.way = _changed(nothing, step.holding["opened"][k], edges.dest.shape)
                 charge = _risk(self.way, edges)
+                works = self._works(self.way, edges, belief) if charge > 0.0 else None
+                charge = charge if works is None else min(charge, 1.0 - works)
             way = _changed(self.way, step.holding["ways"][k], edges.dest.shape)
             spent = [float(x) for x in step.holding["spent"]]
             kept = float(step.holding["kept"])
@@ -140,6 +144,9 @@ class _Account:
         if after is not None:
             new = _risk(np.where(way == self.way, -1, way), edges)
             most = min(new, max(0.0, most - max(0.0, 1.0 - _risk(way, edges))))
+            pair = [self._works(w, edges, belief) if most > 0.0 else None for w in (self.way, way)]
+            if pair[0] is not None and pair[1] is not None:
+                most = min(most, max(0.0, pair[0] - pair[1]))
         charge = min(1.0, charge + most)
         within = self.claim.within
         if after is None:
@@ -171,6 +178,14 @@ class _Account:
         if len(self.reasons) > MAX_REASONS:
             reasons.append(f"and {len(self.reasons) - MAX_REASONS} more")
         return HomeVerdict(claim.name, claim.level, kept, self.charged, self.steps, tuple(reasons))
+
+    def _works(self, way: IntArray, edges: Edges, belief: Any) -> float | None:
+        """Return the probability that all edges of a set [S] work; None if it is not known."""
+        if self.claim.within is not None and not edges.at_once:
+            return None
+        states = np.flatnonzero(way >= 0)
+        relied = [(int(s), int(way[s])) for s in states if edges.most[s, way[s]] > 0.0]
+        return together(belief, relied)
 
     def _path(self, way: IntArray, state: int, edges: Edges) -> list[Edge] | None:
         """Return the edges of the path home from a state; None if there is no path."""

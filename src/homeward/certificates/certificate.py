@@ -21,6 +21,7 @@ from homeward.arrays import index, number
 from homeward.beliefs.corrections import Correction
 from homeward.certificates.arithmetic import Recomputed
 from homeward.certificates.claims import CLAIM_TOLERANCE
+from homeward.certificates.evaluators import evaluate_again
 from homeward.certificates.policy_values import enumerated_values, why_not_enumerable
 from homeward.certificates.sampling import sample, unit_of
 from homeward.certificates.verdicts import Certificate, ClaimVerdict, ValueVerdict
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from homeward.certificates.claims import PlanClaims
+    from homeward.certificates.evaluators import Evaluated
     from homeward.certificates.stored_plan import StoredPlan
 
 Method = Literal["all", "exact", "sampling", "arithmetic"]
@@ -106,6 +108,7 @@ def certify(
     if len(plan.conflict) > 1 or (plan.conflict and len(plan.criteria) > 1):
         notes.append("not checked: which criteria conflict")
     exactly = sampled = again = None
+    evaluated: Evaluated = {}
     if method in ("all", "exact"):
         reason = why_not_enumerable(stored)
         if reason is None:
@@ -117,6 +120,7 @@ def certify(
     if method in ("all", "arithmetic"):
         try:
             again = Recomputed(stored)
+            evaluated = evaluate_again(stored, again)
         except InvalidInputError as reason:
             if method == "arithmetic":
                 raise
@@ -136,10 +140,14 @@ def certify(
             unit_of(stored, k),
             None if exactly is None else exactly[part.name][k],
             None if sampled is None else sampled[part.name][k],
-            None if again is None else again.bounds[part.name][k],
+            evaluated.get((part.name, k)),
             corrected=corrected,
         )
         against = list(_against(verdict, criterion.unit))
+        if again is not None and criterion.evaluator != "correction":
+            planned = criterion.corrected if part.name == "plan" else criterion.kept_corrected
+            proof = replace(verdict, claimed=planned, recomputed=again.bounds[part.name][k])
+            against += _against(replace(proof, exact=None, sampled=None), criterion.unit)
         if again is not None:
             against += [("arithmetic", fault) for fault in again.faults[k]]
         reasons = tuple(reason for _, reason in against)
@@ -182,10 +190,11 @@ def _not_optimal(stored: StoredPlan, verdicts: list[ClaimVerdict]) -> list[str]:
         return []
     slack = LEVEL_TOLERANCE + STEP_ROUNDING * plan.expected_steps
     return [
-        f"the plan claims to be optimal, but its bound {v.claimed:.6g} for {v.criterion!r} is "
+        "the plan claims to be optimal, but its corrected bound "
+        f"{plan.criteria[k].corrected:.6g} for {v.criterion!r} is "
         f"below {v.level:g}"
         for k, v in enumerate(verdicts[: len(plan.criteria)])
-        if v.claimed < v.level - slack * unit_of(stored, k, anywhere=True)
+        if plan.criteria[k].corrected < v.level - slack * unit_of(stored, k, anywhere=True)
     ]
 
 

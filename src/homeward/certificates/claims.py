@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import frozen, set_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,13 @@ class CriterionClaims:
     allowed: BoolArray | None  # [S, A] mask of the set to stay inside
     return_layers: IntArray | None  # [L, S] policies of a limited return, by steps left
     return_since: IntArray | None  # [L] least number of steps left at which each is followed
+    evaluator: str = "correction"  # what proves the bounds: a code of `words.EVALUATORS`
+    corrected: float = np.nan  # the corrected bound of the mixture; `bound` in old files
+    kept_corrected: float = np.nan  # the same for the policies that start with the chosen action
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.corrected):
+            set_fields(self, corrected=self.bound, kept_corrected=self.kept_bound)
 
     @classmethod
     def of(cls, criterion: Any) -> CriterionClaims:

@@ -15,7 +15,7 @@ from homeward.certificates.claims import PlanClaims
 from homeward.errors import InvalidProblemError as Error
 from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
 from homeward.solvers import Status
-from homeward.words import VERDICTS
+from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
     from homeward.arrays import BoolArray, FloatArray, IntArray
@@ -209,11 +209,15 @@ def _check_criterion(
 ) -> None:
     """Raise if the claims on a criterion do not fit `shape` (S, A), the plan or each other."""
     (states, actions), kind, within = shape, criterion.kind, criterion.within
-    for value in (criterion.level, criterion.bound, criterion.kept_bound, criterion.unit):
+    bounds = criterion.bound, criterion.kept_bound, criterion.corrected, criterion.kept_corrected
+    for value in (criterion.level, *bounds, criterion.unit):
         if not np.isfinite(value):
             raise Error(f"{name} claims the number {value}, expected a finite one")
     if not criterion.unit > 0.0:
         raise Error(f"{name} has the unit {criterion.unit:g}, expected above 0")
+    if criterion.evaluator not in EVALUATORS:
+        codes = ", ".join(EVALUATORS)
+        raise Error(f"{name} is evaluated by {criterion.evaluator!r}, expected one of {codes}")
     if kind not in ("return", "stay", "earn"):
         raise Error(f"{name} is of the unknown kind {kind!r}")
     if kind != "earn":

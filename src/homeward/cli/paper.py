@@ -12,6 +12,7 @@ import typer
 
 from homeward.cli.options import Figure, Json
 from homeward.cli.paper_studies import coverage, levels, mars, timing, toytext
+from homeward.cli.safemdp import safemdp
 from homeward.cli.show import check_writable, print_table, save, say, say_json, show, track
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MIN_TABLE_COLUMNS = 120
 """Minimum terminal width, in columns, of a table with sentences."""
 
 app = typer.Typer(help="The paper's stories, figures and tables.", no_args_is_help=True)
-for command in (coverage, levels, mars, timing, toytext):
+for command in (coverage, levels, mars, safemdp, timing, toytext):
     app.command()(command)
 
 

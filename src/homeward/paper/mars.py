@@ -141,7 +141,7 @@ def config_of(cell: dict[str, Any], seed: int) -> RoverConfig:
     if cell.get("raster") is None:
         given |= {"terrain_seed": seed, "rows": cell["rows"], "columns": cell["columns"]}
     else:
-        given["terrain"] = cell["raster"]
+        given |= {"terrain": cell["raster"], "ground": "paper"}
     return checked(RoverConfig, {"seed": seed, **given}, "the rover")
 
 

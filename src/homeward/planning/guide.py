@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from homeward.arrays import frozen, index, is_default_zero, number
-from homeward.beliefs import DirichletBelief
+from homeward.beliefs import DirichletBelief, FiniteBelief
+from homeward.beliefs.corrections import Correction
+from homeward.beliefs.joint import evaluator_of
 from homeward.bonuses import InformationGain, Uncover
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
@@ -23,6 +25,7 @@ from homeward.planning.general import GeneralSearch
 from homeward.planning.graph import graph_of
 from homeward.planning.held import Account, Held
 from homeward.planning.ledger import Ledger
+from homeward.planning.plan import Evaluator
 from homeward.planning.planner import check_rewards
 from homeward.planning.rate import RateSearch
 from homeward.planning.returns import returns_of, way_home_of
@@ -60,6 +63,12 @@ class Task:
     ledgers: tuple[Ledger, ...]  # the homes to be kept, each with its budget
     allowed: BoolArray | None  # mask [S, A] of the actions that may be taken; None allows all
     floor: float  # smallest gain per step that is worth pursuing, above 0
+    evaluator: Evaluator = Evaluator.UNION  # how the held way home and its charges are evaluated
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether the probability that several moves work together is used."""
+        return self.evaluator in (Evaluator.EXACT, Evaluator.PATH, Evaluator.PAIRS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +109,8 @@ class Guide:
         model, correction, ledgers = belief.mean(), self.planner.correction, self.ledgers(belief)
         if isinstance(self.search, RateSearch) and isinstance(model, Moves):
             graph = graph_of(belief, model, correction)
-            return Held(tuple(ledger.open(graph, self.start) for ledger in ledgers))
+            sharp = belief if self.search.task.is_sharp else None
+            return Held(tuple(ledger.open(graph, self.start, sharp) for ledger in ledgers))
         sparse = model.sparse()
         found = [returns_of(belief, sparse, x, None, self.start, correction) for x in ledgers]
         return Held(tuple(returns.account for returns in found))
@@ -210,7 +220,14 @@ class Guide:
         elif floor is None:
             most = bonus(belief)  # 1/(2S): longer ways depend on luck
             floor = max(RELATIVE_FLOOR, 0.5 / len(most)) * float(np.max(most))
-        task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR))
+        evaluator = Evaluator.CORRECTION
+        if on_graph:
+            evaluator = Evaluator.UNION
+            if self.planner.correction in (None, Correction.MOVES):
+                evaluator = Evaluator(evaluator_of(belief) or evaluator)
+        elif isinstance(belief, FiniteBelief) and self.planner.correction is not Correction.NAIVE:
+            evaluator = Evaluator.EXACT
+        task = Task(self.planner, tuple(ledgers), allowed, max(floor, MIN_FLOOR), evaluator)
         return RateSearch(task) if on_graph else GeneralSearch(task)
 
     def _ledger(self, criterion: object, model: Model, *, on_graph: bool) -> Ledger:

@@ -11,6 +11,10 @@ E is stored as one action per state, ``way`` [S]. Ways home are found on the gra
 E are free. If an edge of the held way has become doubtful (bad news), another way replaces it if
 that costs nothing or the budget allows it.
 
+Where the belief knows how likely edges work *together* (`beliefs.joint`), Y itself is known. Then a
+step from E to E' costs Pr(E works) − Pr(E' works), given the observations: E[Y after the step] is
+the second of them. Doubtful edges that are not on the held way are dropped first, at no cost.
+
 If home must be reached within a number of steps, only the first attempt of an edge counts:
 Y = E[Π P over E | observations], an edge adds 1 − E[P], and a way has as many steps as edges. The
 same proof holds for this Y, also if moves fail at random within a world.
@@ -19,11 +23,12 @@ same proof holds for this Y, also if moves fail at random within a world.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from homeward.arrays import frozen
+from homeward.beliefs.joint import MoveSets, work_together
 from homeward.planning.graph import ways_home, with_way
 from homeward.planning.held import Account
 
@@ -71,17 +76,22 @@ class Ledger:
         """The probability that a run may spend."""
         return 1.0 - self.delta + BUDGET_TOLERANCE
 
-    def open(self, graph: Graph, state: int) -> Account:
+    def open(self, graph: Graph, state: int, belief: Any = None) -> Account:
         """Return the first account of a run that starts in `state`: it pays for a way home."""
         if self.within is not None:
             graph = first_attempts(graph)
         way, _, risk = self._new_way(graph, state)
+        if 0.0 < risk < np.inf:
+            risk = min(risk, 1.0 - self.bounds(belief, graph, way)[0][0])
         return Account(way, min(1.0, risk))
 
-    def survey(self, graph: Graph, account: Account, state: int, *, whole: bool = False) -> Survey:
+    def survey(
+        self, graph: Graph, account: Account, state: int, belief: Any = None, *, whole: bool = False
+    ) -> Survey:
         """Find the ways home; if the held one has become doubtful, look for a better one.
 
-        Ways that cost more than the remaining budget are left out, unless `whole`.
+        Ways that cost more than the remaining budget are left out, unless `whole`. A `belief` that
+        knows how likely edges work together makes charges smaller.
         """
         limited, lost = self.within is not None, False
         if limited:
@@ -96,22 +106,72 @@ class Ledger:
             survey = Survey(account, left, lost, graph, free, added, total, steps, choice)
             if known or risk <= trusted:
                 break
-            account, lost = self._after_bad_news(survey, state, risk, worst)
+            account, lost = self._after_bad_news(survey, state, risk, worst, belief)
             if account is survey.account and not lost:
                 break
         return survey
 
-    def pay(self, survey: Survey, state: int, action: int) -> Account:
+    def pay(self, survey: Survey, state: int, action: int, belief: Any = None) -> Account:
         """Return the account after an action: the way home from its destination may add edges."""
         account, there = survey.account, int(survey.graph.dest[state, action])
         if survey.lost or there == state:
             return account
         ways = account.way, survey.free, survey.choice
         way, cost = with_way(survey.graph, *ways, self.homes, there)
+        if 0.0 < cost < np.inf:
+            way, cost = self._sharper(survey, there, survey.choice, belief, way, cost)
         return Account(frozen(way), min(1.0, account.spent + cost))
 
+    def value(self, survey: Survey, state: int, belief: Any) -> FloatArray:
+        """Return the survey's lower bounds [S] on coming home, sharper in `state`."""
+        nothing = np.full_like(survey.free, -1)
+        way, risk = with_way(survey.graph, nothing, nothing, survey.choice, self.homes, state)
+        value = survey.value
+        if risk < np.inf:
+            value[state] = max(value[state], self.bounds(belief, survey.graph, way)[0][0])
+        return value
+
+    def bounds(
+        self, belief: Any, graph: Graph, *ways: IntArray
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return bounds (low, high) on the probability that all edges of each way [S] work.
+
+        They are 0 and 1 if the belief does not know how likely edges work together.
+        """
+        sure = self.within is None or getattr(belief, "moves_work_or_never", False)
+        edges = [
+            np.flatnonzero((w >= 0) & (graph.blocked[np.arange(len(w)), w] > 0.0)) for w in ways
+        ]
+        states = np.concatenate(edges)
+        actions = np.concatenate([w[e] for w, e in zip(ways, edges, strict=True)])
+        first = np.cumsum([0, *map(len, edges)])
+        sets = MoveSets(first, states.astype(np.int64), actions.astype(np.int64))
+        found = work_together(belief, sets) if sure else None
+        if found is None:
+            return (0.0,) * len(ways), (1.0,) * len(ways)
+        return tuple(found.low.tolist()), tuple(found.high.tolist())
+
+    def _sharper(
+        self,
+        survey: Survey,
+        state: int,
+        choice: IntArray,
+        belief: Any,
+        way: IntArray,
+        cost: float,
+    ) -> tuple[IntArray, float]:
+        """Return the way [S] and the cost of adding `choice` [S] from `state` to what is free.
+
+        Both are as given unless the probability that all edges work says that it costs less.
+        """
+        free = survey.free
+        other, _ = with_way(survey.graph, free, free, choice, self.homes, state)
+        low, high = self.bounds(belief, survey.graph, free, other)
+        exact = max(0.0, high[0] - low[1])
+        return (other, exact) if exact < cost else (way, cost)
+
     def _after_bad_news(
-        self, survey: Survey, state: int, held: float, worst: float
+        self, survey: Survey, state: int, held: float, worst: float, belief: Any
     ) -> tuple[Account, bool]:
         """Return the account with another way home if that is better, and whether all are lost.
 
@@ -127,7 +187,9 @@ class Ledger:
         if risk >= held:
             return account, False
         both, adding = with_way(survey.graph, account.way, survey.free, choice, self.homes, state)
-        alone = max(0.0, risk - worst)
+        both, adding = self._sharper(survey, state, choice, belief, both, adding)
+        low, high = self.bounds(belief, survey.graph, survey.free, new)
+        alone = max(0.0, min(risk - worst, high[0] - low[1]))
         if min(adding, alone) > survey.left:
             return account, False
         way, cost = (frozen(both), adding) if adding <= alone else (new, alone)

@@ -84,7 +84,8 @@ class PaperExplorer(Loop):
             self.end = End.ALL_SAFE_SEEN if plan.criteria else End.OUT_OF_REACH
             if gamble and not plan.worthless:
                 self.end = End.ONLY_BY_CHANCE
-        if self.strict and not plan.keeps_all and self.end in (None, End.INFEASIBLE):
+        kept = all(c.kept_by_correction for c in plan.criteria)  # as in the choice of the plan
+        if self.strict and not kept and self.end in (None, End.INFEASIBLE):
             self.end = End.INFEASIBLE
             raise InfeasibleError(_refusal(plan))
         return plan if self.end is None else None
@@ -107,7 +108,7 @@ class PaperExplorer(Loop):
 def _refusal(plan: Plan) -> str:
     """Return text: the levels that an action misses, and those that conflict."""
     kept = ", ".join(
-        f"{c.name} at {c.level:g} (this one {c.kept_bound:.4f})" for c in plan.criteria
+        f"{c.name} at {c.level:g} (this one {c.kept_corrected:.4f})" for c in plan.criteria
     )
     said = f"no one action in {plan.state_name(plan.state)} keeps {kept}"
     if len(plan.criteria) > 1 and plan.conflict:

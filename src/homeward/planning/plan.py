@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from homeward.arrays import frozen
+from homeward.arrays import frozen, set_fields
 from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.solvers import Status
 from homeward.solvers.tolerances import ROUNDING, met_within
-from homeward.words import VERDICTS
+from homeward.words import EVALUATORS, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,16 @@ class Verdict(StrEnum):
     NOT_CHOSEN = "not_chosen"  # only of the rate explorer, which keeps its proposal
     NO_SAFER = "no_safer"
     UNAVAILABLE = "unavailable"
+
+
+class Evaluator(StrEnum):
+    """How a bound was evaluated; `words.EVALUATORS` has the English words."""
+
+    EXACT = "exact"  # in every world of a finite belief
+    PATH = "path"  # the probability that all moves along the way work, exactly
+    PAIRS = "pairs"  # the same, bounded by what is known of pairs of moves
+    CORRECTION = "correction"  # on the mean model, by the plan's correction
+    UNION = "union"  # 1 less the sum of the probabilities that a move never works
 
 
 class ActionEvidence(NamedTuple):
@@ -96,12 +106,27 @@ class CriterionEvidence:
     return_layers: IntArray | None = None  # [L, S] return policies by steps left
     return_since: IntArray | None = None  # [L] least number of steps left at which each is followed
     span: float = 1.0  # expected steps until recall
+    evaluator: Evaluator = Evaluator.CORRECTION  # what proves `bound` and `kept_bound`
+    corrected: float = np.nan  # the corrected bound, by which the plan was chosen; else `bound`
+    kept_corrected: float = np.nan  # the same of the part that starts with the chosen action
+
+    def __post_init__(self) -> None:
+        if np.isnan(self.corrected):
+            set_fields(self, corrected=self.bound, kept_corrected=self.kept_bound)
 
     @property
     def kept(self) -> bool:
         """Whether the policies that start with the chosen action meet the level (`met_within`)."""
+        return self._keeps(self.kept_bound)
+
+    @property
+    def kept_by_correction(self) -> bool:
+        """The same judged by the corrected bound, like the choice of the plan."""
+        return self._keeps(self.kept_corrected)
+
+    def _keeps(self, bound: float) -> bool:
         rounding = ROUNDING * (abs(self.level) + self.unit)  # for a bound that is not a probability
-        return self.kept_bound >= self.level - met_within(self.span) * self.unit - rounding
+        return bound >= self.level - met_within(self.span) * self.unit - rounding
 
     def return_with(self, steps: int) -> IntArray:
         """Return the return policy [S] to follow when `steps` steps are left."""
@@ -197,7 +222,7 @@ class Plan:
         if self.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             lines.append(f"The solver met {self.status}: the bounds hold, better plans may exist.")
         if self.status is Status.INFEASIBLE:
-            lines.append(f"No policy keeps {self._conflict()}; this one comes closest.")
+            lines.append(f"No policy keeps {self._conflict()}{self._closest()}")
         else:
             lines.append(
                 f"It is worth {self.exploration_value:.6g} to explore like this; "
@@ -236,9 +261,16 @@ class Plan:
             said = "no action that leaves it"
             if c.kind == "return":
                 kept = f"the whole run keeps {floored(c.bound)} or more, asked for {c.level:g}"
-                said = f"{kept}, from here alone {floored(c.way_home[self.state])}"
+                proof = EVALUATORS[c.evaluator].format(correction=self.correction)
+                said = f"{kept}, from here alone {floored(c.way_home[self.state])} ({proof})"
             lines.append(f"{c.name[:1].upper()}{c.name[1:]}: {said}.")
         return lines
+
+    def _closest(self) -> str:
+        """Return the end of the sentence on an infeasible plan: what this one is."""
+        if self.keeps_all:
+            return f" by the {self.correction} correction; evaluated as below, this one does."
+        return "; this one comes closest."
 
     def _conflict(self) -> str:
         """Return text that names the criteria which can't be met together."""
@@ -255,7 +287,7 @@ class Plan:
         proof = (
             "believed, not proven (naive)"
             if self.correction is Correction.NAIVE
-            else f"proven ({self.correction} correction)"
+            else f"proven ({EVALUATORS[c.evaluator].format(correction=self.correction)})"
         )
         price = ""
         if 0 < c.multiplier < np.inf:

@@ -20,7 +20,9 @@ from homeward.beliefs.corrections import Correction
 from homeward.errors import InvalidProblemError
 from homeward.models import Moves
 from homeward.planning.decision import WORTHLESS, decide, evidence_of, is_worthless
-from homeward.planning.plan import CriterionEvidence, Plan
+from homeward.planning.plan import CriterionEvidence, Evaluator, Plan
+from homeward.planning.proof import proven
+from homeward.planning.world_values import Followed
 from homeward.safety import AtStep, ReturnHome, Situation
 from homeward.safety.problem import conflict_of, lower, pose
 from homeward.solvers import ConstrainedProblem, Status, solve_constrained, solve_occupancy
@@ -28,7 +30,7 @@ from homeward.solvers.reach import silence_unreachable
 from homeward.solvers.tolerances import ROUNDING, met_within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from homeward.arrays import FloatArray, IntArray
     from homeward.beliefs import Belief
@@ -153,7 +155,10 @@ class Planner:
         exits = None if posed.exits is None else posed.exits[state]
         measures = [(r.least, r.unit) for r in requirements]
         proofs = solved.achieved, choice.values[1:], solved.multipliers
-        kept = zip(requirements, *proofs, strict=True)
+        kept = zip(self.criteria, requirements, *proofs, strict=True)
+        followed = Followed(state, self.discount, steps, posed.exits, posed.afterwards)
+        mixtures = (solved.weights, solved.policies), (choice.weights, choice.policies)
+        sharp = None if kind is Correction.NAIVE else partial(proven, belief, followed)
         return Plan(
             state=state,
             action=choice.action,
@@ -166,7 +171,7 @@ class Planner:
             kept_weights=choice.weights,
             kept_outbound=choice.policies,
             kept_value=float(choice.values[0]),
-            criteria=tuple(_evidence_of(r, problem.span, *proven) for r, *proven in kept),
+            criteria=tuple(_evidence_of(problem.span, sharp, mixtures, *each) for each in kept),
             evidence=evidence_of(problem, solved, choice, leaving, stays, exits, measures, once),
             correction=kind,
             discount=self.discount,
@@ -277,11 +282,24 @@ class Planner:
 
 
 def _evidence_of(
-    requirement: Requirement, span: float, total: float, kept_total: float, multiplier: float
+    span: float,
+    sharp: Callable[..., tuple[list[float], Evaluator]] | None,
+    mixtures: Sequence[tuple[FloatArray, IntArray]],
+    criterion: Criterion,
+    requirement: Requirement,
+    total: float,
+    kept_total: float,
+    multiplier: float,
 ) -> CriterionEvidence:
-    """Return what a plan proves of a criterion, with allowance for the rounding of its totals."""
-    r, rounding = requirement, ROUNDING * span
-    bound, kept = (lower(r.least, r.unit, float(x) - rounding) for x in (total, kept_total))
+    """Return what a plan proves of a criterion, with allowance for the rounding of its totals.
+
+    `sharp` is `proof.proven`; None leaves the totals as they are.
+    """
+    r, rounding, totals = requirement, ROUNDING * span, (total, kept_total)
+    corrected, kept_corrected = (lower(r.least, r.unit, float(x) - rounding) for x in totals)
+    bound, kept, evaluator = corrected, kept_corrected, Evaluator.CORRECTION
+    if sharp is not None:
+        (bound, kept), evaluator = sharp(criterion, r, (corrected, kept_corrected), mixtures)
     return CriterionEvidence(
         name=r.name,
         level=r.level,
@@ -298,6 +316,9 @@ def _evidence_of(
         return_layers=r.returns.layers,
         return_since=r.returns.since,
         span=span,
+        evaluator=evaluator,
+        corrected=corrected,
+        kept_corrected=kept_corrected,
     )
 
 

@@ -74,6 +74,7 @@ def plan_of(
                 way_home=value,
                 return_policy=way,
                 within=ledger.within,
+                evaluator=task.evaluator,
             )
         criteria.append(evidence)
     kind = Correction.MOVES if isinstance(model, Moves) else Correction.GENERAL

@@ -142,9 +142,14 @@ class RateSearch:
             homes = np.array([survey.value for survey in whole.surveys])
             return rates, homes, view.share[model.dest[state]]
 
-        kept = zip(task.ledgers, view.surveys, strict=True)
-        paid = tuple(ledger.pay(survey, state, action) for ledger, survey in kept)
-        homes = [(survey.value, survey.choice) for survey in view.surveys]
+        kept = [*zip(task.ledgers, view.surveys, strict=True)]
+        sharp = belief if task.is_sharp else None
+        paid = tuple(ledger.pay(survey, state, action, sharp) for ledger, survey in kept)
+        doubtful = [survey.total[state] > 0.0 for survey in view.surveys]
+        homes = [
+            (ledger.value(survey, state, sharp) if doubt else survey.value, survey.choice)
+            for (ledger, survey), doubt in zip(kept, doubtful, strict=True)
+        ]
         return plan_of(task, model, state, found, policy, paid, homes, facts), paid, limit
 
     def view(
@@ -162,8 +167,9 @@ class RateSearch:
         With `whole`, return paths that exceed the budgets are found too.
         """
         share, surveys = np.zeros(model.states), []
+        sharp = belief if self.task.is_sharp else None
         for ledger, account in zip(self.task.ledgers, held.accounts, strict=True):
-            survey = ledger.survey(graph, account, state, whole=whole)
+            survey = ledger.survey(graph, account, state, sharp, whole=whole)
             surveys.append(survey)
             if not survey.lost:
                 needed = survey.added / max(survey.left, MIN_LEFT)

@@ -187,14 +187,18 @@ class Decisions:
         Moves that the run already relies on are preferred to safer ones. Return None if no
         criterion has a home.
         """
-        ledgers = self.guide().ledgers(moment.belief)
+        guide = self.guide()
+        ledgers = guide.ledgers(moment.belief)
         if not ledgers:
             return None
         ledger, correction = ledgers[0], self.setup.planner.correction
         account, model = self.kept.at(moment.step).accounts[0], moment.model
         if isinstance(model, Moves):
             graph = graph_of(moment.belief, model, correction)
-            survey = ledger.survey(graph, account, moment.state, whole=True)
+            sharp = (
+                moment.belief if guide.search is not None and guide.search.task.is_sharp else None
+            )
+            survey = ledger.survey(graph, account, moment.state, sharp, whole=True)
             value, policy = survey.value, survey.choice
         else:
             sparse = model.sparse()

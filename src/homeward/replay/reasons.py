@@ -72,6 +72,7 @@ def reasons(plan: Plan, moment: Moment, setup: Setup, columns: int) -> dict[str,
                 "level": criterion.level,
                 "bound": criterion.bound,
                 "kept_bound": criterion.kept_bound,
+                "evaluator": str(criterion.evaluator),
                 "multiplier": _finite(criterion.multiplier),
             }
             for criterion in plan.criteria

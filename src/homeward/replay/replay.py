@@ -10,7 +10,6 @@ value and bounds; its evidence on other actions may differ.
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from functools import cached_property
 from pathlib import Path
@@ -222,9 +221,10 @@ class Replay:
         """Return whether a plan has the recorded action, value and bounds."""
         if step >= len(self.log):
             return True
-        pairs = [(plan.exploration_value, self.log.values[step])]
-        pairs += zip(plan.bounds, self.log.bounds_of(step + 1), strict=True)
-        alike = all(
-            math.isclose(a, b, rel_tol=PLAN_TOLERANCE, abs_tol=PLAN_TOLERANCE) for a, b in pairs
+        logged = [self.log.values[step], *self.log.bounds_of(step + 1)]
+        corrected = [c.corrected for c in plan.criteria]  # what older records have
+        alike = any(
+            np.allclose([plan.exploration_value, *bounds], logged, PLAN_TOLERANCE, PLAN_TOLERANCE)
+            for bounds in (plan.bounds, corrected)
         )
         return alike and plan.action == self.log.actions[step]

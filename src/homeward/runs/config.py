@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -54,6 +54,9 @@ class Strict(BaseModel):
 
 class Config(Strict):
     """The configuration of a kind of run; each kind adds its own keys."""
+
+    later_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that older records lack; their defaults must mean what those runs did."""
 
     seed: Annotated[int, Field(ge=0, description="Random seed.")] = 0
 

@@ -65,6 +65,7 @@ class Record:
     kept_bounds: tuple[float, ...]  # likewise, of the policies that start with the action
     seeds: Any = None  # JSON of the `WarmStart`, if recorded
     holding: Any = None  # JSON of the changes of `Held`, if levels hold for the whole run
+    evaluators: Any = None  # codes per criterion of what proved its bounds; None in older records
 
 
 def to_line(record: Record) -> bytes:
@@ -74,7 +75,7 @@ def to_line(record: Record) -> bytes:
         value[name] = spelled(value[name])
     for name in ("bounds", "kept_bounds"):
         value[name] = [spelled(x) for x in value[name]]
-    for name in ("seeds", "holding"):
+    for name in ("seeds", "holding", "evaluators"):
         if value[name] is None:
             del value[name]
     text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

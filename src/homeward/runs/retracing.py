@@ -59,6 +59,7 @@ def to_record(
         kept_bounds=tuple(float(c.kept_bound) for c in plan.criteria),
         seeds=packed,
         holding=holding_of(step, before),
+        evaluators=[str(c.evaluator) for c in plan.criteria],
     )
 
 

@@ -322,7 +322,9 @@ class Run:
                 f"this is version {kind.version}"
             )
         config = checked(kind.config, written["config"], str(path))
-        if config.model_dump(mode="json") != written["config"]:
+        complete, given = config.model_dump(mode="json"), written["config"]
+        missing = {key: complete[key] for key in config.later_keys if key not in given}
+        if complete != given | missing:
             raise InvalidFileError(f"{path}: lacks keys of a {kind.name} run, or has other values")
         return kind, config
 

@@ -102,7 +102,7 @@ def _differences(record: Record, again: Record, names: Sequence[str]) -> Iterato
     """Yield a text for each field in which `record` differs from `again`, planned again."""
     for name in names:
         logged, found = getattr(record, name), getattr(again, name)
-        if logged != found:
+        if logged != found and (name != "evaluators" or logged is not None):  # None is older
             yield (
                 f"the {name.replace('_', ' ')} in the log is {_short(logged)}, but planning again "
                 f"gives {_short(found)}"
@@ -213,11 +213,14 @@ def compare(certificate: Certificate, recorded: RecordedPlan) -> Certificate:
     verdicts = []
     alone = len(certificate.verdicts) == count  # if every policy starts with the chosen action
     for i, verdict in enumerate(certificate.verdicts):
-        claimed, parts = verdict.claimed, said if alone else (verdict.part,)
-        logs = [said[part][i % count] for part in parts]
+        criterion, parts = plan.criteria[i % count], said if alone else (verdict.part,)
+        # Older records have the bounds of the correction.
+        old = {"plan": criterion.corrected, "action": criterion.kept_corrected}
         differ = tuple(
             f"the bound in the log is {logged:.6g}, but the plan's is {claimed:.6g}"
-            for logged in logs
+            for part in parts
+            for logged in [said[part][i % count]]
+            for claimed in [old[part] if record.evaluators is None else verdict.claimed]
             if not abs(logged - claimed) <= CLAIM_TOLERANCE * verdict.unit
         )
         verdicts.append(replace(verdict, reasons=verdict.reasons + differ))

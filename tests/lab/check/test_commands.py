@@ -135,7 +135,7 @@ def test_conservative_exits_with_one_where_a_bound_is_above_the_truth() -> None:
     small = ["--beliefs", "1", "--few", "2", "--worlds", "2", "--tolerance", "-1.0"]
     result = CliRunner().invoke(app, ["check", "conservative", *small])
     assert result.exit_code == 1
-    assert "largest excess" in result.stdout
+    assert "largest difference" in result.stdout
 
 
 def test_conservative_refuses_a_figure_of_no_known_kind_before_it_works() -> None:

@@ -30,7 +30,7 @@ def test_every_setting_has_its_bounds_and_its_curve() -> None:
     upper, lower = figure.axes[:2], figure.axes[2:]
     assert [axes.get_title(loc="left") for axes in upper] == ["here", "there"]
     for axes in upper:
-        diagonal, *both = axes.lines
+        diagonal, _, *both = axes.lines
         assert points(diagonal) == [[0.0, 0.0], [1.0, 1.0]]
         for line in both:
             assert points(line) == [[0.95, 0.9], [0.85, 0.8], [0.75, 0.7]]
@@ -53,11 +53,13 @@ def test_what_is_counted_says_so_and_shows_its_noise() -> None:
 
 def test_the_corrections_are_told_apart_by_more_than_colour() -> None:
     axes = draw_conservative(SAMPLES, SAMPLES, {}).axes[0]
-    general, moves = axes.lines[1:]
+    alone, general, moves = axes.lines[1:]
+    assert alone.get_label() == "by the correction alone"
     assert general.get_marker() != moves.get_marker()
     legend = axes.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [
+        "by the correction alone",
         "general correction",
         "moves correction",
     ]

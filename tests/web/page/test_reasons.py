@@ -258,7 +258,7 @@ def test_a_run_that_ended_by_itself_says_why(look: Looking) -> None:
     look.open("#/run/rate?step=9999")
     panel = look.find(".why")
     expect(panel.locator("h2")).to_have_text("Why it ended")
-    look.sees(".why .sentence", "All that is safe is seen.")
+    look.sees(".why .sentence", "Everything that can be explored safely was explored.")
     expect(panel.locator(".rose")).to_have_count(0)
     expect(panel.locator(".criteria")).to_contain_text("over the whole run")
 

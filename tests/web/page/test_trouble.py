@@ -80,7 +80,7 @@ def test_a_run_that_can_not_be_drawn_says_why(look: Looking, site: Site) -> None
     wrong = to_line(replace(record, next_state=record.next_state + 1))
     log.write_bytes(b"".join([wrong, *lines]))
     look.open("#/run/moved?step=3")
-    look.sees(".map-notes", "steps.jsonl: step 1 leads to")
+    look.sees(".map-notes", "steps.jsonl: step 1 ends in state")
     look.sees(".map-notes", "The colours are those after 0 steps.")
     look.sees(".count", "after 3 of")
     expect(look.find(".working")).to_have_count(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -77,6 +77,10 @@ class RoverConfig(SafeConfig):
     The rover measures heights from afar and can drive slopes between two limits.
     """
 
+    later_keys: ClassVar = (
+        *("ground", "roll", "wheelbase", "error_length", "mast"),
+        *("obstacles", "keep_out", "height_unit"),
+    )
     terrain: Annotated[str, Field(
         description="mars (synthetic), sample (Matplotlib's), or a raster: GeoTIFF, PDS .IMG or "
         ".LBL, ISIS, ESRI ASCII, .npy.")] = MARS

@@ -40,8 +40,19 @@ export const cell = signal("20");
 export const part = signal("");
 export const climb = signal("5");
 export const descend = signal("45");
+export const roll = signal("20");
 export const range = signal("100");
 export const truth = signal<"model" | "prior">("model");
+
+/** Whether slopes are limited under the wheels: on real terrain, not on the paper's. */
+export const isDriven = computed(() => source.value !== "mars");
+
+/** Give a real vehicle to real terrain, and the paper's to synthetic Mars, unless it was changed. */
+export function suitVehicle(): void {
+  const [usual, other] = isDriven.value ? [["20", "30"], ["5", "45"]] : [["5", "45"], ["20", "30"]];
+  if (climb.value === other[0] && descend.value === other[1])
+    [climb.value, descend.value] = [usual[0] ?? "", usual[1] ?? ""];
+}
 
 export const keepsLevel = computed(() => explorer.value === "safe" || explorer.value === "naive");
 
@@ -151,6 +162,7 @@ export function config(start: [number, number] | null): Record<string, unknown> 
     ...land(),
     climb: number(climb.value),
     descend: number(descend.value),
+    roll: isDriven.value ? number(roll.value) : null,
     sensor_range: number(range.value),
     start,
     truth: truth.value,

@@ -15,12 +15,12 @@ export function GridFields() {
   );
 }
 
-const ALL = "the whole map if empty";
 const whole = { required: true, min: 0, step: 1 } as const;
 const angle = { required: true, min: 0, max: 89, step: "any" } as const;
 
 export function TerrainFields() {
-  const { source, landSeed, rows, columns, cell, climb, descend, range } = settings;
+  const { source, landSeed, rows, columns, cell, climb, descend, roll, range } = settings;
+  const farthest = settings.isDriven.value ? "100 if empty" : "the whole map if empty";
   return (
     <>
       <Choice
@@ -31,7 +31,10 @@ export function TerrainFields() {
           ["sample", "Sample", "Real terrain from Matplotlib's sample data."],
           ["upload", "Your file", "GeoTIFF, HiRISE .IMG, ASCII grid, …"],
         ]}
-        onChange={() => forget()}
+        onChange={() => {
+          settings.suitVehicle();
+          forget();
+        }}
       />
       {source.value === "upload" && <Uploader />}
       <div class="fields">
@@ -49,7 +52,10 @@ export function TerrainFields() {
       <div class="fields">
         <Field label="Maximum climb" unit="°" value={climb} {...angle} />
         <Field label="Maximum descent" unit="°" value={descend} {...angle} />
-        <Field label="Sensor range" unit="m" value={range} min={0} step="any" hint={ALL} />
+        {settings.isDriven.value && (
+          <Field label="Maximum side slope" unit="°" value={roll} {...angle} />
+        )}
+        <Field label="Sensor range" unit="m" value={range} min={0} step="any" hint={farthest} />
       </div>
     </>
   );

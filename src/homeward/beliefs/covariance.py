@@ -1,0 +1,372 @@
+"""Covariances of heights: Matérn kernels, their fit to measurements, and a check of calibration.
+
+A Matérn field of smoothness ν has the covariance σ²·m(d/ℓ) between heights at distance d:
+
+    ν = 3/2:  m(x) = (1 + √3·x) exp(−√3·x)
+    ν = 5/2:  m(x) = (1 + √5·x + 5x²/3) exp(−√5·x)
+
+*Fit.* `fit_kernel` maximises the marginal likelihood of measured heights. With the correlation
+matrix C = M(ℓ) + η·I, the best constant mean and the best variance have closed forms,
+
+    μ = 1ᵀC⁻¹y / 1ᵀC⁻¹1,    σ² = (y − μ)ᵀC⁻¹(y − μ) / n,
+
+so only ℓ and the noise ratio η are searched: a grid of lengths and ratios, then a Nelder-Mead
+search from its best point. It stops at a relative precision of 1 % in ℓ and η. The maximum is a
+local one.
+
+*Calibration.* If a pair B of measured neighbours is left out, the residual of its heights given all
+others is e = (Q_BB)⁻¹(Qy)_B with covariance (Q_BB)⁻¹, where Q is the inverse covariance of the
+measurements. So the standardised residual of each height difference is known without a second fit.
+Under a correct kernel each is standard normal.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.optimize import minimize
+
+from homeward.arrays import indices, number, numbers
+from homeward.errors import InvalidBeliefError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from homeward.arrays import FloatArray, IntArray
+
+SMOOTHNESSES = (1.5, 2.5)
+"""Smoothness ν of the Matérn kernels that have a closed form here."""
+
+LENGTHS_IN_CELLS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Length scales, in cells, from which a fit starts."""
+
+NOISE_RATIOS = (1e-8, 1e-6, 1e-4, 1e-2)
+"""Ratios of noise variance to height variance from which a fit starts."""
+
+LEAST_NOISE_RATIO = 1e-9
+"""Smallest ratio of noise variance to height variance; it keeps the matrices invertible."""
+
+MAX_FIT_CELLS = 600
+"""Most measured cells that a fit uses, spread evenly over those given."""
+
+EXPECTED_BEYOND_TWO = math.erfc(math.sqrt(2.0))
+"""Share of standard normal values beyond ±2."""
+
+OVERCONFIDENT_SHARE = 2.0 * EXPECTED_BEYOND_TWO
+"""Share of standardised residuals beyond ±2 from which a kernel counts as overconfident."""
+
+MIN_PAIRS = 30
+"""Fewest pairs of neighbours on which a kernel is judged."""
+
+
+class OverconfidentKernelWarning(UserWarning):
+    """A kernel promises smaller height differences than were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matern:
+    """The covariance of a Matérn field.
+
+    Attributes
+    ----------
+    variance : m², of each height
+    length : m, length scale
+    smoothness : 1.5 or 2.5
+    """
+
+    variance: float
+    length: float
+    smoothness: float = 1.5
+
+    def __post_init__(self) -> None:
+        for name in ("variance", "length"):
+            value = number(getattr(self, name), f"the kernel's {name}", InvalidBeliefError)
+            if not 0.0 < value < math.inf:
+                raise InvalidBeliefError(f"the kernel's {name} is {value:g}, expected > 0")
+            object.__setattr__(self, name, value)
+        if self.smoothness not in SMOOTHNESSES:
+            raise InvalidBeliefError(
+                f"the kernel's smoothness is {self.smoothness!r}, expected 1.5 or 2.5"
+            )
+
+    def covariance(self, distance: ArrayLike) -> FloatArray:
+        """Return the covariance in m² of heights at distances in m."""
+        return self.variance * _correlation(np.asarray(distance) / self.length, self.smoothness)
+
+    def scaled(self, factor: float) -> Matern:
+        """Return the kernel with `factor` times the variance."""
+        return replace(self, variance=factor * self.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFit:
+    """The result of `fit_kernel`.
+
+    Attributes
+    ----------
+    kernel : The kernel of the largest likelihood found
+    mean : m, constant prior mean
+    noise : m², variance of the measurements' errors
+    log_likelihood : In nats, of the measurements used
+    evaluations : Number of likelihoods computed
+    """
+
+    kernel: Matern
+    mean: float
+    noise: float
+    log_likelihood: float
+    evaluations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Standardised residuals of height differences, summed up.
+
+    Attributes
+    ----------
+    pairs : Number of pairs of measured neighbours
+    beyond_two : Share of residuals beyond ±2; .046 under a correct kernel
+    inflation : Factor on all variances at which the shares beyond ±2 and ±3 would be at most those
+        of a normal distribution; 1 without pairs
+    """
+
+    pairs: int
+    beyond_two: float
+    inflation: float
+
+    @property
+    def overconfident(self) -> bool:
+        """Whether differences exceed two standard deviations far too often."""
+        return self.pairs >= MIN_PAIRS and self.beyond_two > OVERCONFIDENT_SHARE
+
+
+def fit_kernel(
+    cells: ArrayLike,
+    heights: ArrayLike,
+    shape: tuple[int, int],
+    *,
+    cell: float | tuple[float, float] = 1.0,
+    smoothness: Sequence[float] = SMOOTHNESSES,
+    noise: float | None = None,
+) -> KernelFit:
+    """Return the Matérn kernel of the largest marginal likelihood.
+
+    Parameters
+    ----------
+    cells : [n] measured cells of a grid, row-major, each once; at least 5
+    heights : [n] m, measured heights
+    shape : Rows and columns of the grid
+    cell : m, height and width of a cell, or one number for both
+    smoothness : Which smoothness values to try
+    noise : m², variance of the measurements' errors; None fits it
+    """
+    at, values = _measured(cells, heights, shape)
+    if len(at) < 5:
+        raise InvalidBeliefError(f"{len(at)} measured cells are too few to fit a kernel")
+    if len(at) > MAX_FIT_CELLS:
+        chosen = np.linspace(0, len(at) - 1, MAX_FIT_CELLS).astype(np.intp)
+        at, values = at[chosen], values[chosen]
+    distance = _distances(at, shape, cell)
+    side = max(cell) if isinstance(cell, tuple) else cell
+    scale = max(float(values.var()), 1e-12)
+    best: KernelFit | None = None
+    tried = 0
+    for kind in smoothness:
+
+        def loss(point: FloatArray, kind: float = kind) -> float:
+            nonlocal best, tried
+            tried += 1
+            fit = _fit_at(distance, values, kind, point, noise, scale)
+            if fit is None:
+                return math.inf
+            if best is None or fit.log_likelihood > best.log_likelihood:
+                best = fit
+            return -fit.log_likelihood
+
+        ratios = NOISE_RATIOS if noise is None else NOISE_RATIOS[:1]
+        starts = [
+            np.log([length * side, ratio]) if noise is None else np.log([length * side])
+            for length in LENGTHS_IN_CELLS
+            for ratio in ratios
+        ]
+        losses = [loss(start) for start in starts]
+        first = starts[int(np.argmin(losses))]
+        minimize(loss, first, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
+    if best is None:
+        raise InvalidBeliefError("no kernel was found under which these heights are possible")
+    return replace(best, evaluations=tried)
+
+
+def _fit_at(
+    distance: FloatArray,
+    values: FloatArray,
+    smoothness: float,
+    point: FloatArray,
+    noise: float | None,
+    scale: float,
+) -> KernelFit | None:
+    """Return the best mean and variance at ln(length) and ln(noise ratio); None if singular.
+
+    With a given noise variance the ratio is taken over the heights' own variance `scale`, then the
+    variance is corrected once.
+    """
+    length = math.exp(min(max(float(point[0]), -20.0), 20.0))
+    correlation = _correlation(distance / length, smoothness)
+    if noise is None:
+        ratio = max(math.exp(min(float(point[1]), 5.0)), LEAST_NOISE_RATIO)
+        return _profile(correlation, values, smoothness, length, ratio)
+    fit: KernelFit | None = None
+    for _ in range(3):
+        variance = scale if fit is None else fit.kernel.variance
+        ratio = max(noise / variance, LEAST_NOISE_RATIO)
+        fit = _profile(correlation, values, smoothness, length, ratio)
+        if fit is None:
+            return None
+    return fit
+
+
+def _profile(
+    correlation: FloatArray,
+    values: FloatArray,
+    smoothness: float,
+    length: float,
+    ratio: float,
+) -> KernelFit | None:
+    """Return the best mean and variance for a correlation matrix [n, n] and a noise ratio."""
+    n = len(values)
+    matrix = correlation.copy()
+    matrix.flat[:: n + 1] += ratio
+    try:
+        lower = cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    both = cho_solve((lower, True), np.stack([np.ones(n), values], axis=1), check_finite=False)
+    mean = float(both[:, 1].sum() / both[:, 0].sum())
+    variance = float((values - mean) @ (both[:, 1] - mean * both[:, 0])) / n
+    if not variance > 0.0:
+        return None
+    logdet = 2.0 * float(np.log(np.diagonal(lower)).sum())
+    likelihood = -0.5 * (n * math.log(2.0 * math.pi * variance) + logdet + n)
+    return KernelFit(Matern(variance, length, smoothness), mean, ratio * variance, likelihood, 1)
+
+
+def check_calibration(
+    kernel: Matern,
+    cells: ArrayLike,
+    heights: ArrayLike,
+    shape: tuple[int, int],
+    *,
+    cell: float | tuple[float, float] = 1.0,
+    mean: float = 0.0,
+    noise: float,
+    warn: bool = True,
+) -> Calibration:
+    """Judge a kernel by the height differences of measured neighbours, each pair left out once.
+
+    Parameters
+    ----------
+    cells, heights, shape, cell : As in `fit_kernel`
+    mean : m, prior mean
+    noise : m², variance of the measurements' errors, > 0
+    warn : Issue an `OverconfidentKernelWarning` if the kernel is overconfident
+    """
+    residuals = difference_residuals(
+        kernel, cells, heights, shape, cell=cell, mean=mean, noise=noise
+    )
+    size = np.abs(residuals)
+    if not len(size):
+        return Calibration(0, 0.0, 1.0)
+    ratios = [np.quantile(size, 1.0 - math.erfc(z / math.sqrt(2.0))) / z for z in (2.0, 3.0)]
+    found = Calibration(len(size), float((size > 2.0).mean()), float(max(ratios)) ** 2)
+    if warn and found.overconfident:
+        warnings.warn(
+            f"the kernel is overconfident: {found.beyond_two:.0%} of {found.pairs} measured height "
+            "differences are beyond two standard deviations, expected 5%. Fit a kernel to the "
+            f"measurements, or multiply its variance by {found.inflation:.2g}.",
+            OverconfidentKernelWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def difference_residuals(
+    kernel: Matern,
+    cells: ArrayLike,
+    heights: ArrayLike,
+    shape: tuple[int, int],
+    *,
+    cell: float | tuple[float, float] = 1.0,
+    mean: float = 0.0,
+    noise: float,
+) -> FloatArray:
+    """Return the standardised residual of each measured pair of row or column neighbours."""
+    at, values = _measured(cells, heights, shape)
+    if not 0.0 < number(noise, "the noise variance", InvalidBeliefError) < math.inf:
+        raise InvalidBeliefError(f"the noise variance is {noise:g}, expected > 0")
+    if not len(at):
+        return np.empty(0)
+    matrix = kernel.covariance(_distances(at, shape, cell))
+    matrix.flat[:: len(at) + 1] += noise
+    inverse = np.linalg.inv(matrix)
+    weights = inverse @ (values - mean)
+    one, two = _neighbours(at, shape)
+    a, b, c = inverse[one, one], inverse[two, two], inverse[one, two]
+    # (Q_BB)⁻¹ = [[b, −c], [−c, a]] / (ab − c²); the difference has the direction (1, −1).
+    determinant = np.maximum(a * b - c * c, np.finfo(float).tiny)
+    difference = ((b + c) * weights[one] - (a + c) * weights[two]) / determinant
+    variance = (a + b + 2.0 * c) / determinant
+    found: FloatArray = difference / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return found
+
+
+def _correlation(x: FloatArray, smoothness: float) -> FloatArray:
+    """Return m(x)."""
+    y = math.sqrt(2.0 * smoothness) * x
+    polynomial = 1.0 + y if smoothness == 1.5 else 1.0 + y + y * y / 3.0
+    found: FloatArray = polynomial * np.exp(-y)
+    return found
+
+
+def _measured(
+    cells: ArrayLike, heights: ArrayLike, shape: tuple[int, int]
+) -> tuple[IntArray, FloatArray]:
+    """Return measured cells [n] and heights [n]; raise unless each cell is there once."""
+    error = InvalidBeliefError
+    at = indices(cells, "measured cell", None, (0, shape[0] * shape[1]), "n", error)
+    if at.ndim != 1 or len(np.unique(at)) < len(at):
+        raise error("the measured cells are not an array [n] of different cells")
+    values = numbers(heights, "the measured heights", at.shape, error)
+    if not np.isfinite(values).all():
+        raise error("a measured height is not finite")
+    return at, values
+
+
+def _distances(
+    cells: IntArray, shape: tuple[int, int], cell: float | tuple[float, float]
+) -> FloatArray:
+    """Return the distances [n, n] in m between cells."""
+    tall, wide = cell if isinstance(cell, tuple) else (cell, cell)
+    row, column = np.divmod(cells.astype(np.float64), shape[1])
+    found: FloatArray = np.hypot(tall * (row[:, None] - row), wide * (column[:, None] - column))
+    return found
+
+
+def _neighbours(cells: IntArray, shape: tuple[int, int]) -> tuple[IntArray, IntArray]:
+    """Return the pairs of measured cells that are row or column neighbours, as positions."""
+    place = np.full(shape[0] * shape[1], -1)
+    place[cells] = np.arange(len(cells))
+    grid = place.reshape(shape)
+    pairs = [
+        (grid[:, :-1].ravel(), grid[:, 1:].ravel()),
+        (grid[:-1].ravel(), grid[1:].ravel()),
+    ]
+    one, two = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    both = (one >= 0) & (two >= 0)
+    return one[both], two[both]

@@ -1,0 +1,117 @@
+"""Compiled passes over correlated heights: updates by new columns, and the success of moves.
+
+Cells and actions are those of `grid_graph`. ``spread`` [4, S] holds the variance in m² of the
+height difference between a cell and its neighbour E, SE, S or SW; entries without a neighbour are
+unused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from numba import njit
+
+from homeward.beliefs.grid_graph import back
+from homeward.beliefs.height_kernels import DOWN, FIRST, LAST, RIGHT, chance, limits
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+
+@njit(cache=True)
+def add_columns(
+    columns: FloatArray,
+    innovations: FloatArray,
+    width: int,
+    height: FloatArray,
+    variance: FloatArray,
+    spread: FloatArray,
+) -> None:
+    """Update mean and variances by new columns w [k, S] and their whitened innovations [k].
+
+    height += Σ w·innovation, variance −= Σ w², spread −= Σ (w[t] − w[s])². ``width`` is the number
+    of cells in a row of the map.
+    """
+    states = len(height)
+    rows = states // width
+    for j in range(len(columns)):
+        w = columns[j]
+        for s in range(states):
+            height[s] += w[s] * innovations[j]
+            variance[s] -= w[s] * w[s]
+        for a in range(FIRST, LAST + 1):
+            down, right = DOWN[a], RIGHT[a]
+            for row in range(rows - down):
+                for s in range(row * width + max(0, -right), (row + 1) * width - max(0, right)):
+                    rise = w[s + down * width + right] - w[s]
+                    spread[a - FIRST, s] -= rise * rise
+
+
+@njit(cache=True, error_model="numpy")
+def fill_correlated(
+    width: int,
+    height: FloatArray,
+    spread: FloatArray,
+    least: float,
+    blocked: BoolArray,
+    climb: FloatArray,
+    descend: FloatArray,
+    success: FloatArray,
+) -> None:
+    """Write the probability [S, A] that each move to a neighbour works.
+
+    ``climb`` and ``descend`` [A] are limits in m; ``least`` in m² is added to each variance as an
+    allowance for rounding. Entries of moves that lead nowhere are left as they are.
+    """
+    rows = len(height) // width
+    for a in range(FIRST, LAST + 1):
+        down, right = DOWN[a], RIGHT[a]
+        for row in range(rows - down):
+            for s in range(row * width + max(0, -right), (row + 1) * width - max(0, right)):
+                t = s + down * width + right
+                if blocked[s] or blocked[t]:
+                    success[s, a] = success[t, back(a)] = 0.0
+                    continue
+                variance = max(0.0, spread[a - FIRST, s]) + least
+                rise, per = height[t] - height[s], 1.0 / math.sqrt(2.0 * variance)
+                near, far = limits(rise, per, climb[a], descend[a])
+                success[s, a] = chance(near, far)
+                near, far = limits(-rise, per, climb[a], descend[a])
+                success[t, back(a)] = chance(near, far)
+
+
+@njit(cache=True)
+def columns_by_offset(table: FloatArray, cells: IntArray, found: FloatArray) -> None:
+    """Write the covariances [k, S] of cells with all others; ``table`` [R, C] is by offset."""
+    rows, width = table.shape
+    for j in range(len(cells)):
+        row, column = cells[j] // width, cells[j] % width
+        for r in range(rows):
+            away = table[abs(r - row)]
+            for c in range(width):
+                found[j, r * width + c] = away[abs(c - column)]
+
+
+@njit(cache=True)
+def whitened_box(
+    lower: FloatArray, low: FloatArray, high: FloatArray, cap: float, box: FloatArray
+) -> bool:
+    """Write intervals [n, 2] of independent standard normals z with low ≤ L·z ≤ high throughout.
+
+    Each interval is at most ``cap`` wide. Return False if one is empty.
+    """
+    for i in range(len(low)):
+        least, most = 0.0, 0.0
+        for j in range(i):
+            one, two = lower[i, j] * box[j, 0], lower[i, j] * box[j, 1]
+            least += min(one, two)
+            most += max(one, two)
+        start, end = (low[i] - least) / lower[i, i], (high[i] - most) / lower[i, i]
+        if not start < end:
+            return False
+        if end - start > cap:
+            middle = min(max(0.0, start + 0.5 * cap), end - 0.5 * cap)
+            start, end = middle - 0.5 * cap, middle + 0.5 * cap
+        box[i, 0], box[i, 1] = start, end
+    return True

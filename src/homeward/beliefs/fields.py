@@ -1,0 +1,596 @@
+"""Correlated normal heights on a grid: a belief that generalises from measured cells to others.
+
+Heights are jointly normal with a given mean and covariance K. Measurements are normal around the
+true heights, so the posterior is exact: cov = K − WᵀW, where each measured height appends one
+column w [S] to W. A measurement of cells C with noise R solves
+
+    k = K[C, :] − W[:, C]ᵀW,    LLᵀ = k[:, C] + R,    w = L⁻¹k,
+
+at a cost of |C|·n·S for n columns. Mean, variances and the variances of the height differences
+between neighbours are kept up to date in |C|·S; no matrix [S, S] is formed. Columns are never
+changed after they are written. So beliefs before and after an update share them, and both stay
+valid; a second update of the same belief copies. Repeated measurements of a cell are merged when
+columns outnumber measured cells by far.
+
+**What is proven.** A move works if the height difference of its ends is within limits. That
+difference is normal given the measurements, so its probability is exact. Outcomes W of attempted
+moves are conditioned on as follows. An attempted move is known: 1 or 0. For the event E that
+another move works, or never works, Pr(E | W) ≤ Pr(E) / Pr(W), everything given the measurements.
+Pr(W) is at least the mass of a box of independent normals on which all doubtful outcomes hold, less
+the sum of the probabilities that an almost certain one is violated. If both ends of every attempted
+move are measured precisely, Pr(W) is 1 and probabilities are exact; otherwise `success_bounds`
+holds bounds.
+
+Successes of different moves are correlated. The corrections, and the budget of a run, use single
+moves and sums of their risks only, and none of these proofs needs independence
+(``docs/theory.md``, sections 2, 5 and 11). All of this holds under the given kernel. A kernel
+fitted to the measurements adds an error that is not bounded; see `covariance.check_calibration`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+
+from homeward.arrays import (
+    BoolArray,
+    FloatArray,
+    frozen,
+    marks,
+    number,
+    numbers,
+    own,
+    unless_given,
+)
+from homeward.beliefs.attempts import Attempts, Edges
+from homeward.beliefs.corrections import moves_corrections
+from homeward.beliefs.covariance import Matern
+from homeward.beliefs.field_kernels import (
+    add_columns,
+    columns_by_offset,
+    fill_correlated,
+    whitened_box,
+)
+from homeward.beliefs.grid_graph import STEPS, back, grid_graph, grid_size, tried
+from homeward.beliefs.height_kernels import FIRST, LAST
+from homeward.beliefs.heights import Heights
+from homeward.beliefs.intervals import mass
+from homeward.beliefs.observations import Transition
+from homeward.errors import ImpossibleObservationError, InvalidBeliefError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from homeward.arrays import IntArray
+    from homeward.models import Moves
+
+ROUNDING = 2.0**-44
+"""Allowance for rounding in a variance, as a fraction of the largest prior variance."""
+
+JITTER = 2.0**-36
+"""Fraction of the largest prior variance added to the diagonal before heights are drawn."""
+
+DOUBTFUL = 2.0**-20
+"""Probability of the opposite outcome from which an attempted move enters the box."""
+
+BOX_CAPS = (1.0, 2.0, 4.0, 8.0)
+"""Widths of the intervals, in standard deviations, that are tried for the box."""
+
+SPARE_COLUMNS = 256
+"""Columns beyond 1.5 per measured cell from which repeated measurements are merged."""
+
+MAX_DRAWS = 4096
+"""Most draws of heights until one agrees with every attempted move."""
+
+
+class Columns:
+    """The columns W, stored as rows [n, S] of a buffer that versions of a belief share.
+
+    The first version that appends after its last column writes into the buffer; others copy.
+    """
+
+    def __init__(self, states: int, capacity: int = 64) -> None:
+        self.buffer: FloatArray = np.empty((capacity, states))
+        self.used = 0
+        self._lock = Lock()
+
+    def append(self, count: int, rows: FloatArray) -> Columns:
+        """Return columns whose first `count` are these and whose next are `rows` [k, S]."""
+        end = count + len(rows)
+        with self._lock:
+            fits = self.used == count and end <= len(self.buffer)
+            if fits:
+                self.used = end
+        target = self
+        if not fits:
+            target = Columns(self.buffer.shape[1], max(64, 2 * end))
+            target.buffer[:count] = self.buffer[:count]
+            target.used = end
+        target.buffer[count:end] = rows
+        return target
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"buffer": self.buffer[: self.used].copy(), "used": self.used}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=Lock())
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelatedTerrainBelief:
+    """Correlated normal heights, one per cell of a grid; states are row-major.
+
+    Attributes
+    ----------
+    shape : Rows and columns
+    kernel : A Matérn kernel, or the prior covariance [S, S] in m²
+    prior : m, prior mean of each height [S], or one number for all
+    cell : m, height and width of a cell, or one number for both
+    climb : Degrees, steepest slope up
+    descend : Degrees, steepest slope down
+    blocked : [S] cells that can't be entered; no cell by default
+    attempts : Moves tried so far; empty by default
+    height : [S] m, mean height given the measurements
+    variance : [S] m², of the heights given the measurements
+    _spread : [4, S] m², variance of the rise to the neighbours E, SE, S and SW
+    _columns, _count : W, of which this version has the first `_count` columns
+    _precision, _weighted : [S] Σ 1/v and Σ y/v over the measurements y of each cell
+    """
+
+    shape: tuple[int, int]
+    kernel: Matern | FloatArray
+    prior: float | FloatArray = 0.0
+    cell: float | tuple[float, float] = 20.0
+    climb: float = 5.0
+    descend: float = 45.0
+    blocked: BoolArray = unless_given()
+    attempts: Attempts = unless_given()
+    height: FloatArray = field(init=False)
+    variance: FloatArray = field(init=False)
+    _spread: FloatArray = field(init=False, repr=False)
+    _columns: Columns = field(init=False, repr=False)
+    _count: int = field(init=False, repr=False)
+    _precision: FloatArray = field(init=False, repr=False)
+    _weighted: FloatArray = field(init=False, repr=False)
+
+    moves_work_or_never: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        error = InvalidBeliefError
+        states = grid_size(self.shape, error)
+        sides = self.cell if isinstance(self.cell, tuple) else (self.cell, self.cell)
+        if len(sides) != 2:
+            raise error(f"a cell's sides are {sides!r}, expected (height, width)")
+        for side in sides:
+            if not 0.0 < number(side, "a cell's side", error) < np.inf:
+                raise error(f"a cell's side is {side:g} m, expected > 0")
+        for name in ("climb", "descend"):
+            if not 0.0 <= number(getattr(self, name), name, error) < 90.0:
+                raise error(f"{name} is {getattr(self, name):g}°, expected 0 to 90")
+        prior = np.asarray(self.prior, np.float64)
+        prior = np.full(states, prior) if prior.ndim == 0 else prior
+        kernel = self.kernel
+        if not isinstance(kernel, Matern):
+            kernel = _covariance(kernel, states)
+        attempts = Attempts.none() if self.attempts is None else self.attempts
+        self.__dict__.update(
+            cell=(float(sides[0]), float(sides[1])),
+            blocked=marks(self.blocked, states, error),
+            kernel=kernel,
+            prior=_finite(prior, "the prior mean", states),
+            attempts=attempts,
+            _columns=Columns(states),
+            _count=0,
+            _precision=frozen(np.zeros(states)),
+            _weighted=frozen(np.zeros(states)),
+        )
+        self.__dict__.update(height=self.prior, variance=self._prior_variance)
+        self.__dict__["_spread"] = self._prior_spread()
+        if len(attempts):
+            edges = self._edges
+            shut = (edges.start == edges.end) | self.blocked[edges.start] | self.blocked[edges.end]
+            if shut.any():
+                pair = divmod(int(attempts.pairs[np.argmax(shut)]), len(STEPS))
+                raise error(f"move (s={pair[0]}, a={pair[1]}) can't have been attempted")
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Height and width of a cell, in m."""
+        assert isinstance(self.cell, tuple)
+        return self.cell
+
+    @property
+    def measured(self) -> BoolArray:
+        """Which cells [S] were measured."""
+        found: BoolArray = self._precision > 0.0
+        return found
+
+    @property
+    def exactness(self) -> Literal["exact", "bound"]:
+        """Whether `mean` holds exact success probabilities, or lower bounds."""
+        return "bound" if self._outcome_mass < 1.0 - 2.0**-52 else "exact"
+
+    # What planners ask for.
+
+    def mean(self) -> Moves:
+        """Return the mean model: each move's probability to be neither too steep up nor down.
+
+        After doubtful attempts it holds lower bounds (see `exactness`). Attempted moves have 1
+        or 0.
+        """
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> Moves:
+        return grid_graph(*self.shape).with_success(self.success_bounds()[0])
+
+    def blocked_probability(self) -> FloatArray:
+        """Return an upper bound [S, A] on the probability that a move never works."""
+        return frozen(1.0 - self.success_bounds()[0])
+
+    def success_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Return a lower and an upper bound [S, A] on the probability that each move works.
+
+        They are the same array if all probabilities are exact.
+        """
+        return self._bounds
+
+    def measured_success(self) -> FloatArray:
+        """Return the success probability [S, A] of each move given the measurements alone."""
+        return self._success
+
+    @cached_property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        known, pairs = self._success, self.attempts.pairs
+        if not len(pairs):
+            return known, known
+        low = high = known.copy()
+        exact = self.exactness == "exact"
+        if not exact:
+            stays = grid_graph(*self.shape).dest == np.arange(len(known))[:, None]
+            likely = self._outcome_mass
+            if likely > 0.0:
+                low = np.clip(1.0 - (1.0 - known) / likely, 0.0, 1.0)
+                high = np.minimum(known / likely, 1.0)
+            else:
+                low, high = np.zeros_like(known), np.ones_like(known)
+            low[stays] = high[stays] = 1.0
+        for bound in (low, high):
+            bound.ravel()[pairs] = self.attempts.worked
+        low = frozen(low)
+        return low, low if exact else frozen(high)
+
+    @cached_property
+    def _success(self) -> FloatArray:
+        success = np.ones((len(self.height), len(STEPS)))
+        climb, descend = self._limits
+        spread = self._spread, self._least_variance
+        fill_correlated(self.shape[1], self.height, *spread, self.blocked, climb, descend, success)
+        return frozen(success)
+
+    @cached_property
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """Largest rise and drop [A] of each move, in m."""
+        tall, wide = self.size
+        length = np.array([math.hypot(tall * down, wide * right) for down, right in STEPS])
+        climb, descend = (math.tan(math.radians(slope)) for slope in (self.climb, self.descend))
+        return climb * length, descend * length
+
+    def correction(self) -> FloatArray:
+        """Return Theorem 2's σ [S, A]."""
+        return self.move_corrections(0.0)[1]
+
+    def move_corrections(self, discount: float) -> tuple[FloatArray, FloatArray]:
+        """Return the moves corrections (returning, exploring), each [S, A]."""
+        return moves_corrections(self._mean.dest, *self.success_bounds(), discount)
+
+    # The prior.
+
+    @cached_property
+    def _table(self) -> FloatArray:
+        """Prior covariance [R, C] by rows and columns away; only for a Matérn kernel."""
+        assert isinstance(self.kernel, Matern)
+        (rows, columns), (tall, wide) = self.shape, self.size
+        return self.kernel.covariance(
+            np.hypot(tall * np.arange(rows)[:, None], wide * np.arange(columns))
+        )
+
+    @cached_property
+    def _prior_variance(self) -> FloatArray:
+        if isinstance(self.kernel, Matern):
+            return frozen(np.full(len(self.blocked), self.kernel.variance))
+        return frozen(np.diagonal(self.kernel).copy())
+
+    @cached_property
+    def _least_variance(self) -> float:
+        return ROUNDING * float(self._prior_variance.max())
+
+    def _prior_spread(self) -> FloatArray:
+        """Return the prior variance [4, S] of the height differences; 1 without a neighbour."""
+        dest = grid_graph(*self.shape).dest
+        spread = np.ones((LAST - FIRST + 1, len(dest)))
+        state = np.arange(len(dest))
+        for a in range(FIRST, LAST + 1):
+            here = state[dest[:, a] != state]
+            if isinstance(self.kernel, Matern):
+                if len(here):
+                    down, right = (abs(d) for d in STEPS[a])
+                    spread[a - FIRST, here] = 2.0 * (self._table[0, 0] - self._table[down, right])
+                continue
+            there, variance = dest[here, a], self._prior_variance
+            cross = self.kernel[here, there]
+            spread[a - FIRST, here] = variance[here] + variance[there] - 2.0 * cross
+        return frozen(spread)
+
+    def _prior_rows(self, cells: IntArray) -> FloatArray:
+        """Return the prior covariances [k, S] of cells with all others."""
+        if not isinstance(self.kernel, Matern):
+            return self.kernel[cells]
+        found = np.empty((len(cells), len(self.blocked)))
+        columns_by_offset(self._table, cells, found)
+        return found
+
+    # Learning.
+
+    def covariance(self, cells: ArrayLike) -> FloatArray:
+        """Return the covariance [k, k] in m² of some heights given the measurements."""
+        at = np.asarray(cells, np.intp)
+        told = self._columns.buffer[: self._count, at]
+        return self._prior_rows(at)[:, at] - told.T @ told
+
+    def information_gain(self, cells: ArrayLike, variances: ArrayLike) -> float:
+        """Return the exact gain in nats of measuring cells [k] with error variances [k] in m².
+
+        It is ½ ln det(I + R⁻¹Σ): what the measurement tells about all heights together.
+        """
+        error = np.sqrt(np.broadcast_to(np.asarray(variances, np.float64), np.shape(cells)))
+        if not (error > 0.0).all():
+            raise InvalidBeliefError("a measurement's variance is not above 0")
+        matrix = self.covariance(cells) / error[:, None] / error
+        matrix.flat[:: len(error) + 1] += 1.0
+        return float(np.log(np.diagonal(cholesky(matrix, lower=True))).sum())
+
+    def update(self, observation: Heights | Transition) -> Self:
+        """Return the belief after measured heights, a move that was tried, or both."""
+        match observation:
+            case Heights():
+                moved = observation.moved
+            case Transition():
+                moved = observation
+            case _:
+                raise InvalidBeliefError(f"a terrain belief can't learn from {observation!r}")
+        new = object.__new__(type(self))  # skips the checks: all values are valid already
+        new.__dict__.update(self.__dict__)
+        for name in ("_mean", "_bounds", "_outcome_mass"):
+            new.__dict__.pop(name, None)
+        if moved is not None:
+            new.__dict__["attempts"] = self._attempts_after(moved)
+            new.__dict__.pop("_edges", None)
+        if isinstance(observation, Heights):
+            for name in ("_success", "_solver"):
+                new.__dict__.pop(name, None)
+            new._learn(observation)
+        return new
+
+    def _learn(self, seen: Heights) -> None:
+        """Condition this new version on measured heights."""
+        floor = np.maximum(self.variance, self._least_variance)
+        mask = np.zeros(len(floor), dtype=bool)
+        seen.take_in(self.blocked, self.height.copy(), floor, mask)  # raises if they are invalid
+        told = np.isfinite(seen.variances)
+        cells, values, errors = seen.cells[told], seen.heights[told], seen.variances[told]
+        if not len(cells):
+            return
+        precision, weighted = self._precision.copy(), self._weighted.copy()
+        precision[cells] += 1.0 / errors
+        weighted[cells] += values / errors
+        self.__dict__.update(_precision=frozen(precision), _weighted=frozen(weighted))
+        if self._count + len(cells) > 1.5 * np.count_nonzero(precision) + SPARE_COLUMNS:
+            cells, values, errors = self._restart()
+        self._condition(cells, values, errors)
+
+    def _restart(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return to the prior; return all measurements, merged by cell."""
+        cells = np.flatnonzero(self._precision)
+        self.__dict__.update(
+            height=self.prior,
+            variance=self._prior_variance,
+            _spread=self._prior_spread(),
+            _columns=Columns(len(self.blocked), len(cells) + SPARE_COLUMNS),
+            _count=0,
+        )
+        errors = 1.0 / self._precision[cells]
+        return cells, self._weighted[cells] * errors, errors
+
+    def _condition(self, cells: IntArray, values: FloatArray, errors: FloatArray) -> None:
+        """Append the columns of measured cells [k], and update means and variances."""
+        held = self._columns.buffer[: self._count]
+        rows = self._prior_rows(cells)
+        if self._count:
+            rows = rows - held[:, cells].T @ held
+        matrix = rows[:, cells]
+        matrix.flat[:: len(cells) + 1] += errors
+        try:
+            lower = cholesky(matrix, lower=True, check_finite=False)
+        except LinAlgError as cause:
+            raise InvalidBeliefError(
+                f"the measurements of cells {cells[:9].tolist()} can't be resolved from earlier "
+                "ones: their variances are too small for the kernel"
+            ) from cause
+        both = np.concatenate([rows, (values - self.height[cells])[:, None]], axis=1)
+        both = solve_triangular(lower, both, lower=True, check_finite=False, overwrite_b=True)
+        new, innovations = np.ascontiguousarray(both[:, :-1]), both[:, -1].copy()
+        height, variance, spread = self.height.copy(), self.variance.copy(), self._spread.copy()
+        add_columns(new, innovations, self.shape[1], height, variance, spread)
+        np.maximum(variance, self._least_variance, out=variance)
+        self.__dict__.update(
+            _columns=self._columns.append(self._count, new),
+            _count=self._count + len(cells),
+            height=frozen(height),
+            variance=frozen(variance),
+            _spread=frozen(spread),
+        )
+
+    # Attempted moves.
+
+    def _attempts_after(self, moved: Transition) -> Attempts:
+        """Return the attempts with one more; raise if its outcome is impossible."""
+        state, action = moved.state, moved.action
+        there, worked = tried(moved, grid_graph(*self.shape).dest, self.blocked)
+        if there == state:
+            return self.attempts
+        if self.blocked[there]:
+            if worked:
+                raise ImpossibleObservationError(f"{moved} leads into a blocked cell")
+            return self.attempts
+        try:
+            attempts = self.attempts.with_outcome(state * len(STEPS) + action, worked)
+            if self.climb == self.descend:  # a move works if and only if its reverse does
+                attempts = attempts.with_outcome(there * len(STEPS) + back(action), worked)
+        except ImpossibleObservationError as cause:
+            raise ImpossibleObservationError(f"{moved} contradicts an earlier attempt") from cause
+        return attempts
+
+    @cached_property
+    def _edges(self) -> Edges:
+        """Attempted moves [n] as constraints on heights."""
+        dest = grid_graph(*self.shape).dest
+        if len(self.attempts) and self.attempts.pairs[-1] >= dest.size:
+            raise InvalidBeliefError(
+                f"an attempted move is {self.attempts.pairs[-1]}, expected "
+                f"state · {len(STEPS)} + action below {dest.size}"
+            )
+        state, action = np.divmod(self.attempts.pairs, len(STEPS))
+        climb, descend = self._limits
+        end = dest[state, action].astype(np.int64)
+        return Edges(state, end, descend[action], climb[action], self.attempts.worked)
+
+    @cached_property
+    def _outcome_mass(self) -> float:
+        """Lower bound on the probability of all attempts' outcomes given the measurements."""
+        if not len(self.attempts):
+            return 1.0
+        works = self._success.ravel()[self.attempts.pairs]
+        doubt = np.where(self.attempts.worked, 1.0 - works, works)
+        box = doubt > DOUBTFUL
+        likely = self._box_mass(self._edges.of(box)) if box.any() else 1.0
+        return likely - float(doubt[~box].sum())
+
+    def _box_mass(self, edges: Edges) -> float:
+        """Return a lower bound on the probability of doubtful outcomes: the mass of a box."""
+        if self.climb == self.descend:  # each is there in both directions
+            edges = edges.of(edges.start < edges.end)
+        cells, place = np.unique(np.concatenate([edges.start, edges.end]), return_inverse=True)
+        count = len(edges.start)
+        rise = np.zeros((count, len(cells)))
+        rise[np.arange(count), place[count:]] = 1.0
+        rise[np.arange(count), place[:count]] = -1.0
+        matrix = rise @ self.covariance(cells) @ rise.T
+        matrix.flat[:: count + 1] += self._least_variance
+        try:
+            lower = cholesky(matrix, lower=True)
+        except LinAlgError:
+            return 0.0
+        mean = self.height[edges.end] - self.height[edges.start]
+        low, high = -edges.down - mean, edges.up - mean
+        above = np.abs(high) <= np.abs(low)  # a failed move was too steep on the likelier side
+        least = np.where(edges.worked, low, np.where(above, high, -np.inf))
+        most = np.where(edges.worked, high, np.where(above, np.inf, low))
+        best, box = 0.0, np.empty((count, 2))
+        for cap in BOX_CAPS:
+            if whitened_box(lower, least, most, cap, box):
+                best = max(best, float(np.prod(mass(box[:, 0], box[:, 1]))))
+        return best
+
+    # Concrete worlds.
+
+    @cached_property
+    def _prior_factor(self) -> FloatArray:
+        """Lower Cholesky factor [S, S] of the prior covariance, with a little jitter."""
+        matrix = self._prior_rows(np.arange(len(self.blocked)))
+        matrix = matrix.copy() if matrix is self.kernel else matrix
+        matrix.flat[:: len(matrix) + 1] += JITTER * float(self._prior_variance.max())
+        found: FloatArray = cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return found
+
+    @cached_property
+    def _solver(self) -> tuple[IntArray, FloatArray, tuple[FloatArray, bool]]:
+        """Measured cells [n], their covariances [n, S] and the factor of their covariance."""
+        cells = np.flatnonzero(self._precision)
+        rows = self._prior_rows(cells)
+        matrix = rows[:, cells]
+        matrix.flat[:: len(cells) + 1] += 1.0 / self._precision[cells]
+        return cells, rows, (cholesky(matrix, lower=True), True)
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Draw heights [S] in m that agree with every attempted move, by rejection.
+
+        A draw of the prior is corrected by what it would have shown at the measured cells. Raise
+        `ImpossibleObservationError` if no draw of `MAX_DRAWS` agrees with the attempts.
+        """
+        factor = self._prior_factor
+        cells, rows, solver = self._solver
+        edges = self._edges
+        error = 1.0 / np.sqrt(self._precision[cells])
+        for _ in range(MAX_DRAWS):
+            drawn = factor @ rng.standard_normal(len(factor))
+            if len(cells):
+                shown = drawn[cells] + error * rng.standard_normal(len(cells))
+                drawn = drawn - cho_solve(solver, shown) @ rows
+            heights = self.height + drawn
+            if edges.agree(heights).all():
+                return np.where(self.blocked, 0.0, heights)
+        raise ImpossibleObservationError(
+            f"none of {MAX_DRAWS} drawn worlds agrees with the {len(edges.start)} attempted moves"
+        )
+
+    def sample(self, rng: np.random.Generator) -> Moves:
+        """Draw heights, and with them which moves work."""
+        return self.model_of(self.draw(rng))
+
+    def model_of(self, heights: ArrayLike) -> Moves:
+        """Return the model of a world with these heights [S]: each move works or does not."""
+        known = _finite(heights, "the height", len(self.blocked), self.blocked)
+        graph, (climb, descend) = grid_graph(*self.shape), self._limits
+        open_heights = np.where(self.blocked, np.nan, known)  # a rise of NaN exceeds any limit
+        rise = open_heights[graph.dest] - open_heights[:, None]
+        works = (-descend <= rise) & (rise <= climb)
+        works |= graph.dest == np.arange(len(known))[:, None]
+        return graph.with_success(frozen(works.astype(np.float64)))
+
+
+def _finite(
+    values: ArrayLike, name: str, states: int, blocked: BoolArray | None = None
+) -> FloatArray:
+    """Return numbers [S] as read-only float64, 0 in blocked cells; raise unless all are finite."""
+    array = numbers(values, name, (states,), InvalidBeliefError)
+    if blocked is not None and blocked.any():
+        array = np.where(blocked, 0.0, array)
+    if not np.isfinite(array).all():
+        at = int(np.argmin(np.isfinite(array)))
+        kind = "NaN" if np.isnan(array[at]) else "infinite"
+        raise InvalidBeliefError(f"{name} is {kind} at ({at},)")
+    return own(array, values)
+
+
+def _covariance(values: ArrayLike, states: int) -> FloatArray:
+    """Return a covariance [S, S] as read-only float64; raise unless it is positive definite."""
+    error = InvalidBeliefError
+    matrix = numbers(values, "the covariance", (states, states), error)
+    if not np.isfinite(matrix).all():
+        raise error("the covariance is not finite")
+    skew = np.abs(matrix - matrix.T)
+    if float(skew.max()) > 1e-9 * float(np.abs(matrix).max()):
+        at = np.unravel_index(int(skew.argmax()), skew.shape)
+        raise error(f"the covariance is not symmetric at (s={at[0]}, t={at[1]})")
+    try:
+        cholesky(matrix, lower=True, check_finite=False)
+    except LinAlgError as cause:
+        raise error("the covariance is not positive definite") from cause
+    return own(matrix, values)

@@ -1,0 +1,78 @@
+"""The probability that several moves work together, where a belief knows more than each alone.
+
+- `FiniteBelief`: counted over its worlds;
+- `HeightBelief`: exact, by a recursion over levels (`level_joint`).
+
+A move *works* in a world if its success probability there is above 0. Sets that are too entangled
+have the union bound: 1 less the probabilities that each move never works.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from homeward.beliefs.finite import FiniteBelief
+from homeward.beliefs.level_joint import level_sets
+from homeward.beliefs.levels import HeightBelief
+from homeward.models import Moves
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray, IntArray
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+class MoveSets(NamedTuple):
+    """Sets of moves: those of set i are ``first[i] <= e < first[i + 1]``."""
+
+    first: IntArray  # [N + 1]
+    state: IntArray  # [n] where a move starts
+    action: IntArray  # [n]
+
+
+class Together(NamedTuple):
+    """Bounds on the probability that all moves of each set work."""
+
+    low: FloatArray  # [N]
+    high: FloatArray  # [N]
+    evaluator: str  # "exact" or "path", a code of `words.EVALUATORS`
+
+
+def evaluator_of(belief: Any) -> str | None:
+    """Return the code of the evaluator that `work_together` uses; None if it has none."""
+    if isinstance(belief, FiniteBelief):
+        return "exact" if isinstance(belief.worlds[0], Moves) else None
+    return "path" if isinstance(belief, HeightBelief) else None
+
+
+def work_together(belief: Any, sets: MoveSets) -> Together | None:
+    """Return bounds for each set; None if the belief knows no more than single moves."""
+    count = len(sets.first) - 1
+    if isinstance(belief, FiniteBelief) and isinstance(belief.worlds[0], Moves):
+        works = np.zeros((len(belief.worlds), count), bool)
+        for m, world in enumerate(belief.worlds):
+            assert isinstance(world, Moves)
+            fails = world.success[sets.state, sets.action] <= 0.0
+            fails &= world.dest[sets.state, sets.action] != sets.state
+            before = np.concatenate([[0], np.cumsum(fails)])
+            works[m] = before[sets.first[1:]] == before[sets.first[:-1]]
+        total, sure = belief.weights @ works, works.all(axis=0)
+        slack = (1.0 + len(belief.worlds)) * EPSILON
+        low = np.where(sure, 1.0, np.maximum(0.0, total - slack))
+        high = np.where(works.any(axis=0), np.minimum(1.0, total + slack), 0.0)
+        return Together(low, high, "exact")
+    if isinstance(belief, HeightBelief):
+        low, high = np.empty(count), np.empty(count)
+        dest = belief.mean().dest
+        level_sets(dest, belief.known, belief.tables, *sets, low, high)
+        wide = np.flatnonzero(low < 0.0)
+        if wide.size:
+            risks = belief.blocked_probability()[sets.state, sets.action]
+            for i in wide:
+                mine = risks[sets.first[i] : sets.first[i + 1]]
+                low[i] = max(0.0, 1.0 - mine.sum() * (1.0 + len(mine) * EPSILON))
+                high[i] = 1.0 - mine.max()
+        return Together(low, high, "path")
+    return None

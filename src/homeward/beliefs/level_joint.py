@@ -1,0 +1,173 @@
+"""The probability that several moves work together, over independent categorical heights.
+
+A set of moves restricts the heights of its unknown squares in pairs. The sum over all heights is
+taken square by square, in the order in which the moves meet them: a table holds the probability of
+what was met so far, for each combination of heights of the squares that later moves touch. Along a
+simple path that is one square: a forward recursion over levels. A square that a move enters is no
+wall, with its own probability. The result is exact but for rounding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from homeward.beliefs.level_kernels import UNKNOWN, WALL
+
+if TYPE_CHECKING:
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.beliefs.level_kernels import Tables
+
+MAX_TABLE = 2**14
+"""Largest table of combined heights; a set that needs a larger one is not evaluated."""
+
+ROUNDING = 2.0**-46
+"""Rounding of a probability for each square: some sixty roundings of 2**−52."""
+
+
+@njit(cache=True)
+def level_sets(
+    dest: IntArray,
+    known: IntArray,
+    tables: Tables,
+    first: IntArray,
+    states: IntArray,
+    actions: IntArray,
+    low: FloatArray,
+    high: FloatArray,
+) -> None:
+    """Write bounds [N] on the probability that all moves of each set work.
+
+    Set i has the moves ``first[i] <= e < first[i + 1]``, from ``states[e]`` by ``actions[e]``. If
+    its table would be too large, `low` is −1.
+    """
+    local = np.full(len(known), -1, np.int64)
+    for i in range(len(low)):
+        edges = states[first[i] : first[i + 1]], actions[first[i] : first[i + 1]]
+        chance, count = _together(dest, known, tables, edges[0], edges[1], local)
+        low[i], high[i] = chance, 1.0
+        if chance >= 0.0 and count:
+            low[i] = max(0.0, chance - count * ROUNDING)
+            high[i] = min(1.0, chance + count * ROUNDING)
+        elif chance >= 0.0:
+            high[i] = chance
+
+
+@njit(cache=True)
+def _together(
+    dest: IntArray,
+    known: IntArray,
+    tables: Tables,
+    states: IntArray,
+    actions: IntArray,
+    local: IntArray,
+) -> tuple[float, int]:
+    """Return the probability that all moves work, or −1, and the number of unknown squares.
+
+    `local` [S] is −1 everywhere, before and after.
+    """
+    below, wall, top = tables.below, tables.wall, tables.mass.shape[1]
+    edges = len(states)
+    cells = np.empty(2 * edges, np.int64)
+    count, possible = 0, True
+    for e in range(edges):
+        for c in (np.int64(states[e]), np.int64(dest[states[e], actions[e]])):
+            if known[c] == UNKNOWN and local[c] < 0:
+                local[c] = count
+                cells[count] = c
+                count += 1
+    unary, entered = np.empty((count, top)), np.zeros(count, np.bool_)
+    for i in range(count):
+        row = min(cells[i], len(below) - 1)
+        for h in range(top):
+            unary[i, h] = below[row, h + 1] - below[row, h]
+    # Pairs of unknown squares: `up[i, n]` is the n-th square j with a move i → j, h_j ≤ h_i + 1.
+    near, flags = np.full((count, 8), -1, np.int64), np.zeros((count, 8), np.int64)
+    for e in range(edges):
+        s = states[e]
+        t = dest[s, actions[e]]
+        if s == t:
+            continue
+        i, j = local[s], local[t]
+        if known[t] == WALL or known[s] == WALL:
+            possible = False
+        elif i < 0 and j < 0:
+            possible = possible and known[t] <= known[s] + 1
+        elif i < 0:
+            for h in range(known[s] + 1, top):
+                unary[j, h] = 0.0
+            entered[j] = True
+        elif j < 0:
+            for h in range(min(top, known[t] - 2)):
+                unary[i, h] = 0.0
+        else:
+            entered[j] = True
+            late, early, flag = (j, i, 1) if j > i else (i, j, 2)
+            for n in range(8):
+                if near[late, n] == early or near[late, n] < 0:
+                    near[late, n] = early
+                    flags[late, n] |= flag
+                    break
+    for i in range(count):
+        if entered[i]:
+            free = 1.0 - wall[min(cells[i], len(wall) - 1)]
+            for h in range(top):
+                unary[i, h] *= free
+        local[cells[i]] = -1
+    if not possible:
+        return 0.0, count
+    return _eliminate(unary, near, flags), count
+
+
+@njit(cache=True)
+def _eliminate(unary: FloatArray, near: IntArray, flags: IntArray) -> float:
+    """Return the sum over all heights, or −1 if that takes too large a table.
+
+    ``near[i]`` are earlier squares j that are restricted together with i; of its `flags`, 1 asks
+    for h_i ≤ h_j + 1 and 2 for h_j ≤ h_i + 1.
+    """
+    count, top = unary.shape
+    last = np.arange(count)
+    for i in range(count):
+        for n in range(8):
+            if near[i, n] >= 0:
+                last[near[i, n]] = i
+    active, width = np.empty(count, np.int64), 0
+    table = np.ones(1)
+    for i in range(count):
+        if len(table) * top > MAX_TABLE:
+            return -1.0
+        grown = np.empty(len(table) * top)
+        for x in range(len(table)):
+            low, high = 0, top - 1
+            for n in range(8):
+                j = near[i, n]
+                if j < 0:
+                    break
+                digits, p = x, width - 1
+                while active[p] != j:
+                    digits //= top
+                    p -= 1
+                h = digits % top
+                if flags[i, n] & 1:
+                    high = min(high, h + 1)
+                if flags[i, n] & 2:
+                    low = max(low, h - 1)
+            for h in range(top):
+                grown[x * top + h] = table[x] * unary[i, h] if low <= h <= high else 0.0
+        table, active[width], width = grown, i, width + 1
+        p = width - 1
+        while p >= 0:
+            if last[active[p]] <= i:
+                inner = top ** (width - 1 - p)
+                summed = np.zeros(len(table) // top)
+                for x in range(len(table)):
+                    summed[x // (inner * top) * inner + x % inner] += table[x]
+                table = summed
+                for q in range(p, width - 1):
+                    active[q] = active[q + 1]
+                width -= 1
+            p -= 1
+    return float(table[0])

@@ -1,0 +1,361 @@
+"""Head to head with SafeMDP on its own Mars task (`safemdp_task`, `safemdp_peer`).
+
+Our explorer keeps a `CorrelatedTerrainBelief` and takes the same measurements. A move that climbs
+too much for certain limits is unsafe with probability 1 − p, p from the joint posterior of both
+ends. An outing goes to a move, takes it and measures both its ends.
+
+**The promise of a run.** An outing is charged Σ (1 − p) over the moves out and back that were
+neither made nor charged before. All charges of a run sum to at most 1 − δ. Claim: under the belief,
+with probability at least δ no move that the run takes is unsafe, and the ways back that it paid for
+are safe. Proof: consider the run that goes on as if all its moves were safe. Its choices are
+functions of the measurements alone, so a move charged with 1 − p fails with that probability given
+what was measured, and the sum of charges bounds the probability that any charged move fails. The
+real run is the same until the first failure. ∎ For the same reason at most 1 − δ unsafe moves are
+expected until then. With a kernel fitted to the measurements this holds as far as the kernel does.
+
+**Choice.** Of the outings within the budget, and within a limit for a single outing, take the one
+with the largest gain − price·charge. The gain is the sum of the standard deviations in m of the two
+heights, where they are near ground that has no safe round trip yet. A high price makes the explorer
+approach steep ground where it is nearly known. Outings are two-way at first: each move is charged
+with the move back, so that the explorer can retreat after a failure. If a look leaves no such
+outing, one that ends in any way home will do; if there is none either, the explorer measures again
+where that is free.
+
+**Kernel.** The explorer seeks smooth ground, so a kernel fitted to what it measured is too smooth
+for what it did not, and it calls unseen ground flat. A fitted kernel is therefore widened until the
+residuals of height differences have normal shares beyond 2 and 3 deviations, and it has a least
+roughness and a least prior slope (`at_least_as_rough`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.ndimage import binary_dilation
+
+from homeward.beliefs.covariance import Matern, check_calibration, fit_kernel
+from homeward.beliefs.fields import CorrelatedTerrainBelief
+from homeward.beliefs.heights import Heights
+from homeward.paper import safemdp_peer
+from homeward.paper.safemdp_task import (
+    MEASUREMENTS,
+    UNSAFE_LIMIT,
+    Ground,
+    Outing,
+    least_risks,
+    read_ground,
+    way_along,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+METHODS = ("safemdp", "ours, their kernel", "ours, fitted kernel")
+
+RUN_LEVEL = 0.9
+"""Safety level δ of a whole run: its charges sum to at most 1 − δ."""
+
+CLAIM_RISK = 0.5 * math.erfc(math.sqrt(2.0))
+"""Largest risk of a claimed move: that of two standard deviations, as the peer has it."""
+
+TRIP_LEVEL = 0.98
+"""Probability with which a whole round trip from the start is safe, in the stricter count."""
+
+MAX_OUTING_RISK = 0.02
+"""Largest charge of a single outing."""
+
+PRICE = 400.0
+"""Metres of standard deviation that a sure failure would have to be worth."""
+
+LEAST_DEVIATION = 0.1
+"""Standard deviation in m up to which a height is well known."""
+
+FRONTIER_REACH = 3
+"""Moves from a cell that is not well known within which measuring is worth something."""
+
+FRONTIER_EVERY = 5
+"""Measurements after which the frontier is found anew."""
+
+TRUSTED_RISK = 0.01
+"""Risk up to which a move that was charged before stays free."""
+
+ACCURACY = 1e-4
+"""Variance in m² that ours assumes of measurements with a fitted kernel."""
+
+LEAST_SLOPE = 0.45
+"""Least prior standard deviation in m of a climb over 1 m: a tenth of all moves are unsafe."""
+
+LEAST_ROUGHNESS = 0.0014
+"""Least σ²/ℓ³ of a fitted kernel, in 1/m: 0.4 of that before the first fit."""
+
+FIRST_LENGTH = 20.0
+"""Length scale in m until a kernel is fitted."""
+
+FIRST_FIT, FIT_GROWTH = 40, 1.6
+"""Measured cells at the first fit, and the factor to each next one."""
+
+GRID_ACTIONS = (3, 5, 7, 1)
+"""The task's actions as those of `grid_graph`."""
+
+ANY_DROP = 89.9
+"""Slope in degrees that stands for any drop."""
+
+
+class OurExplorer:
+    """One run of ours; see the module for its promise and its choices."""
+
+    def __init__(self, ground: Ground, start: int, kernel: Matern | None, delta: float) -> None:
+        self.ground, self.home, self.state = ground, start, start
+        self.fits = kernel is None
+        self.noise = ACCURACY if kernel is None else safemdp_peer.NOISE
+        self.left = 1.0 - delta
+        self.frontier: BoolArray | None = None
+        self.unsafe = self.moves = self.measurements = 0
+        first, known = ground.known(start)
+        self.made, self.failed = known.copy(), np.zeros(known.shape, dtype=bool)
+        self.paid = np.zeros(known.shape, dtype=bool)
+        self.measured: list[int] = [int(s) for s in first]
+        self.next_fit = FIRST_FIT if self.fits else math.inf
+        slope = LEAST_SLOPE * FIRST_LENGTH / math.sqrt(3.0)
+        kernel = Matern(slope * slope, FIRST_LENGTH) if kernel is None else kernel
+        prior = float(ground.height[first].mean()) if self.fits else 0.0
+        self.belief = self._belief(kernel, prior)
+
+    def _belief(self, kernel: Matern, prior: float) -> CorrelatedTerrainBelief:
+        """Return the belief of a kernel given everything measured so far."""
+        fresh = CorrelatedTerrainBelief(
+            self.ground.shape,
+            kernel,
+            prior,
+            cell=1.0,
+            climb=math.degrees(math.atan(UNSAFE_LIMIT)),
+            descend=ANY_DROP,
+        )
+        return fresh.update(self._look(self.measured))
+
+    def _look(self, cells: Sequence[int]) -> Heights:
+        at = np.array(cells, np.int32)
+        return Heights(at, self.ground.height[at], np.full(len(at), self.noise))
+
+    def refit(self) -> None:
+        """Fit the kernel to everything measured so far; widen it if it is overconfident."""
+        cells = np.array(self.measured, np.int32)
+        heights, shape = self.ground.height[cells], self.ground.shape
+        fit = fit_kernel(cells, heights, shape, noise=self.noise, smoothness=(1.5,))
+        found = check_calibration(
+            fit.kernel, cells, heights, shape, mean=fit.mean, noise=self.noise, warn=False
+        )
+        kernel = at_least_as_rough(fit.kernel.scaled(max(1.0, found.inflation)))
+        self.belief = self._belief(kernel, fit.mean)
+        self.next_fit = FIT_GROWTH * len(cells)
+
+    def risks(self) -> FloatArray:
+        """Return the probability [S, 4] that each move is unsafe; infinite off the map."""
+        unsafe = 1.0 - self.belief.measured_success()[:, GRID_ACTIONS]
+        unsafe = np.where(self.failed | (self.ground.dest < 0), np.inf, unsafe)
+        return np.where(self.made, 0.0, unsafe)
+
+    def step(self) -> bool:
+        """Make one outing; return False if none is within the budget."""
+        if len(self.measured) >= self.next_fit:
+            self.refit()
+        return self._two_way() or self._loop() or self._two_way(again=True)
+
+    def _two_way(self, *, again: bool = False) -> bool:
+        """Make an outing over moves charged with the moves back; `again` to measured cells too."""
+        risk = self.risks()
+        price = self._price_of(risk + reverse_of(risk, self.ground.dest))
+        out, came = least_risks(self.ground.dest, price, self.state, True)
+        charge = out[:, None] + price
+        target = self._best(charge, min(MAX_OUTING_RISK, self.left), again=again)
+        target = self._best(charge, self.left) if target is None else target
+        return self._go(target, price, came, None)
+
+    def _loop(self) -> bool:
+        """Make an outing that is charged with some way home from its end."""
+        dest, price = self.ground.dest, self._price_of(self.risks())
+        out, came = least_risks(dest, price, self.state, True)
+        back, following = least_risks(dest, price, self.home, False)
+        charge = out[:, None] + price + np.where(dest >= 0, back[dest], np.inf)
+        return self._go(self._best(charge, self.left), price, came, following)
+
+    def _go(
+        self,
+        target: tuple[int, int] | None,
+        price: FloatArray,
+        came: IntArray,
+        following: IntArray | None,
+    ) -> bool:
+        """Pay for an outing and make it; return False if there is no target."""
+        if target is None:
+            return False
+        s, a = target
+        way = [*way_along(self.ground.dest, came, self.state, s).tolist(), a]
+        self._pay(price, way, following)
+        if self._drive(way, s):
+            self._measure((s, int(self.ground.dest[s, a])))
+        return True
+
+    def _price_of(self, risk: FloatArray) -> FloatArray:
+        """Return what moves with these risks [S, 4] are charged: nothing if they were before."""
+        return np.where(self.paid & (risk <= TRUSTED_RISK), 0.0, risk)
+
+    def _best(
+        self, charge: FloatArray, most: float, *, again: bool = False
+    ) -> tuple[int, int] | None:
+        """Return the best move to take and measure among those that cost at most `most`."""
+        dest, fits = self.ground.dest, charge <= most
+        deviation, old = np.sqrt(self.belief.variance), self.belief.measured
+        fits &= again | ~old[:, None] | ~old[dest]
+        if not fits.any():
+            return None
+        value = np.where(self._frontier(), deviation, 0.0)
+        gain = value[:, None] + value[dest]
+        worth = np.where(fits, gain - PRICE * np.where(fits, charge, 0.0), -np.inf)
+        s, a = np.unravel_index(int(worth.argmax()), worth.shape)
+        return int(s), int(a)
+
+    def _frontier(self) -> BoolArray:
+        """Return the cells [S] near a place without a safe round trip that is not well known."""
+        if self.measurements % FRONTIER_EVERY == 0 or self.frontier is None:
+            unsure = ~self.round_trips()[0] & (self.belief.variance > LEAST_DEVIATION**2)
+            wide = binary_dilation(unsure.reshape(self.ground.shape), iterations=FRONTIER_REACH)
+            self.frontier = wide.ravel()
+        return self.frontier
+
+    def _pay(self, price: FloatArray, way: list[int], following: IntArray | None) -> None:
+        """Charge the moves of a way, with the moves back or with the `following` moves [S] home."""
+        dest, state = self.ground.dest, self.state
+        for a in way:
+            there = int(dest[state, a])
+            self.left -= float(price[state, a])
+            self.paid[state, a] = True
+            if following is None:
+                self.paid[there, (a + 2) % 4] = True
+            state = there
+        while following is not None and state != self.home:
+            a = int(following[state])
+            self.left -= float(price[state, a])
+            self.paid[state, a] = True
+            state = int(dest[state, a])
+
+    def _drive(self, way: list[int], last: int) -> bool:
+        """Take moves until one is unsafe; return whether the last one was taken or tried."""
+        for a in way:
+            here = self.state
+            self.moves += 1
+            if self.ground.rise[here, a] > UNSAFE_LIMIT:
+                self.unsafe += 1
+                self.failed[here, a] = True
+                return here == last and a == way[-1]
+            self.made[here, a] = True
+            self.state = int(self.ground.dest[here, a])
+        return True
+
+    def _measure(self, cells: tuple[int, int]) -> None:
+        """Measure both ends of a move; exact heights are taken in once if the noise is small."""
+        self.measurements += 1
+        old = self.belief.measured
+        new = [c for c in cells if not (self.fits and old[c])]
+        self.measured += [c for c in cells if not old[c]]
+        if new:
+            self.belief = self.belief.update(self._look(new))
+
+    def claims(self) -> tuple[BoolArray, BoolArray]:
+        """Return the states [S] and moves [S, 4] that are claimed, by the peer's definition."""
+        first, _ = self.ground.known(self.home)
+        return self.ground.closed(self.risks() <= CLAIM_RISK, first)
+
+    def round_trips(self) -> tuple[BoolArray, BoolArray]:
+        """Return the states [S] and moves [S, 4] of round trips from home at `TRIP_LEVEL`."""
+        dest, risk = self.ground.dest, self.risks()
+        out, back = (least_risks(dest, risk, self.home, way)[0] for way in (True, False))
+        around = out[:, None] + risk + np.where(dest >= 0, back[dest], np.inf)
+        return out + back <= 1.0 - TRIP_LEVEL, around <= 1.0 - TRIP_LEVEL
+
+
+def reverse_of(values: FloatArray, dest: IntArray) -> FloatArray:
+    """Return the values [S, 4] of the moves that undo each move; infinite off the map."""
+    back = np.stack([values[dest[:, a], (a + 2) % 4] for a in range(4)], axis=1)
+    return np.where(dest >= 0, back, np.inf)
+
+
+def at_least_as_rough(kernel: Matern) -> Matern:
+    """Return a Matérn 3/2 kernel with at least `LEAST_ROUGHNESS` and `LEAST_SLOPE`.
+
+    The roughness is σ²/ℓ³. The standard deviation of a small climb is about √3·σ/ℓ per metre; where
+    it is too small, the kernel gets a longer length and keeps its roughness.
+    """
+    length = kernel.length
+    roughness = max(LEAST_ROUGHNESS, kernel.variance / length**3)
+    length = max(length, LEAST_SLOPE**2 / (3.0 * roughness))
+    return Matern(roughness * length**3, length)
+
+
+def explore(
+    ground: Ground,
+    start: int,
+    kernel: Matern | None,
+    *,
+    measurements: int = MEASUREMENTS,
+    delta: float = RUN_LEVEL,
+) -> Outing:
+    """Run ours from a start, with a kernel or, if None, with one fitted to the measurements."""
+    began = time.process_time()
+    run = OurExplorer(ground, start, kernel, delta)
+    for _ in range(2 * measurements):  # an outing with an unsafe move may end without measuring
+        if run.measurements == measurements or not run.step():
+            break
+    score, trips = (ground.score(start, *found) for found in (run.claims(), run.round_trips()))
+    seconds = time.process_time() - began
+    counts = run.unsafe, score.false_claims, run.measurements, run.moves
+    return Outing(score.coverage, *counts, 1.0 - delta - run.left, trips.coverage, seconds)
+
+
+def compare(cell: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Return the row of one method from one start; a task of the study."""
+    ground = read_ground(cell["map"])
+    start, count = int(cell["start"]), int(cell["measurements"])
+    if cell["method"] == METHODS[0]:
+        found = safemdp_peer.explore_as_peer(ground, start, measurements=count)
+    else:
+        kernel = safemdp_peer.KERNEL if cell["method"] == METHODS[1] else None
+        found = explore(ground, start, kernel, measurements=count, delta=cell["delta"])
+    return asdict(found)
+
+
+def by_start(rows: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any]]:
+    """Return a table row for each start: coverage and unsafe moves of each method."""
+    table: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        place = "({}, {})".format(*divmod(int(row["start"]), columns))
+        entry = table.setdefault(row["start"], {"start": place})
+        entry[f"coverage, {row['method']}"] = row["coverage"]
+        entry[f"unsafe, {row['method']}"] = row["unsafe"]
+    return list(table.values())
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a table row for each method: medians and sums over the starts."""
+    found = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row for row in rows if row["method"] == method]
+        risk = float(np.sum([row["risk"] for row in mine])) if method != METHODS[0] else None
+        found.append(
+            {
+                "method": method,
+                "starts": len(mine),
+                "coverage (median)": float(np.median([row["coverage"] for row in mine])),
+                "unsafe moves": sum(row["unsafe"] for row in mine),
+                "unsafe moves allowed": risk,
+                "false claims": sum(row["false_claims"] for row in mine),
+                "seconds (median)": float(np.median([row["seconds"] for row in mine])),
+            }
+        )
+    return found

@@ -1,0 +1,144 @@
+"""SafeMDP's exploration of its Mars task, written from a description of its constants.
+
+Heights are a Gaussian process with a fixed kernel. A move's climb has an interval of two standard
+deviations around its mean; the set S of safe moves takes in every move whose interval is within the
+limit, and never shrinks. Each iteration measures the widest interval among the expanders: moves
+that might, by a Lipschitz constant, let a new move be called safe.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.ndimage import distance_transform_edt
+
+from homeward.beliefs.covariance import Matern
+from homeward.paper.safemdp_task import (
+    CLAIM_LIMIT,
+    MEASUREMENTS,
+    UNSAFE_LIMIT,
+    Outing,
+    shortest_way,
+)
+
+if TYPE_CHECKING:
+    from homeward.arrays import BoolArray, FloatArray
+    from homeward.paper.safemdp_task import Ground
+
+KERNEL = Matern(100.0, 14.5, 2.5)
+"""The peer's kernel."""
+
+NOISE = 0.075**2
+"""Variance in m² that the peer assumes of measurements, which have none."""
+
+WIDTH = 2.0
+"""Standard deviations from a climb's mean to the ends of its interval."""
+
+LIPSCHITZ = 0.2
+"""Most that the climb of an action changes per metre, as the peer assumes."""
+
+REFRESH_DISTANCE = 25
+"""Manhattan distance from the last measured cells up to which intervals are computed again."""
+
+FIRST_REPEATS = 5
+"""How often the moves from the start are measured at first, both ends of each."""
+
+
+class Intervals:
+    """Heights under the peer's kernel, and the interval [S, 4] of each move's climb in m."""
+
+    def __init__(self, ground: Ground, capacity: int) -> None:
+        rows, columns = ground.shape
+        self.ground = ground
+        self.row, self.column = np.divmod(np.arange(rows * columns), columns)
+        self.table = KERNEL.covariance(np.hypot(np.arange(rows)[:, None], np.arange(columns)))
+        self.columns = np.empty((capacity, rows * columns))
+        self.count = 0
+        self.mean = np.zeros(rows * columns)
+        apart = 2.0 * (self.table[0, 0] - KERNEL.covariance(1.0))
+        self.spread = np.full((2, rows * columns), float(apart))
+        self.low = np.full((rows * columns, 4), -np.inf)
+        self.high = np.full((rows * columns, 4), np.inf)
+
+    def measure(self, cell: int) -> None:
+        """Take in the height of a cell."""
+        known = self.columns[: self.count]
+        row, column = np.abs(self.row - self.row[cell]), np.abs(self.column - self.column[cell])
+        joint = self.table[row, column] - known[:, cell] @ known
+        total = joint[cell] + NOISE
+        self.mean += joint * ((self.ground.height[cell] - self.mean[cell]) / total)
+        new = joint / math.sqrt(total)
+        self.columns[self.count] = new
+        self.count += 1
+        for axis in range(2):
+            self.spread[axis] -= np.square(new[self.ground.dest[:, axis]] - new)
+
+    def refresh(self, cells: tuple[int, int]) -> None:
+        """Compute the intervals of the moves near two cells again."""
+        near = np.zeros(len(self.row), dtype=bool)
+        for cell in cells:
+            away = np.abs(self.row - self.row[cell]) + np.abs(self.column - self.column[cell])
+            near |= away <= REFRESH_DISTANCE
+        dest = self.ground.dest
+        for a in range(4):
+            here = np.flatnonzero(near & (dest[:, a] >= 0) & near[dest[:, a]])
+            there = dest[here, a]
+            spread = self.spread[a % 2, here if a < 2 else there]
+            reach = WIDTH * np.sqrt(np.maximum(spread, 0.0) + NOISE)
+            climb = self.mean[there] - self.mean[here]
+            self.low[here, a], self.high[here, a] = climb - reach, climb + reach
+
+
+def explore_as_peer(
+    ground: Ground,
+    start: int,
+    *,
+    measurements: int = MEASUREMENTS,
+    expanders: bool = True,
+) -> Outing:
+    """Run SafeMDP from a start; without expanders it measures the widest interval of all."""
+    began = time.process_time()
+    first, known = ground.known(start)
+    dest, safe, state = ground.dest, known.copy(), start
+    pairs = [(start, int(t)) for t in dest[start] if t >= 0]
+    intervals = Intervals(ground, 2 * (FIRST_REPEATS * len(pairs) + measurements))
+    intervals.high[known] = CLAIM_LIMIT
+    for pair in pairs:
+        for cell in FIRST_REPEATS * pair:
+            intervals.measure(cell)
+        intervals.refresh(pair)
+    unsafe = moves = 0
+    states, claimed = ground.closed(safe, first)
+    for _ in range(measurements):
+        safe |= intervals.high <= CLAIM_LIMIT
+        states, claimed = ground.closed(safe, first)
+        chosen = claimed
+        if expanders:
+            chosen = _expanders(ground, intervals.low, safe, claimed)
+            chosen = chosen if chosen.any() else claimed
+        width = np.where(chosen, intervals.high - intervals.low, -np.inf)
+        s, a = (int(i) for i in np.unravel_index(int(width.argmax()), width.shape))
+        for step in (*shortest_way(dest, safe, state, s), a):
+            unsafe += bool(ground.rise[state, step] > UNSAFE_LIMIT)
+            state = int(dest[state, step])
+            moves += 1
+        intervals.measure(s)
+        intervals.measure(state)
+        intervals.refresh((s, state))
+    score = ground.score(start, states, claimed)
+    seconds = time.process_time() - began
+    counts = unsafe, score.false_claims, measurements, moves
+    return Outing(score.coverage, *counts, None, None, seconds)
+
+
+def _expanders(ground: Ground, low: FloatArray, safe: BoolArray, claimed: BoolArray) -> BoolArray:
+    """Return the claimed moves [S, 4] that might let another one be called safe."""
+    found = np.zeros(safe.shape, dtype=bool)
+    for a in range(4):
+        inside = (safe[:, a] & (ground.dest[:, a] >= 0)).reshape(ground.shape)
+        away = distance_transform_edt(inside).ravel()
+        found[:, a] = claimed[:, a] & (low[:, a] + LIPSCHITZ * away <= CLAIM_LIMIT)
+    return found

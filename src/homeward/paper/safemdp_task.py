@@ -1,0 +1,282 @@
+"""The Mars task of SafeMDP (Turchetta, Berkenkamp & Krause 2016): its ground, moves and score.
+
+A rover on a grid of 1 m steps moves to four neighbours. A move is safe if it climbs at most a
+limit; any drop is allowed. Explorers measure two heights at a time, at both ends of a move that
+they take. What they claim is scored against what a clairvoyant could claim with a margin:
+
+    coverage = |claimed ∩ T| / |T|,
+
+both as sets of states and of moves, closed under reaching and returning: a state counts if it can
+be reached from the start's surroundings and they can be reached from it, over claimed moves.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from homeward.arrays import frozen, numbers
+from homeward.errors import InvalidProblemError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+
+STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
+"""Rows down and columns right of each action."""
+
+CLAIM_LIMIT = math.tan(math.radians(25.0))
+"""Largest rise in m of a move that the peer calls safe."""
+
+UNSAFE_LIMIT = math.tan(math.radians(30.0))
+"""Rise in m beyond which a move that was taken counts as unsafe."""
+
+MARGIN = 0.15
+"""How much less, in m, the moves of T climb than `CLAIM_LIMIT`."""
+
+START = (60, 61)
+"""Row and column of the peer's start."""
+
+MEASUREMENTS = 525
+"""Measurements of a run."""
+
+
+@njit(cache=True)
+def reached(dest: IntArray, allowed: BoolArray, first: IntArray, forward: bool) -> BoolArray:
+    """Return the states [S] that can be reached from ``first``, or that can reach them."""
+    seen = np.zeros(len(dest), np.bool_)
+    queue = np.empty(len(dest), np.int64)
+    count = 0
+    for s in first:
+        seen[s] = True
+        queue[count] = s
+        count += 1
+    at = 0
+    while at < count:
+        s = queue[at]
+        at += 1
+        for a in range(4):
+            t = dest[s, a]
+            if t < 0 or seen[t]:
+                continue
+            if allowed[s, a] if forward else allowed[t, (a + 2) % 4]:
+                seen[t] = True
+                queue[count] = t
+                count += 1
+    return seen
+
+
+@njit(cache=True)
+def shortest_way(dest: IntArray, allowed: BoolArray, start: int, goal: int) -> IntArray:
+    """Return the actions of a shortest way over allowed moves; a single −1 if there is none."""
+    came = np.full(len(dest), -1)
+    queue = np.empty(len(dest), np.int64)
+    queue[0] = start
+    came[start] = 4
+    at, count = 0, 1
+    while at < count and came[goal] < 0:
+        s = queue[at]
+        at += 1
+        for a in range(4):
+            t = dest[s, a]
+            if t >= 0 and allowed[s, a] and came[t] < 0:
+                came[t] = a
+                queue[count] = t
+                count += 1
+    return way_along(dest, came, start, goal)
+
+
+@njit(cache=True)
+def way_along(dest: IntArray, came: IntArray, start: int, goal: int) -> IntArray:
+    """Return the actions from ``start`` to ``goal``; ``came`` [S] is the last one into a state."""
+    if came[goal] < 0:
+        return np.full(1, -1)
+    actions = []
+    s = goal
+    while s != start:
+        actions.append(came[s])
+        s = dest[s, (came[s] + 2) % 4]
+    return np.array(actions[::-1], dtype=np.int64)
+
+
+@njit(cache=True)
+def least_risks(
+    dest: IntArray, risk: FloatArray, first: int, forward: bool
+) -> tuple[FloatArray, IntArray]:
+    """Return the least sums of risks [S] from ``first``, or to it, and the last or first move [S].
+
+    Of ways with equal sums the one with fewer moves counts.
+    """
+    least, moves = np.full(len(dest), np.inf), np.zeros(len(dest))
+    action, done = np.full(len(dest), -1), np.zeros(len(dest), np.bool_)
+    least[first], action[first] = 0.0, 4
+    heap = [(0.0, 0.0, first)]
+    while len(heap):
+        sum_here, count, s = heapq.heappop(heap)
+        if done[s]:
+            continue
+        done[s] = True
+        for a in range(4):
+            t = dest[s, a]
+            if t < 0 or done[t]:
+                continue
+            taken = a if forward else (a + 2) % 4
+            total = sum_here + (risk[s, a] if forward else risk[t, taken])
+            if total < least[t] or (total == least[t] < np.inf and count + 1.0 < moves[t]):
+                least[t], moves[t], action[t] = total, count + 1.0, taken
+                heapq.heappush(heap, (total, count + 1.0, t))
+    return least, action
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """True heights in m [rows, columns] of cells 1 m apart, centred between their extremes."""
+
+    heights: FloatArray
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.heights)
+        if given.ndim != 2:
+            raise InvalidProblemError(f"the map has shape {given.shape}, expected [rows, columns]")
+        values = numbers(given.astype(np.float64), "the map", given.shape, InvalidProblemError)
+        if not np.isfinite(values).all():
+            raise InvalidProblemError("the map has heights that are not finite")
+        centre = 0.5 * (values.max() + values.min())
+        object.__setattr__(self, "heights", frozen(values - centre))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.heights.shape[0], self.heights.shape[1]
+
+    @cached_property
+    def height(self) -> FloatArray:
+        """Heights [S] in m, row-major."""
+        return self.heights.ravel()
+
+    @cached_property
+    def dest(self) -> IntArray:
+        """Destinations [S, 4]; −1 off the map."""
+        rows, columns = self.shape
+        row, column = np.divmod(np.arange(rows * columns), columns)
+        dest = np.full((rows * columns, 4), -1)
+        for a, (down, right) in enumerate(STEPS):
+            r, c = row + down, column + right
+            inside = (r >= 0) & (r < rows) & (c >= 0) & (c < columns)
+            dest[inside, a] = (r * columns + c)[inside]
+        return frozen(dest)
+
+    @cached_property
+    def rise(self) -> FloatArray:
+        """True climb [S, 4] in m of each move; infinite off the map."""
+        rise = self.height[self.dest] - self.height[:, None]
+        return frozen(np.where(self.dest >= 0, rise, np.inf))
+
+    def known(self, start: int) -> tuple[IntArray, BoolArray]:
+        """Return the states known to be safe, the start first, and the known moves [S, 4]."""
+        near = [
+            a
+            for a in range(4)
+            if self.dest[start, a] >= 0 and abs(self.rise[start, a]) <= CLAIM_LIMIT
+        ]
+        moves = np.zeros(self.dest.shape, dtype=bool)
+        for a in near:
+            moves[start, a] = moves[self.dest[start, a], (a + 2) % 4] = True
+        return np.array([start, *(self.dest[start, a] for a in near)]), moves
+
+    def closed(self, allowed: BoolArray, first: IntArray) -> tuple[BoolArray, BoolArray]:
+        """Return the states [S] and moves [S, 4] that lead from `first` and back to it."""
+        both = [reached(self.dest, allowed, first, forward) for forward in (True, False)]
+        states: BoolArray = both[0] & both[1]
+        inside = self.dest >= 0
+        return states, allowed & inside & states[:, None] & states[self.dest]
+
+    def score(self, start: int, states: BoolArray, moves: BoolArray) -> Score:
+        """Return the score of claimed states [S] and moves [S, 4]."""
+        first, _ = self.known(start)
+        true_states, true_moves = self.closed(self.rise <= CLAIM_LIMIT - MARGIN, first)
+        found = int((states & true_states).sum() + (moves & true_moves).sum())
+        entries = int(true_states.sum() + true_moves.sum())
+        return Score(found / entries, entries, int((moves & (self.rise > UNSAFE_LIMIT)).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How much of T was claimed.
+
+    Attributes
+    ----------
+    coverage : Claimed fraction of T
+    entries : Size of T, states and moves
+    false_claims : Claimed moves that are unsafe
+    """
+
+    coverage: float
+    entries: int
+    false_claims: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outing:
+    """The result of a run.
+
+    Attributes
+    ----------
+    coverage : Claimed fraction of T
+    unsafe : Moves taken that climb more than `UNSAFE_LIMIT`
+    false_claims : Claimed moves that are unsafe
+    taken : Measurements taken
+    moves : Moves taken
+    risk : Sum of the charged probabilities that a move is unsafe; None for the peer
+    round_trips : Fraction of T on round trips that are safe at a level; None for the peer
+    seconds : Processor time in s
+    """
+
+    coverage: float
+    unsafe: int
+    false_claims: int
+    taken: int
+    moves: int
+    risk: float | None
+    round_trips: float | None
+    seconds: float
+
+
+def read_ground(file: ArrayLike | str) -> Ground:
+    """Return the ground of a NumPy file with heights [rows, columns] in m."""
+    if not isinstance(file, str):
+        return Ground(np.asarray(file))
+    try:
+        values = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as cause:
+        raise InvalidProblemError(f"{file} is not a NumPy file of heights: {cause}") from cause
+    return Ground(values)
+
+
+def starts_of(ground: Ground, count: int, seed: int) -> list[int]:
+    """Return the peer's start, if it is on the map, and `count` others, drawn.
+
+    A start has four neighbours that the peer would know to be safe, and T holds at least a tenth of
+    the map's states from there.
+    """
+    rows, columns = ground.shape
+    own = [START[0] * columns + START[1]] if START[0] < rows and START[1] < columns else []
+    rng, found = np.random.default_rng(seed), list(own)
+    allowed = ground.rise <= CLAIM_LIMIT - MARGIN
+    for s in rng.permutation(rows * columns):
+        if len(found) - len(own) == count:
+            break
+        first, _ = ground.known(int(s))
+        if int(s) in found or len(first) < 5:
+            continue
+        states, _ = ground.closed(allowed, first)
+        if states.mean() >= 0.1:
+            found.append(int(s))
+    return found

@@ -1,0 +1,71 @@
+"""What a plan proves of a criterion, by the sharpest evaluator that its belief allows.
+
+A plan is chosen by corrected bounds. Once its policies are known, they can be evaluated more
+sharply: exactly in every world of a `FiniteBelief`, and along their paths where moves are known to
+work or not and the probability that several work together is known (`path_values`). Both are lower
+bounds for the same policies, so the larger of them and the corrected bound is proven.
+"""
+
+from __future__ import annotations
+
+from operator import le
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.beliefs import FiniteBelief
+from homeward.planning.path_values import path_values
+from homeward.planning.plan import Evaluator
+from homeward.planning.world_values import world_values
+from homeward.safety import EarnAtLeast, ReturnHome, ReturnWithin, StayInside
+from homeward.safety.problem import lower
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from homeward.arrays import FloatArray, IntArray
+    from homeward.beliefs import Belief
+    from homeward.planning.world_values import Followed
+    from homeward.safety import Criterion, Requirement
+
+KNOWN = (ReturnHome, ReturnWithin, StayInside, EarnAtLeast)
+"""The criteria whose truth is known; of others only the corrected bound is."""
+
+
+def proven(
+    belief: Belief,
+    followed: Followed,
+    criterion: Criterion,
+    requirement: Requirement,
+    bounds: Sequence[float],
+    mixtures: Sequence[tuple[FloatArray, IntArray]],
+) -> tuple[list[float], Evaluator]:
+    """Return the bound of each mixture (weights [J], policies) and the evaluator behind them.
+
+    `bounds` are the corrected ones.
+    """
+    r = requirement
+    if not isinstance(criterion, KNOWN):
+        return [*bounds], Evaluator.CORRECTION
+    policies, which = np.unique(
+        np.concatenate([policies for _, policies in mixtures]), axis=0, return_inverse=True
+    )
+    evaluator, values = Evaluator.EXACT, None
+    if isinstance(belief, FiniteBelief):
+        values = world_values(belief, followed, criterion, r, policies)
+    elif (paths := path_values(belief, followed, r, policies)) is not None:
+        values = np.array([lower(r.least, r.unit, total) for total in paths[0]])
+        evaluator = Evaluator(paths[1])
+    if values is None:
+        return [*bounds], Evaluator.CORRECTION
+    sharp, done = [], 0
+    for bound, (weights, _) in zip(bounds, mixtures, strict=True):
+        mine = values[which.ravel()[done : done + len(weights)]]
+        done += len(weights)
+        value = float(weights @ mine) / max(1.0, float(weights.sum()))
+        if r.kind != "earn":
+            value = min(1.0, max(0.0, value))
+        sharp.append(max(bound, value))
+    if evaluator is not Evaluator.EXACT and all(map(le, sharp, bounds)):
+        evaluator = Evaluator.CORRECTION
+    return sharp, evaluator

@@ -1,0 +1,180 @@
+"""Exact values of a plan's policies on a `FiniteBelief`: evaluated in each world, then averaged.
+
+In one world the probability that the return policy reaches home is one linear solve, or a walk
+along the functional graph of the policy on `Moves`. With it the total of a criterion under an
+outbound policy is another one. Nothing is corrected, so the mean over the worlds is the true value.
+Only rounding is subtracted: `UNIT` per move of a way home, `ROUNDING` per step until recall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from homeward.models import Moves
+from homeward.safety import EarnAtLeast
+from homeward.solvers import GIVE_UP
+from homeward.solvers.engines import engine
+from homeward.solvers.folding import fold, solve_folded
+from homeward.solvers.problems import end_at
+from homeward.solvers.returns import UNIT
+from homeward.solvers.tolerances import ROUNDING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from homeward.arrays import BoolArray, FloatArray, IntArray
+    from homeward.beliefs import FiniteBelief
+    from homeward.models import Model
+    from homeward.safety import Criterion, Requirement
+
+MAX_LAYERS = 10_000
+"""Most steps of a limited way home that are followed one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Followed:
+    """How a plan is followed: what its policies are evaluated for."""
+
+    state: int
+    discount: float
+    steps: int | None = None  # until recall if that is fixed; else it comes with probability 1 − γ
+    exits: BoolArray | None = None  # [S, A] actions that leave a set to stay inside
+    afterwards: IntArray | None = None  # [S] or [n, S] policy once a set is left
+
+    @property
+    def span(self) -> float:
+        """The expected number of steps until recall."""
+        return 1.0 / (1.0 - self.discount) if self.steps is None else float(self.steps)
+
+
+def world_values(
+    belief: FiniteBelief,
+    followed: Followed,
+    criterion: Criterion,
+    requirement: Requirement,
+    policies: IntArray,
+) -> FloatArray | None:
+    """Return the value [J] of each outbound policy [J, S] or [J, n, S] under a criterion.
+
+    It is a probability, or what is earned, rounded down. None if it can't be evaluated.
+    """
+    if requirement.within is not None and requirement.within > MAX_LAYERS:
+        return None
+    found = []
+    for world in belief.worlds:
+        usable = np.isfinite(world.reward)
+        ends = None if requirement.allowed is None else ~requirement.allowed
+        final, reward = np.ones(world.states), np.zeros(usable.shape)
+        if requirement.kind == "return":
+            final = way_home(world, requirement)
+        if requirement.kind == "earn":
+            given = criterion.rewards if isinstance(criterion, EarnAtLeast) else None
+            reward = np.where(usable, world.reward if given is None else given, 0.0)
+            final = np.zeros(world.states)
+        elif followed.steps is None:
+            reward += (1.0 - followed.discount) * final[:, None]
+        value = _discounted if followed.steps is None else _stepwise
+        found.append([*value(world, followed, reward, final, ends, policies)])
+    weights, sums = belief.weights, np.array(found).T
+    mean = np.array([fsum(weights * each) for each in sums]) / fsum(weights)
+    size = abs(requirement.least) + requirement.unit
+    return mean - ROUNDING * (1.0 + followed.span) * size
+
+
+def way_home(world: Model, requirement: Requirement) -> FloatArray:
+    """Return a lower bound [S] on the probability that a return policy works in one world.
+
+    Its distance to the truth is rounding.
+    """
+    at_home = np.zeros(world.states, dtype=bool)
+    at_home[requirement.home] = True
+    returns, each = requirement.returns, np.arange(world.states)
+    if requirement.within is not None:
+        rows, value, layers = world.sparse().transitions, at_home.astype(np.float64), 0
+        since = [1] if returns.since is None else returns.since.tolist()
+        policies = returns.policy[None] if returns.layers is None else returns.layers
+        for layer, policy in enumerate(policies):
+            first = max(1, since[layer]) if layer else 1
+            last = since[layer + 1] if layer + 1 < len(since) else 1 + requirement.within
+            act = policy.astype(np.int64)
+            walk = rows[each * world.actions + np.maximum(act, 0)]
+            for _ in range(first, min(last, 1 + requirement.within)):
+                value = np.where(at_home, 1.0, np.where(act == GIVE_UP, 0.0, walk @ value))
+                layers += 1
+        return np.where(at_home, 1.0, np.clip(value - layers * UNIT, 0.0, 1.0))
+    act = np.maximum(returns.policy, 0)
+    if isinstance(world, Moves):
+        moves = (world.success[each, act] > 0.0) & (returns.policy != GIVE_UP) & ~at_home
+        ahead = np.where(moves, world.dest[each, act], each)
+        for _ in range(world.states.bit_length()):
+            ahead = ahead[ahead]
+        return at_home[ahead].astype(np.float64)
+    rows, reached = world.transitions[each * world.actions + act], at_home
+    trying = (returns.policy != GIVE_UP) & ~at_home
+    while True:
+        more = reached | (trying & (rows @ reached.astype(np.float64) > 0.0))
+        if (more == reached).all():
+            break
+        reached = more
+    active = np.flatnonzero(reached & trying).astype(np.int32)
+    value = at_home.astype(np.float64)
+    if not active.size:
+        return value
+    onward, leave = fold(world, 1.0).rows(active, returns.policy)
+    gain = np.column_stack([onward @ value, leave])
+    solved = solve_folded(onward[:, active], leave, gain)
+    if solved is not None and np.isfinite(solved).all() and solved[:, 1].min() > 0.0:
+        value[active] = np.clip(solved[:, 0] - UNIT * solved[:, 1], 0.0, 1.0)
+    return value
+
+
+def _discounted(
+    world: Model,
+    followed: Followed,
+    reward: FloatArray,
+    final: FloatArray,
+    ends: BoolArray | None,
+    policies: IntArray,
+) -> Iterator[float]:
+    """Yield the discounted total of a reward [S, A] under each policy [J, S] in one world."""
+    γ, nothing, total = followed.discount, np.zeros(world.states), reward[None].copy()
+    if ends is not None:  # an action outside the set pays its reward and ends the process
+        world = end_at(world, γ, ends, total, nothing, [])
+    if followed.exits is not None and followed.afterwards is not None:
+        left = followed.exits if ends is None else followed.exits & ~ends
+        outside = engine(world, γ, total).evaluate(followed.afterwards)[0]
+        world = end_at(world, γ, left, total, outside, [])
+    solver = engine(world, γ, total)
+    for policy in policies:
+        yield float(solver.evaluate(policy)[0, followed.state])
+
+
+def _stepwise(
+    world: Model,
+    followed: Followed,
+    reward: FloatArray,
+    final: FloatArray,
+    ends: BoolArray | None,
+    policies: IntArray,
+) -> Iterator[float]:
+    """Yield the total over a fixed number of steps, under each policy [J, n, S] in one world."""
+    rows, each = world.sparse().transitions, np.arange(world.states)
+    on = np.ones(reward.shape) if ends is None else np.where(ends, 0.0, 1.0)
+    out = np.zeros(reward.shape, bool) if followed.exits is None else followed.exits
+
+    def before(act: IntArray, ahead: FloatArray, outside: FloatArray) -> FloatArray:
+        walk = rows[each * world.actions + act]
+        then = np.where(out[each, act], walk @ outside, walk @ ahead)
+        return np.asarray(reward[each, act] + on[each, act] * then, np.float64)
+
+    for policy in policies:
+        inside = outside = final
+        for step in range(len(policy) - 1, -1, -1):
+            inside, after = before(policy[step], inside, outside), outside
+            if followed.afterwards is not None:
+                outside = before(followed.afterwards[step], after, after)
+        yield float(inside[followed.state])
